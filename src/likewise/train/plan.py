@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import BadInput
-from .data.schedule import BatchSchedule
+from .data.schedule import Schedule
 from .objectives import Objective
 from .setting_fields import settings_of
 from .settings import TrainSettings
@@ -21,7 +21,7 @@ class Plan:
     warmup_steps: int
 
     @classmethod
-    def of(cls, schedule: BatchSchedule, settings: TrainSettings, processes: Processes = SINGLE_PROCESS) -> "Plan":
+    def of(cls, schedule: Schedule, settings: TrainSettings, processes: Processes = SINGLE_PROCESS) -> "Plan":
         """The plan of a run over these data; rejects settings that are out of range or would have no effect."""
         check_ranges(settings)
         check_used(settings, [source.objective for source in schedule.sources])

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..encoders.checkpoint import state_digest
 from ..errors import BadInput, LikewiseError
 from ..runtime.atomic_files import atomic_file
 from .data.batch import Batch, TrainingRows
-from .data.schedule import BatchSchedule, DataSource
+from .data.schedule import BatchSchedule, DataSource, Schedule
 from .data.sources import rows_digest
 from .optimizer import EMA, learning_rate_factor, make_optimizer
 from .output.checkpoint import through_json
@@ -40,6 +39,8 @@ Evaluator = Callable[[Any], Mapping[str, float]]
 """Scores of a model by name, higher is better; the first score decides which model is best."""
 Callback = Callable[[StepState], None]
 """Called after each step and, if there is an evaluator, before the first step (as step 0)."""
+RateFactor = Callable[[int, int, TrainSettings], float]
+"""The learning rate of a step, given the number of steps, as a fraction of the peak: `learning_rate_factor`."""
 
 SLOW_BF16 = (
     "this processor has no bf16 matrix products, and torch's emulation takes several times as long as fp32: "
@@ -69,6 +70,9 @@ class Trainer:
     callbacks: Sequence[Callback] = ()
     checkpoint_folder: Path | None = None  # training resumes from a checkpoint of the same run
     identity: Mapping[str, Any] = field(default_factory=dict)  # must also be equal for a run to resume
+    schedule: Schedule | None = None  # the batches of each step; by default, those of `BatchSchedule`
+    rate_factor: RateFactor = learning_rate_factor
+    make_checkpoints: Callable[..., RunCheckpoints] = RunCheckpoints
 
     def run(self, *, resume: bool = True, stop: Callable[[], bool] = lambda: False) -> TrainResult:
         """Train; without `resume`, the folder's checkpoints are deleted.
@@ -99,11 +103,15 @@ class _TrainingLoop:
         self.evaluates: bool = processes.broadcast(trainer.evaluator is not None)
         settings = self.settings
         check_evaluated(settings, self.evaluates)
-        self.schedule = BatchSchedule(trainer.data, settings.batch_size, settings.seed, settings.data_mixing)
+        self.schedule = trainer.schedule or BatchSchedule(
+            trainer.data, settings.batch_size, settings.seed, settings.data_mixing
+        )
         self.plan = Plan.of(self.schedule, settings, processes)
         processes.synchronize(t for module in (self.model, *self.objectives) for t in module.state_dict().values())
         self.state = self._initial_state()
-        self.checkpoints = RunCheckpoints(trainer.checkpoint_folder, self._identity(), processes.is_main)
+        self.checkpoints = trainer.make_checkpoints(
+            folder=trainer.checkpoint_folder, identity=self._identity(), writes=processes.is_main
+        )
         dtype = {"fp32": None, "bf16": torch.bfloat16}[settings.precision]
         if dtype is not None and self.model.device.type == "cpu" and not torch_internals.HAS_BF16_PRODUCTS:
             warnings.warn(SLOW_BF16, stacklevel=2)
@@ -124,15 +132,15 @@ class _TrainingLoop:
 
     def run(self, resume: bool, stop: Callable[[], bool]) -> TrainResult:
         self._resume() if resume else self.checkpoints.clear()
-        state, accumulate = self.state, self.settings.gradient_accumulation_steps
+        state = self.state
         self.model.train()
         self.started = time.perf_counter() - state.seconds
         if self.evaluates and state.step == 0:
             self._evaluate_before_training()
         ended, stopped = self._out_of_patience(), False
-        batches = self.schedule.batches(state.step * accumulate, self.plan.max_steps * accumulate)
+        batches = self.schedule.steps(state.step, self.plan.max_steps, self.settings.gradient_accumulation_steps)
         while state.step < self.plan.max_steps and not ended and not stopped:
-            self._report(self._step(list(islice(batches, accumulate))))
+            self._report(self._step(next(batches)))
             ended = self._out_of_patience()
             stopped = self.processes.any(stop()) and state.step < self.plan.max_steps and not ended
             if ended or stopped or self._due(self.settings.save_steps):
@@ -158,7 +166,7 @@ class _TrainingLoop:
 
     def _step(self, batches: Sequence[tuple[DataSource, Batch]]) -> StepState:
         state, settings = self.state, self.settings
-        factor = learning_rate_factor(state.step, self.plan.max_steps, settings)
+        factor = self.trainer.rate_factor(state.step, self.plan.max_steps, settings)
         for group in state.optimizer.param_groups:
             group["lr"] = group["peak_lr"] * factor
         state.optimizer.zero_grad()

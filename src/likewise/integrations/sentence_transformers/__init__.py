@@ -18,15 +18,36 @@ from ...errors import BadInput
 from ...runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from . import models, util
+    from . import cross_encoder_losses, evaluation, losses, models, util
     from .cross_encoder import CrossEncoder
+    from .model_card_data import SentenceTransformerModelCardData
     from .sentence_transformer import SentenceTransformer
+    from .training.arguments import (
+        BatchSamplers,
+        CrossEncoderTrainingArguments,
+        MultiDatasetBatchSamplers,
+        SentenceTransformerTrainingArguments,
+    )
+    from .training.callbacks import EarlyStoppingCallback, TrainerCallback
+    from .training.trainer import CrossEncoderTrainer, SentenceTransformerTrainer
     from .util import SimilarityFunction, quantize_embeddings
 
 __all__ = [
+    "BatchSamplers",
     "CrossEncoder",
+    "CrossEncoderTrainer",
+    "CrossEncoderTrainingArguments",
+    "EarlyStoppingCallback",
+    "MultiDatasetBatchSamplers",
     "SentenceTransformer",
+    "SentenceTransformerModelCardData",
+    "SentenceTransformerTrainer",
+    "SentenceTransformerTrainingArguments",
     "SimilarityFunction",
+    "TrainerCallback",
+    "cross_encoder_losses",
+    "evaluation",
+    "losses",
     "models",
     "quantize_embeddings",
     "stand_in",
@@ -40,7 +61,19 @@ __getattr__, __dir__ = lazy_names(
     {
         "cross_encoder": ["CrossEncoder"],
         "sentence_transformer": ["SentenceTransformer", "SimilarityFunction", "quantize_embeddings"],
+        "cross_encoder_losses": [],
+        "evaluation": [],
+        "losses": [],
+        "model_card_data": ["SentenceTransformerModelCardData"],
         "models": [],
+        "training.arguments": [
+            "BatchSamplers",
+            "CrossEncoderTrainingArguments",
+            "MultiDatasetBatchSamplers",
+            "SentenceTransformerTrainingArguments",
+        ],
+        "training.callbacks": ["EarlyStoppingCallback", "TrainerCallback"],
+        "training.trainer": ["CrossEncoderTrainer", "SentenceTransformerTrainer"],
         "util": [],
     },
     ["__version__", "stand_in"],

@@ -72,7 +72,8 @@ class CrossEncoder(DropInModel[Reranker]):
         check_constructor("CrossEncoder", {name: value for name, value in given.items() if name != "num_labels"})
         options = load_options("CrossEncoder", model_kwargs, processor_kwargs)
         options |= {} if max_length is None else {"max_seq_length": max_length}
-        self._take(model_name_or_path, partial(load_model, "CrossEncoder", Reranker.load, given, options), device)
+        load = partial(load_model, "CrossEncoder", Reranker.load, given, options)
+        self._take(model_name_or_path, load, device, model_card_data)
         if num_labels is not None and num_labels != self.num_labels:
             raise refuse(f"a model with {self.num_labels} labels", "num_labels", num_labels)
         self._set_prompts(prompts, default_prompt_name)

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
+from ...runtime.atomic_files import atomic_file
 from ...runtime.lazy_imports import has_torch
 from ...text.tokenizer import max_input_length
 from .loading import refuse
@@ -35,16 +36,19 @@ class DropInModel(Generic[Model]):
     default_prompt_name: str | None
     default_prompts: tuple[str, ...] = ()
     """Prompt names that every model has, even if the prompts are empty."""
-    _load_on: Callable[[Any], Model] | None = None
+    _load_on: Callable[..., Model] | None = None
     """Loads the model onto a device; None if a loaded model was passed."""
+    card: Callable[[str], str] | None = None
+    """Writes the card of a trained model, given its name."""
     modalities = ("text",)
     backend = "torch"
     trust_remote_code = False
     training = False
 
-    def _take(self, given: Any, load_on: Callable[[Any], Model], device: Any) -> None:
+    def _take(self, given: Any, load_on: Callable[..., Model], device: Any, card_data: Any = None) -> None:
         """Use the model passed to the constructor, or load the one that it names."""
-        self.model_card_data = SimpleNamespace()  # applications store values for model cards here; they are not used
+        self.model_card_data = card_data or SimpleNamespace()  # applications store values for model cards here
+        self.name = given if isinstance(given, str) else "model"
         if hasattr(given, "manifest"):
             self.loaded = given
         else:
@@ -139,8 +143,23 @@ class DropInModel(Generic[Model]):
         return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     def eval(self) -> Any:
-        """The model itself, since it never trains."""
+        """The model itself: only a trainer trains it."""
         return self
+
+    train = eval
+
+    def use_torch(self) -> None:
+        """Load the weights into torch in fp32, with gradients, for training; until then any engine may run."""
+        model, options = self._any, {"engine": "torch", "precision": "fp32"}
+        if hasattr(model, "cuda") and model.precision == "fp32":
+            return
+        if self._load_on is None:
+            raise BadInput(
+                f"the model was passed in, loaded for {model.precision}; to train it, load it with {options}"
+            )
+        length = self.max_seq_length
+        self.loaded = self._load_on(str(model.device), **options)
+        self._any.manifest, self.max_seq_length = model.manifest, length
 
     def _use(self, device: Any, pool: Any, chunk_size: int | None) -> None:
         """Move to the device given for a call; a pool, or several CPUs, stands for this process with all its cores."""
@@ -215,7 +234,7 @@ class DropInModel(Generic[Model]):
         self,
         path: str | Path | None,
         model_name: str | None = None,  # noqa: ARG002, not used by the card
-        create_model_card: bool = True,  # noqa: ARG002
+        create_model_card: bool = True,
         train_datasets: list[str] | None = None,  # noqa: ARG002
         safe_serialization: bool = True,
     ) -> None:
@@ -225,6 +244,13 @@ class DropInModel(Generic[Model]):
         if path is not None:
             self._any.manifest = self._current_manifest()
             self._any.save(path)
+            if self.card is not None and create_model_card:
+                with atomic_file(Path(path) / "README.md") as partial:
+                    partial.write_text(self.card(Path(path).resolve().name), "utf-8")
+
+    def push_to_hub(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
+        """Raise BadInput with what to do instead: nothing here writes to the hub."""
+        raise BadInput("push_to_hub is not served: save_pretrained(folder), then hf upload REPOSITORY FOLDER")
 
     def save_pretrained(self, path: str | Path, **options: Any) -> None:
         self.save(path, **options)

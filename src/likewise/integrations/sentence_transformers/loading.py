@@ -32,7 +32,6 @@ UNSERVED = {
     "device": "each call runs on one device; load one model per device",
     "processing_kwargs": "set model.max_seq_length",
     "safe_serialization": "model.safetensors is always written",
-    "model_card_data": "",
     "keep_in_fp32_modules": "",
     "chat_template": "",
 }
@@ -42,6 +41,21 @@ UNSERVED = {
 def refuse(what: str, name: str, value: Any) -> BadInput:
     """The error for an unsupported option."""
     return BadInput(f"{what} does not take {name}={value!r:.80}" + f"; {UNSERVED[name]}" * bool(UNSERVED[name]))
+
+
+def refuse_argument(what: str, name: str, value: Any, way: str) -> None:
+    """Raise the error for an argument that is set and not served."""
+    if value:
+        raise BadInput(f"{what} does not take {name}={value!r:.80}; {way}")
+
+
+def refused_class(name: str, way: str) -> type:
+    """A class that can be imported, and whose constructor raises BadInput."""
+
+    def __init__(self: object, *arguments: Any, **options: Any) -> None:  # noqa: ARG001
+        raise BadInput(f"{name} is not served: {way}")
+
+    return type(name, (), {"__init__": __init__})
 
 
 def check_constructor(what: str, given: Mapping[str, Any]) -> None:
@@ -65,13 +79,18 @@ def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kw
 
 
 def load_model(
-    what: str, load: Callable[..., Model], given: Mapping[str, Any], options: Mapping[str, Any], device: Any
+    what: str,
+    load: Callable[..., Model],
+    given: Mapping[str, Any],
+    options: Mapping[str, Any],
+    device: Any,
+    **more: Any,
 ) -> Model:
-    """Load a model by name or folder, from wherever the constructor's hub options say."""
+    """Load a model by name or folder, from wherever the constructor's hub options say; `more` is passed to `load`."""
     name = given["model_name_or_path"]
     if name is None:
         raise BadInput(f"{what} needs the name or folder of a model; {UNSERVED['modules']}")
-    return load(_folder(what, str(name), given), device=device, **options)
+    return load(_folder(what, str(name), given), device=device, **{**options, **more})
 
 
 def _folder(what: str, name: str, given: Mapping[str, Any]) -> str | Path:

@@ -66,7 +66,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         check_constructor("SentenceTransformer", given)
         options = load_options("SentenceTransformer", model_kwargs, processor_kwargs)
         load = partial(load_model, "SentenceTransformer", Embedder.load, given, options)
-        self._take(model_name_or_path, load, device)
+        self._take(model_name_or_path, load, device, model_card_data)
         self._set_prompts(prompts, default_prompt_name)
         self.truncate_dim = truncate_dim
         self.similarity_fn_name = similarity_fn_name or self.loaded.manifest.similarity

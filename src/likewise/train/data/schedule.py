@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -31,6 +32,25 @@ class DataSource:
     def size(self) -> int | None:
         """Number of rows; None for a stream."""
         return len(self.rows) if isinstance(self.rows, TrainingRows) else None
+
+
+StepBatches: TypeAlias = Sequence[tuple[DataSource, Batch]]
+"""The batches whose mean gradient makes one step, each with its source."""
+
+
+class Schedule(Protocol):
+    """An order of batches that depends only on its own settings and the step."""
+
+    @property
+    def sources(self) -> Sequence[DataSource]:
+        """The data sources."""
+
+    @property
+    def batches_per_epoch(self) -> int | None:
+        """The number of batches in one pass over all data; None if it is unknown."""
+
+    def steps(self, start: int, end: int, batches_per_step: int) -> Iterator[StepBatches]:
+        """The batches of the steps start … end − 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +82,12 @@ class BatchSchedule:
         """The number of batches in one pass over all data; None if the data include a stream."""
         counts = [_count(s.rows, self.batch_size) for s in self.sources if isinstance(s.rows, TrainingRows)]
         return sum(counts) if len(counts) == len(self.sources) else None
+
+    def steps(self, start: int, end: int, batches_per_step: int) -> Iterator[StepBatches]:
+        """The batches of the steps start … end − 1, `batches_per_step` each."""
+        batches = self.batches(start * batches_per_step, end * batches_per_step)
+        for _ in range(start, end):
+            yield list(islice(batches, batches_per_step))
 
     def batches(self, start: int, end: int) -> Iterator[tuple[DataSource, Batch]]:
         """The batches numbered start … end − 1."""

@@ -47,6 +47,7 @@ def _head(record: Mapping[str, Any]) -> str:
     sets = list(dict.fromkeys(one["hub"] for one in record["data"] if one.get("hub")))
     if sets:
         metadata["datasets"] = sets
+    metadata |= {name: value for name, value in record.get("card", {}).items() if name != "model_name"}
     lines = []
     for key, value in metadata.items():
         several = isinstance(value, list)

@@ -1,0 +1,68 @@
+"""The losses of sentence-transformers' cross-encoders that exist here, under their names."""
+
+from typing import Any
+
+from torch import nn
+
+from ...train.objectives.reranking import PairClassification, PairRegression
+from .loading import refused_class
+from .losses import refuse_option
+
+REFUSED = {
+    "MultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective ranking, with columns of negatives",
+    "CachedMultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective ranking",
+    "ListNetLoss": "likewise train --kind cross-encoder --objective ranking, with a column per candidate",
+    "MarginMSELoss": "likewise train --kind cross-encoder --objective ranking, with a teacher's scores",
+    "RankNetLoss": "likewise train --kind cross-encoder --objective margin",
+    "LambdaLoss": "likewise train --kind cross-encoder --objective ranking",
+    "ListMLELoss": "likewise train --kind cross-encoder --objective ranking",
+    "PListMLELoss": "likewise train --kind cross-encoder --objective ranking",
+    "ADRMSELoss": "likewise train --kind cross-encoder --objective ranking, with a teacher's scores",
+}
+"""The losses that do not exist here, and what to use instead."""
+
+
+class BinaryCrossEntropyLoss(PairRegression):
+    """Binary cross-entropy of a pair's logit and its label or score from 0 to 1."""
+
+    def __init__(self, model: Any, activation_fn: Any = None, pos_weight: Any = None, **options: Any) -> None:  # noqa: ARG002
+        super().__init__("bce")
+        _check_activation(self, activation_fn)
+        if pos_weight is not None:
+            raise refuse_option(self, "pos_weight", pos_weight, "repeat the rows with label 1 instead")
+        _check_reduction(self, options)
+
+
+class CrossEntropyLoss(PairClassification):
+    """Cross-entropy of a pair's label."""
+
+    def __init__(self, model: Any, activation_fn: Any = None, **options: Any) -> None:
+        super().__init__(model.num_labels)
+        _check_activation(self, activation_fn)
+        _check_reduction(self, options)
+
+
+class MSELoss(PairRegression):
+    """Squared error of a pair's logit and its score, such as a teacher's logit."""
+
+    def __init__(self, model: Any, activation_fn: Any = None, **options: Any) -> None:  # noqa: ARG002
+        super().__init__("mse")
+        _check_activation(self, activation_fn)
+        _check_reduction(self, options)
+
+
+def _check_activation(loss: object, activation: Any) -> None:
+    if activation is not None and not isinstance(activation, nn.Identity):
+        raise refuse_option(loss, "activation_fn", activation, "leave it out: the loss reads logits")
+
+
+def _check_reduction(loss: object, options: dict[str, Any]) -> None:
+    for name, value in options.items():
+        if value != {"reduction": "mean"}.get(name):
+            raise refuse_option(loss, name, value, "leave it out")
+
+
+def __getattr__(name: str) -> Any:
+    if name in REFUSED:
+        return refused_class(name, REFUSED[name])
+    raise AttributeError(f"{__name__} has no {name!r}")

@@ -1,0 +1,382 @@
+"""The evaluators of sentence-transformers that exist here, under their names: metrics by name, for a drop-in model."""
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...arrays.correlation import pearson, spearman
+from ...errors import BadInput
+from ...evaluate.metrics.binary_classification import average_precision, best_accuracy, best_f1
+from ...evaluate.metrics.ranking import RANKING_METRICS
+from ...search import search
+from .loading import refuse_argument, refused_class
+from .util import SimilarityFunction, as_array
+
+Metrics = dict[str, float]
+
+
+class BaseEvaluator:
+    """The base of evaluators; a program's own evaluator overrides `__call__`."""
+
+    greater_is_better = True
+    primary_metric: str | None = None
+
+    def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define __call__")
+
+    def prefix_name_to_metrics(self, metrics: Mapping[str, float], name: str) -> Metrics:
+        """The metrics, with the evaluator's name before each of theirs and before `primary_metric`."""
+        prefix = f"{name}_" if name else ""
+        if self.primary_metric is not None and not self.primary_metric.startswith(prefix):
+            self.primary_metric = prefix + self.primary_metric
+        return {prefix + key: float(value) for key, value in metrics.items()}
+
+    def store_metrics_in_model_card_data(self, model: Any, metrics: Any, epoch: float = 0, step: int = 0) -> None:
+        """Do nothing: the card lists the scores of the finished model."""
+
+
+SentenceEvaluator = BaseEvaluator
+
+
+class SequentialEvaluator(BaseEvaluator):
+    """Runs evaluators in turn; `main_score_function` chooses among their main scores, by default the last."""
+
+    def __init__(
+        self, evaluators: Sequence[Any], main_score_function: Callable[[list[float]], float] = lambda scores: scores[-1]
+    ) -> None:
+        self.evaluators, self.main_score_function = list(evaluators), main_score_function
+
+    def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1) -> Metrics:
+        results: Metrics = {}
+        scores: list[float] = []
+        for number, evaluator in enumerate(self.evaluators):
+            found = evaluator(model, output_path, epoch, steps)
+            found = found if isinstance(found, dict) else {f"evaluator_{number}": found}
+            scores.append(found[getattr(evaluator, "primary_metric", None) or next(iter(found))])
+            results |= found
+        self.primary_metric = "sequential_score"
+        return {**results, "sequential_score": self.main_score_function(scores) if scores else 0.0}
+
+
+class _Evaluator(BaseEvaluator):
+    """An evaluator with a name and a CSV file, to which each evaluation adds a line."""
+
+    kind = ""
+
+    def __init__(self, name: str, write_csv: bool) -> None:
+        self.name, self.write_csv = name, write_csv
+        self.csv_file = f"{self.kind}{'_' + name if name else ''}_results.csv"
+
+    def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1) -> Metrics:
+        metrics = self.compute_metrics(model)
+        if output_path is not None and self.write_csv:
+            _append_line(Path(output_path) / self.csv_file, {"epoch": epoch, "steps": steps, **metrics})
+        return self.prefix_name_to_metrics(metrics, self.name)
+
+    def compute_metrics(self, model: Any) -> Metrics:
+        """The metrics, without the evaluator's name."""
+        raise NotImplementedError
+
+
+class _EmbeddingEvaluator(_Evaluator):
+    """An evaluator of vectors, by one or more similarities."""
+
+    metrics: tuple[str, ...] = ()
+    main_metric = "{}"
+
+    def __init__(
+        self,
+        name: str,
+        write_csv: bool,
+        similarity_fn_names: Sequence[str] | None,
+        main: Any,
+        truncate_dim: int | None,
+    ) -> None:
+        super().__init__(name, write_csv)
+        self.main = None if main is None else SimilarityFunction(main).value
+        self.similarity_fn_names = list(similarity_fn_names or ([] if self.main is None else [self.main]))
+        self.truncate_dim = truncate_dim
+
+    def names(self, model: Any) -> list[str]:
+        """The similarities to use, by default the model's own; this also sets the primary metric."""
+        self.similarity_fn_names = self.similarity_fn_names or [model.similarity_fn_name]
+        several = "max" if len(self.similarity_fn_names) > 1 else self.similarity_fn_names[0]
+        self.primary_metric = self.main_metric.format(self.main or several)
+        return self.similarity_fn_names
+
+    def pairwise(self, name: str, a: Any, b: Any) -> np.ndarray:
+        """The similarity of the vectors at equal positions."""
+        return np.asarray(as_array(SimilarityFunction.to_similarity_pairwise_fn(name)(a, b)), np.float64)
+
+    def vectors(self, model: Any, texts: Sequence[str], role: str = "") -> np.ndarray:
+        """The vectors of texts, as queries or documents if a role is given."""
+        encode = getattr(model, f"encode_{role}" if role else "encode")
+        return np.asarray(encode(list(texts), truncate_dim=self.truncate_dim, show_progress_bar=False))
+
+    def with_highest(self, by_similarity: Mapping[str, Metrics], pattern: str) -> Metrics:
+        """The metrics of all similarities by name and, if there are several, the highest value of each."""
+        found = {pattern.format(s, metric): v for s, some in by_similarity.items() for metric, v in some.items()}
+        if len(by_similarity) > 1:
+            for metric in next(iter(by_similarity.values())):
+                found[pattern.format("max", metric)] = max(some[metric] for some in by_similarity.values())
+        return found
+
+
+class EmbeddingSimilarityEvaluator(_EmbeddingEvaluator):
+    """Pearson's and Spearman's correlation of the similarities of pairs with their scores."""
+
+    kind, main_metric = "similarity_evaluation", "spearman_{}"
+
+    def __init__(
+        self,
+        sentences1: Sequence[str],
+        sentences2: Sequence[str],
+        scores: Sequence[float],
+        batch_size: int = 16,  # noqa: ARG002, no result depends on it
+        main_similarity: Any = None,
+        similarity_fn_names: Sequence[str] | None = None,
+        name: str = "",
+        show_progress_bar: bool = False,  # noqa: ARG002
+        write_csv: bool = True,
+        precision: str | None = None,
+        truncate_dim: int | None = None,
+    ) -> None:
+        super().__init__(name, write_csv, similarity_fn_names, main_similarity, truncate_dim)
+        _check_lengths(sentences1=sentences1, sentences2=sentences2, scores=scores)
+        refuse_argument(type(self).__name__, "precision", precision, "model.encode quantizes vectors")
+        self.sentences1, self.sentences2, self.scores = sentences1, sentences2, scores
+
+    def compute_metrics(self, model: Any) -> Metrics:
+        a, b = (self.vectors(model, texts) for texts in (self.sentences1, self.sentences2))
+        gold, found = np.asarray(self.scores, np.float64), {}
+        for name in self.names(model):
+            scores = self.pairwise(name, a, b)
+            found[name] = {"pearson": pearson(gold, scores), "spearman": spearman(gold, scores)}
+        return self.with_highest(found, "{1}_{0}")
+
+
+class TripletEvaluator(_EmbeddingEvaluator):
+    """The share of triplets whose positive is more similar to the anchor than the negative, by a margin."""
+
+    kind, main_metric = "triplet_evaluation", "{}_accuracy"
+
+    def __init__(
+        self,
+        anchors: Sequence[str],
+        positives: Sequence[str],
+        negatives: Sequence[str],
+        main_similarity_function: Any = None,
+        margin: float | Mapping[str, float] | None = None,
+        name: str = "",
+        batch_size: int = 16,  # noqa: ARG002
+        show_progress_bar: bool = False,  # noqa: ARG002
+        write_csv: bool = True,
+        truncate_dim: int | None = None,
+        similarity_fn_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(name, write_csv, similarity_fn_names, main_similarity_function, truncate_dim)
+        _check_lengths(anchors=anchors, positives=positives, negatives=negatives)
+        self.anchors, self.positives, self.negatives, self.margin = anchors, positives, negatives, margin or 0.0
+
+    def compute_metrics(self, model: Any) -> Metrics:
+        anchors = self.vectors(model, self.anchors, "query")
+        positives, negatives = (self.vectors(model, texts, "document") for texts in (self.positives, self.negatives))
+        found = {}
+        for name in self.names(model):
+            margin = self.margin.get(name, 0.0) if isinstance(self.margin, Mapping) else self.margin
+            right = self.pairwise(name, anchors, positives) > self.pairwise(name, anchors, negatives) + margin
+            found[name] = {"accuracy": float(right.mean())}
+        return self.with_highest(found, "{0}_{1}")
+
+
+class BinaryClassificationEvaluator(_EmbeddingEvaluator):
+    """How well a threshold on the similarity separates pairs labelled 1 from pairs labelled 0."""
+
+    kind, main_metric = "binary_classification_evaluation", "{}_ap"
+
+    def __init__(
+        self,
+        sentences1: Sequence[str],
+        sentences2: Sequence[str],
+        labels: Sequence[int],
+        name: str = "",
+        batch_size: int = 32,  # noqa: ARG002
+        show_progress_bar: bool = False,  # noqa: ARG002
+        write_csv: bool = True,
+        truncate_dim: int | None = None,
+        similarity_fn_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(name, write_csv, similarity_fn_names, None, truncate_dim)
+        _check_lengths(sentences1=sentences1, sentences2=sentences2, labels=labels)
+        self.sentences1, self.sentences2, self.labels = sentences1, sentences2, labels
+
+    def compute_metrics(self, model: Any) -> Metrics:
+        a, b = (self.vectors(model, texts) for texts in (self.sentences1, self.sentences2))
+        gold = np.asarray(self.labels)
+        found = {name: threshold_metrics(self.pairwise(name, a, b), gold) for name in self.names(model)}
+        return self.with_highest(found, "{0}_{1}")
+
+
+def threshold_metrics(scores: np.ndarray, gold: np.ndarray) -> Metrics:
+    """The best accuracy and F1 over all thresholds, average precision, and Matthews' correlation at the best F1."""
+    accuracy, f1 = best_accuracy(scores, gold), best_f1(scores, gold)
+    return {
+        "accuracy": accuracy.value,
+        "accuracy_threshold": accuracy.threshold,
+        "f1": f1.value,
+        "f1_threshold": f1.threshold,
+        "precision": f1.precision,
+        "recall": f1.recall,
+        "ap": average_precision(scores, gold),
+        "mcc": matthews_correlation(scores >= f1.threshold, gold == 1),
+    }
+
+
+def matthews_correlation(predicted: np.ndarray, gold: np.ndarray) -> float:
+    """Pearson's correlation of two columns of yes and no (Matthews 1975); 0 if one of them is constant."""
+    return pearson(predicted.astype(float), gold.astype(float)) if predicted.std() and gold.std() else 0.0
+
+
+class InformationRetrievalEvaluator(_EmbeddingEvaluator):
+    """How well queries find their relevant documents in a corpus, by several metrics at several cutoffs."""
+
+    kind = "Information-Retrieval_evaluation"
+
+    def __init__(
+        self,
+        queries: Mapping[str, str],
+        corpus: Mapping[str, str],
+        relevant_docs: Mapping[str, set[str]],
+        corpus_chunk_size: int = 50000,  # noqa: ARG002, no result depends on it
+        mrr_at_k: Sequence[int] = (10,),
+        ndcg_at_k: Sequence[int] = (10,),
+        accuracy_at_k: Sequence[int] = (1, 3, 5, 10),
+        precision_recall_at_k: Sequence[int] = (1, 3, 5, 10),
+        map_at_k: Sequence[int] = (100,),
+        show_progress_bar: bool = False,  # noqa: ARG002
+        batch_size: int = 32,  # noqa: ARG002
+        name: str = "",
+        write_csv: bool = True,
+        truncate_dim: int | None = None,
+        score_functions: Any = None,
+        main_score_function: Any = None,
+        query_prompt: str | None = None,
+        query_prompt_name: str | None = None,
+        corpus_prompt: str | None = None,
+        corpus_prompt_name: str | None = None,
+        write_predictions: bool = False,
+    ) -> None:
+        super().__init__(name, write_csv, None, main_score_function, truncate_dim)
+        what = type(self).__name__
+        refuse_argument(what, "score_functions", score_functions, "set main_score_function, or the model's similarity")
+        refuse_argument(what, "write_predictions", write_predictions, "likewise evaluate writes runs")
+        self.queries = {key: text for key, text in queries.items() if relevant_docs.get(key)}
+        if not self.queries or not corpus:
+            raise BadInput(
+                f"{what} has {len(self.queries)} queries with relevant documents and {len(corpus)} documents"
+            )
+        self.corpus, self.relevant_docs = corpus, relevant_docs
+        self.prompts = {
+            "query": {"prompt": query_prompt, "prompt_name": query_prompt_name},
+            "document": {"prompt": corpus_prompt, "prompt_name": corpus_prompt_name},
+        }
+        self.cutoffs = {
+            "accuracy": ("hit", accuracy_at_k),
+            "precision": ("precision", precision_recall_at_k),
+            "recall": ("recall", precision_recall_at_k),
+            "ndcg": ("ndcg", ndcg_at_k),
+            "mrr": ("mrr", mrr_at_k),
+            "map": ("map", map_at_k),
+        }
+        self.main_metric = "{}_ndcg@" + str(max(ndcg_at_k))
+
+    def compute_metrics(self, model: Any) -> Metrics:
+        (similarity,) = self.names(model)
+        queries, documents = (
+            np.asarray(
+                getattr(model, f"encode_{role}")(
+                    list(texts.values()), truncate_dim=self.truncate_dim, show_progress_bar=False, **self.prompts[role]
+                )
+            )
+            for role, texts in (("query", self.queries), ("document", self.corpus))
+        )
+        deepest = max(k for _, cutoffs in self.cutoffs.values() for k in cutoffs)
+        found = search(queries, documents, min(deepest, len(documents)), metric=similarity).indices
+        ids = np.asarray(list(self.corpus), object)
+        relevant = [self.relevant_docs[key] for key in self.queries]
+        ranked = np.array([[float(one in some) for one in ids[row]] for row, some in zip(found, relevant, strict=True)])
+        return {
+            f"{similarity}_{name}@{k}": float(self._values(metric, ranked, relevant, k).mean())
+            for name, (metric, cutoffs) in self.cutoffs.items()
+            for k in cutoffs
+        }
+
+    def _values(self, metric: str, ranked: np.ndarray, relevant: Sequence[Any], k: int) -> np.ndarray:
+        """A metric for each query; as in sentence-transformers, average precision is over at most k documents."""
+        sizes = [min(len(some), k) if metric == "map" else len(some) for some in relevant]
+        judged = np.zeros((len(sizes), max(sizes)))
+        for row, size in zip(judged, sizes, strict=True):
+            row[:size] = 1
+        return np.asarray(RANKING_METRICS[metric](ranked, judged, k))
+
+
+class CrossEncoderCorrelationEvaluator(_Evaluator):
+    """Pearson's and Spearman's correlation of a cross-encoder's scores with those of the pairs."""
+
+    kind, primary_metric = "CrossEncoderCorrelationEvaluator", "spearman"
+
+    def __init__(
+        self,
+        sentence_pairs: Sequence[Any],
+        scores: Sequence[float],
+        name: str = "",
+        batch_size: int = 32,  # noqa: ARG002
+        show_progress_bar: bool | None = None,  # noqa: ARG002
+        write_csv: bool = True,
+    ) -> None:
+        super().__init__(name, write_csv)
+        _check_lengths(sentence_pairs=sentence_pairs, scores=scores)
+        self.sentence_pairs, self.scores = sentence_pairs, scores
+
+    def compute_metrics(self, model: Any) -> Metrics:
+        found = np.asarray(model.predict(list(self.sentence_pairs), show_progress_bar=False), np.float64)
+        gold = np.asarray(self.scores, np.float64)
+        return {"pearson": pearson(gold, found), "spearman": spearman(gold, found)}
+
+
+REFUSED = {
+    "NanoBEIREvaluator": "InformationRetrievalEvaluator over files on this machine",
+    "RerankingEvaluator": "InformationRetrievalEvaluator",
+    "ParaphraseMiningEvaluator": "BinaryClassificationEvaluator over labelled pairs",
+    "TranslationEvaluator": "likewise evaluate with tatoeba pairs, or InformationRetrievalEvaluator",
+    "LabelAccuracyEvaluator": "BinaryClassificationEvaluator",
+    "MSEEvaluator": "EmbeddingSimilarityEvaluator over the teacher's similarities",
+    "MSEEvaluatorFromDataFrame": "EmbeddingSimilarityEvaluator over the teacher's similarities",
+    "CrossEncoderClassificationEvaluator": "CrossEncoderCorrelationEvaluator",
+    "CrossEncoderRerankingEvaluator": "CrossEncoderCorrelationEvaluator",
+    "CrossEncoderNanoBEIREvaluator": "CrossEncoderCorrelationEvaluator",
+}
+"""The evaluators that do not exist here, and what to use instead."""
+
+
+def _append_line(path: Path, line: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerows([*([list(line)] if new else []), list(line.values())])
+
+
+def _check_lengths(**columns: Sequence[Any]) -> None:
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1 or not all(lengths.values()):
+        raise BadInput(f"expected columns of equal length with at least one row; found {lengths}")
+
+
+def __getattr__(name: str) -> Any:
+    if name in REFUSED:
+        return refused_class(name, REFUSED[name])
+    raise AttributeError(f"{__name__} has no {name!r}")

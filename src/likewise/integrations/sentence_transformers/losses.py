@@ -1,0 +1,377 @@
+"""The losses of sentence-transformers that exist here, under their names: objectives with its formulas and defaults.
+
+Where its formula differs from that of our objective (false negatives, sums, scales), a program gets its formula here.
+Losses that do not exist are refused when they are constructed, with what to use instead.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ...errors import BadInput
+from ...train.objectives import (
+    AnglE,
+    BatchTriplets,
+    Classification,
+    Contrastive,
+    CoSENT,
+    Distillation,
+    MarginMSE,
+    MarginPairs,
+    Matryoshka,
+    Objective,
+    Regression,
+    ScoreDistillation,
+    Triplet,
+)
+from ...train.objectives.distillation import kl_divergence
+from ...train.objectives.objective import Labels, Loss, Matrix, Vectors
+from ...train.objectives.triplets import paired_distances
+from .loading import refused_class
+from .util import cos_sim, metric_of, pairwise_cos_sim, pairwise_dot_score
+
+DIRECTIONS = {
+    (("query_to_doc",), "joint"): False,
+    (("query_to_doc",), "per_direction"): False,
+    (("query_to_doc", "doc_to_query"), "per_direction"): True,
+}
+"""Whether the contrastive loss is symmetric, for directions and partition that are served."""
+
+
+class TripletDistanceMetric(StrEnum):
+    """The distances of `TripletLoss`."""
+
+    COSINE = "cosine"
+    EUCLIDEAN = "euclidean"
+    MANHATTAN = "manhattan"
+
+
+class SiameseDistanceMetric(StrEnum):
+    """The distances of `ContrastiveLoss` and `OnlineContrastiveLoss`."""
+
+    EUCLIDEAN = "euclidean"
+    MANHATTAN = "manhattan"
+    COSINE_DISTANCE = "cosine"
+
+
+class BatchHardTripletLossDistanceFunction(StrEnum):
+    """The distances of the losses that find triplets in a batch."""
+
+    cosine_distance = "cosine"
+    euclidean_distance = eucledian_distance = "euclidean"
+
+
+def refuse_option(loss: object, name: str, value: object, way: str) -> BadInput:
+    """The error for an option of a loss that is not served."""
+    return BadInput(f"{type(loss).__name__} does not take {name}={value!r:.80}; {way}")
+
+
+def check_similarity(loss: object, function: Any, expected: Callable[..., Any]) -> None:
+    """Reject a similarity other than the one that the objective computes."""
+    ours = metric_of(expected) or expected.__name__
+    if function is not expected and getattr(function, "__name__", "") != expected.__name__:
+        raise refuse_option(loss, "similarity_fct", function, f"it compares vectors by {ours}")
+
+
+class CosineSimilarityLoss(Regression):
+    """Squared error between the cosine of two texts and their score."""
+
+    def __init__(self, model: Any, loss_fct: Any = None, cos_score_transformation: Any = None) -> None:  # noqa: ARG002
+        super().__init__()
+        if loss_fct is not None and not isinstance(loss_fct, nn.MSELoss):
+            raise refuse_option(self, "loss_fct", loss_fct, "leave it out, or use CoSENTLoss")
+        if cos_score_transformation is not None and not isinstance(cos_score_transformation, nn.Identity):
+            raise refuse_option(self, "cos_score_transformation", cos_score_transformation, "scale the scores instead")
+
+
+class CoSENTLoss(CoSENT):
+    """The order of the scores decides, not their values."""
+
+    def __init__(self, model: Any, scale: float = 20.0, similarity_fct: Any = pairwise_cos_sim) -> None:  # noqa: ARG002
+        super().__init__(scale)
+        check_similarity(self, similarity_fct, pairwise_cos_sim)
+
+
+class AnglELoss(AnglE):
+    """Like `CoSENTLoss`, over angles in complex space."""
+
+    def __init__(self, model: Any, scale: float = 20.0) -> None:  # noqa: ARG002
+        super().__init__(cosine_weight=0.0, angle_scale=scale)
+        self.scale = scale
+
+
+class MultipleNegativesRankingLoss(Contrastive):
+    """The other rows' texts are negatives, all of them: unlike `Contrastive`, equal texts are not masked.
+
+    `batch_sampler="no_duplicates"` avoids equal texts in a batch.
+    """
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ARG002
+        scale: float = 20.0,
+        similarity_fct: Any = cos_sim,
+        gather_across_devices: bool = False,
+        directions: Sequence[str] = ("query_to_doc",),
+        partition_mode: str = "joint",
+        hardness_mode: str | None = None,
+        hardness_strength: float = 0.0,
+    ) -> None:
+        chosen = (tuple(directions), partition_mode)
+        super().__init__(1 / scale, symmetric=DIRECTIONS.get(chosen, False))
+        self.scale = scale
+        check_similarity(self, similarity_fct, cos_sim)
+        if chosen not in DIRECTIONS:
+            served = ", or ('query_to_doc', 'doc_to_query') with partition_mode='per_direction'"
+            raise refuse_option(self, "directions", directions, f"expected ('query_to_doc',){served}")
+        if hardness_mode is not None and hardness_strength:
+            raise refuse_option(self, "hardness_mode", hardness_mode, "mine hard negatives: likewise mine")
+        if gather_across_devices:
+            raise refuse_option(self, "gather_across_devices", True, "torchrun -m likewise train always gathers")
+
+    def forward(self, anchor: Vectors, positive: Vectors, *negatives: Vectors) -> Loss:  # type: ignore[override]
+        rows, columns = len(anchor), 2 + len(negatives)
+        distinct = torch.arange(rows * columns, device=anchor.device).view(columns, rows).T
+        return super().forward(anchor, positive, *negatives, text_ids=distinct)
+
+
+class CachedMultipleNegativesRankingLoss(MultipleNegativesRankingLoss):
+    """The same loss for batches that do not fit in memory: at most `mini_batch_size` texts are encoded at once."""
+
+    def __init__(
+        self,
+        model: Any,
+        scale: float = 20.0,
+        similarity_fct: Any = cos_sim,
+        mini_batch_size: int = 32,
+        mini_batch_num_tokens: int | None = None,
+        gather_across_devices: bool = False,
+        directions: Sequence[str] = ("query_to_doc",),
+        partition_mode: str = "joint",
+        show_progress_bar: bool = False,  # noqa: ARG002, the run has its own
+        hardness_mode: str | None = None,
+        hardness_strength: float = 0.0,
+    ) -> None:
+        options = (directions, partition_mode, hardness_mode, hardness_strength)
+        super().__init__(model, scale, similarity_fct, gather_across_devices, *options)
+        self.max_tokens_per_step = mini_batch_num_tokens or mini_batch_size * model.max_seq_length
+
+
+class MultipleNegativesSymmetricRankingLoss(MultipleNegativesRankingLoss):
+    """The mean of both directions: anchor to positive, and positive to anchor."""
+
+    def __init__(
+        self, model: Any, scale: float = 20.0, similarity_fct: Any = cos_sim, gather_across_devices: bool = False
+    ) -> None:
+        both = (("query_to_doc", "doc_to_query"), "per_direction")
+        super().__init__(model, scale, similarity_fct, gather_across_devices, *both)
+
+
+class CachedMultipleNegativesSymmetricRankingLoss(MultipleNegativesSymmetricRankingLoss):
+    """The same loss, in parts of at most `mini_batch_size` texts."""
+
+    def __init__(
+        self, model: Any, scale: float = 20.0, similarity_fct: Any = cos_sim, mini_batch_size: int = 32, **options: Any
+    ) -> None:
+        options.pop("show_progress_bar", None)
+        super().__init__(model, scale, similarity_fct, **options)
+        self.max_tokens_per_step = mini_batch_size * model.max_seq_length
+
+
+class TripletLoss(Triplet):
+    """The anchor should be nearer to the positive than to the negative, by a margin of 5."""
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ARG002
+        distance_metric: str = TripletDistanceMetric.EUCLIDEAN,
+        triplet_margin: float = 5,
+    ) -> None:
+        super().__init__(triplet_margin, str(distance_metric))
+        self.triplet_margin = triplet_margin
+
+
+class ContrastiveLoss(MarginPairs):
+    """Pairs labelled 1 should be near, pairs labelled 0 farther apart than the margin."""
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ARG002
+        distance_metric: str = SiameseDistanceMetric.COSINE_DISTANCE,
+        margin: float = 0.5,
+        size_average: bool = True,
+    ) -> None:
+        super().__init__(margin, str(distance_metric))
+        if not size_average:
+            raise refuse_option(self, "size_average", size_average, "multiply the learning rate instead")
+
+
+class OnlineContrastiveLoss(MarginPairs):
+    """The sum, not the mean, over the batch's hard pairs; if all have one label, those beyond their mean are hard."""
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ARG002
+        distance_metric: str = SiameseDistanceMetric.COSINE_DISTANCE,
+        margin: float = 0.5,
+    ) -> None:
+        super().__init__(margin, str(distance_metric), online=True)
+
+    def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
+        distances = paired_distances(sentence1, sentence2, self.distance)
+        near, far = distances[label == 1], distances[label == 0]
+        hard_near = near[near > (far.min() if len(far) else near.mean())]
+        hard_far = far[far < (near.max() if len(near) else far.mean())]
+        return hard_near.square().sum() + F.relu(self.margin - hard_far).square().sum()
+
+
+class SoftmaxLoss(Classification):
+    """A linear classifier over both vectors and their difference; its weights are created at once."""
+
+    def __init__(
+        self,
+        model: Any,
+        embedding_dimension: int,
+        num_labels: int,
+        concatenation_sent_rep: bool = True,
+        concatenation_sent_difference: bool = True,
+        concatenation_sent_multiplication: bool = False,
+        loss_fct: Any = None,
+    ) -> None:
+        chosen = {
+            "u": concatenation_sent_rep,
+            "v": concatenation_sent_rep,
+            "|u-v|": concatenation_sent_difference,
+            "u*v": concatenation_sent_multiplication,
+        }
+        super().__init__(num_labels, tuple(name for name, used in chosen.items() if used))
+        if loss_fct is not None and not isinstance(loss_fct, nn.CrossEntropyLoss):
+            raise refuse_option(self, "loss_fct", loss_fct, "leave it out")
+        if embedding_dimension != model.get_embedding_dimension():
+            raise refuse_option(
+                self, "embedding_dimension", embedding_dimension, f"it is {model.get_embedding_dimension()}"
+            )
+        super().initialize(embedding_dimension)
+
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:
+        """Keep the weights that the constructor created."""
+
+
+class BatchHardTripletLoss(BatchTriplets):
+    """Triplets of each anchor's farthest positive and nearest negative in the batch."""
+
+    strategy_name = "hard"
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ARG002
+        distance_metric: str = BatchHardTripletLossDistanceFunction.euclidean_distance,
+        margin: float = 5,
+    ) -> None:
+        super().__init__(self.strategy_name, margin, str(distance_metric))
+
+
+class BatchSemiHardTripletLoss(BatchHardTripletLoss):
+    """For each pair with one label, the nearest negative that is farther than the positive."""
+
+    strategy_name = "semi-hard"
+
+
+class BatchAllTripletLoss(BatchHardTripletLoss):
+    """Every triplet of the batch that violates the margin."""
+
+    strategy_name = "all"
+
+
+class MSELoss(Distillation):
+    """Squared error between the vectors of all texts of a row and a teacher's vector, the label."""
+
+    def __init__(self, model: Any, projection_dim: int | None = None) -> None:  # noqa: ARG002
+        super().__init__(projection_dim)
+
+
+class MarginMSELoss(MarginMSE):
+    """Squared error between the margin of the dot products and a teacher's margin, the label."""
+
+    def __init__(self, model: Any, similarity_fct: Any = pairwise_dot_score) -> None:  # noqa: ARG002
+        name = "cosine" if similarity_fct is pairwise_cos_sim else "dot"
+        super().__init__(name)
+        if name == "dot":
+            check_similarity(self, similarity_fct, pairwise_dot_score)
+
+
+class DistillKLDivLoss(ScoreDistillation):
+    """KL divergence from a teacher's scores of the candidates, times the student's squared temperature."""
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ARG002
+        similarity_fct: Any = pairwise_dot_score,
+        temperature: float = 1.0,
+        student_temperature: float | None = None,
+        teacher_temperature: float | None = None,
+    ) -> None:
+        student = temperature if student_temperature is None else student_temperature
+        super().__init__(student, temperature if teacher_temperature is None else teacher_temperature)
+        check_similarity(self, similarity_fct, pairwise_dot_score)
+
+    def forward(self, anchor: Vectors, positive: Vectors, *negatives: Vectors, scores: Matrix) -> Loss:
+        student = torch.stack([(anchor * candidate).sum(1) for candidate in (positive, *negatives)], dim=1)
+        divergence = kl_divergence(scores / self.teacher_temperature, student / self.temperature)
+        return divergence * self.temperature**2
+
+
+class MatryoshkaLoss(Matryoshka):
+    """Any of these losses over vectors that are cut to several dimensions and normalised again."""
+
+    def __init__(
+        self,
+        model: Any,
+        loss: Objective,
+        matryoshka_dims: Sequence[int],
+        matryoshka_weights: Sequence[float] | None = None,
+        n_dims_per_step: int = -1,
+    ) -> None:
+        if max(matryoshka_dims, default=0) > model.get_embedding_dimension():
+            raise BadInput(
+                f"matryoshka_dims are {list(matryoshka_dims)}; the model has {model.get_embedding_dimension()}"
+            )
+        super().__init__(loss, matryoshka_dims, matryoshka_weights)
+        self.max_tokens_per_step = getattr(loss, "max_tokens_per_step", None)
+        if n_dims_per_step != -1:
+            raise refuse_option(self, "n_dims_per_step", n_dims_per_step, "every dimension is trained in every step")
+
+    def forward(self, *vectors: Tensor, **numbers: Tensor) -> Loss:
+        losses = [
+            weight * copy(*(F.normalize(v[:, view], dim=1) for v in vectors), **numbers)
+            for weight, copy, view in zip(self.weights, self.copies, self.views, strict=True)
+        ]
+        total: Tensor = sum(losses[1:], losses[0])
+        return total
+
+
+REFUSED = {
+    "AdaptiveLayerLoss": "likewise train --objective contrastive:layers=3 trains the last three layers",
+    "Matryoshka2dLoss": "likewise train --objective contrastive:layers=3,dimensions=64+256",
+    "GISTEmbedLoss": "likewise mine drops false negatives before training; then MultipleNegativesRankingLoss",
+    "CachedGISTEmbedLoss": "likewise mine drops false negatives before training",
+    "MegaBatchMarginLoss": "CachedMultipleNegativesRankingLoss with a large batch",
+    "BatchHardSoftMarginTripletLoss": "BatchHardTripletLoss, which has a hard margin",
+    "EmbedDistillLoss": "MSELoss, over a teacher's vectors",
+    "DenoisingAutoEncoderLoss": "likewise train --objective tsdae",
+    "ContrastiveTensionLoss": "likewise train --objective simcse or tsdae",
+    "ContrastiveTensionLossInBatchNegatives": "likewise train --objective simcse or tsdae",
+    "ContrastiveTensionDataLoader": "likewise train --objective simcse or tsdae",
+    "GlobalOrthogonalRegularizationLoss": "leave it out",
+}
+"""The losses that do not exist here, and what to use instead."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in REFUSED:
+        return refused_class(name, REFUSED[name])
+    raise AttributeError(f"{__name__} has no {name!r}")

@@ -1,0 +1,276 @@
+"""The training arguments of sentence-transformers: what is served, what has no effect here, and what is refused.
+
+Nothing here imports torch.
+"""
+
+import difflib
+import json
+import math
+import warnings
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from ....errors import BadInput
+from ....train.settings import TrainSettings
+from ..drop_in_model import current_names
+
+
+class BatchSamplers(StrEnum):
+    """How rows are grouped into batches."""
+
+    BATCH_SAMPLER = "batch_sampler"
+    NO_DUPLICATES = "no_duplicates"
+    NO_DUPLICATES_HASHED = "no_duplicates_hashed"
+    GROUP_BY_LABEL = "group_by_label"
+
+
+class MultiDatasetBatchSamplers(StrEnum):
+    """How the batches of several data sets are mixed."""
+
+    ROUND_ROBIN = "round_robin"
+    PROPORTIONAL = "proportional"
+
+
+SERVED: Mapping[str, Any] = {
+    "output_dir": None,
+    "per_device_train_batch_size": 8,
+    "per_device_eval_batch_size": 8,
+    "num_train_epochs": 3.0,
+    "max_steps": -1,
+    "learning_rate": 5e-5,
+    "lr_scheduler_type": "linear",
+    "warmup_steps": 0,
+    "warmup_ratio": None,
+    "weight_decay": 0.0,
+    "adam_beta1": 0.9,
+    "adam_beta2": 0.999,
+    "adam_epsilon": 1e-8,
+    "max_grad_norm": 1.0,
+    "gradient_accumulation_steps": 1,
+    "bf16": False,
+    "fp16": False,
+    "gradient_checkpointing": None,
+    "seed": 42,
+    "use_cpu": False,
+    "dataloader_drop_last": False,
+    "logging_strategy": "steps",
+    "logging_steps": 500,
+    "logging_first_step": False,
+    "disable_tqdm": None,
+    "report_to": "none",
+    "run_name": None,
+    "eval_strategy": "no",
+    "eval_steps": None,
+    "eval_delay": 0,
+    "eval_on_start": False,
+    "save_strategy": "steps",
+    "save_steps": 500,
+    "save_total_limit": None,
+    "save_only_model": False,
+    "load_best_model_at_end": False,
+    "metric_for_best_model": None,
+    "greater_is_better": None,
+    "resume_from_checkpoint": None,
+    "prompts": None,
+    "batch_sampler": BatchSamplers.BATCH_SAMPLER,
+    "multi_dataset_batch_sampler": MultiDatasetBatchSamplers.PROPORTIONAL,
+}
+"""The arguments that are served, with the defaults of sentence-transformers."""
+
+WITHOUT_EFFECT = (
+    *("do_train", "do_eval", "do_predict", "use_cache", "prediction_loss_only", "remove_unused_columns"),
+    *("dataloader_num_workers", "dataloader_pin_memory", "dataloader_persistent_workers", "dataloader_prefetch_factor"),
+    *(
+        "dataloader_multiprocessing_context",
+        "dataloader_in_order",
+        "eval_accumulation_steps",
+        "torch_empty_cache_steps",
+    ),
+    *("eval_do_concat_batches", "eval_use_gather_object", "skip_memory_metrics", "save_safetensors", "log_level"),
+    *("log_level_replica", "log_on_each_node", "save_on_each_node", "average_tokens_across_devices", "local_rank"),
+    *("ddp_find_unused_parameters", "ddp_bucket_cap_mb", "ddp_broadcast_buffers", "ddp_static_graph", "ddp_backend"),
+    *("ddp_timeout", "project", "hub_strategy", "hub_model_id", "hub_private_repo", "hub_token", "hub_always_push"),
+    *("hub_revision", "ignore_data_skip", "logging_nan_inf_filter", "tf32", "bf16_full_eval", "length_column_name"),
+)
+"""Arguments on which no result depends here: rows are in memory, weights are safetensors, and a loss that is NaN or
+infinite is an error."""
+
+REFUSED: Mapping[str, tuple[Any, str]] = {
+    "push_to_hub": (False, "trainer.save_model(folder), then hf upload"),
+    "optim": ("adamw_torch_fused", "AdamW is used; its betas, epsilon and weight decay can be set"),
+    "optim_args": (None, "set adam_beta1, adam_beta2, adam_epsilon"),
+    "optim_target_modules": (None, "likewise train --lora-rank trains adapters"),
+    "lr_scheduler_kwargs": (None, "the schedules linear, cosine, constant and constant_with_warmup take none"),
+    "learning_rate_mapping": (
+        {},
+        "TrainSettings(layer_lr_decay=…, objective_learning_rate=…) with likewise.train.train",
+    ),
+    "router_mapping": ({}, "train each route as a model of its own"),
+    "label_smoothing_factor": (0.0, "no loss smooths labels"),
+    "neftune_noise_alpha": (None, "dropout is the noise that training adds"),
+    "torch_compile": (False, "leave it out: steps are already fused"),
+    "torch_compile_backend": (None, "leave it out"),
+    "torch_compile_mode": (None, "leave it out"),
+    "use_liger_kernel": (False, "leave it out"),
+    "liger_kernel_config": (None, "leave it out"),
+    "activation_checkpointing": (None, "gradient_checkpointing=True"),
+    "activation_checkpointing_kwargs": (None, "gradient_checkpointing=True"),
+    "gradient_checkpointing_kwargs": (None, "gradient_checkpointing=True alone"),
+    "auto_find_batch_size": (False, "leave it out: a step that does not fit in memory is computed in parts"),
+    "fp16_full_eval": (False, "evaluation is in fp32"),
+    "full_determinism": (False, "leave it out: every step seeds its generators, so runs repeat"),
+    "data_seed": (None, "seed also orders the data"),
+    "train_sampling_strategy": ("random", "batch_sampler orders the rows"),
+    "include_num_input_tokens_seen": ("no", "a callback of likewise.train counts tokens (StepState.tokens)"),
+    "include_for_metrics": ([], "an evaluator computes metrics"),
+    "batch_eval_metrics": (False, "an evaluator computes metrics"),
+    "label_names": (None, "the column label, labels, score or scores holds the labels"),
+    "enable_jit_checkpoint": (False, "save_steps"),
+    "restore_callback_states_from_checkpoint": (
+        False,
+        "leave it out: EarlyStoppingCallback's state is always restored",
+    ),
+    "accelerator_config": (None, "leave it out"),
+    "parallelism_config": (None, "torchrun -m likewise train uses several GPUs"),
+    "fsdp": (None, "torchrun -m likewise train uses several GPUs"),
+    "fsdp_config": (None, "torchrun -m likewise train uses several GPUs"),
+    "deepspeed": (None, "torchrun -m likewise train uses several GPUs"),
+    "debug": ("", "leave it out"),
+    "trackio_space_id": (None, "a callback with on_log can report anywhere"),
+    "trackio_bucket_id": (None, "a callback with on_log can report anywhere"),
+    "trackio_static_space_id": (None, "a callback with on_log can report anywhere"),
+}
+"""Arguments that are refused unless they have sentence-transformers' default: that default, and what to do instead."""
+
+OLDER = {
+    "evaluation_strategy": "eval_strategy",
+    "per_gpu_train_batch_size": "per_device_train_batch_size",
+    "per_gpu_eval_batch_size": "per_device_eval_batch_size",
+    "no_cuda": "use_cpu",
+}
+SCHEDULES = ("linear", "cosine", "constant", "constant_with_warmup")
+STRATEGIES = {
+    "logging_strategy": ("no", "steps", "epoch"),
+    "eval_strategy": ("no", "steps", "epoch"),
+    "save_strategy": ("no", "steps", "epoch", "best"),
+    "lr_scheduler_type": SCHEDULES,
+    "batch_sampler": tuple(BatchSamplers),
+    "multi_dataset_batch_sampler": tuple(MultiDatasetBatchSamplers),
+}
+
+
+class SentenceTransformerTrainingArguments:
+    """How to train, by the names and with the defaults of sentence-transformers.
+
+    >>> SentenceTransformerTrainingArguments("out", num_train_epochs=1, warmup_steps=0.1).learning_rate
+    5e-05
+    """
+
+    def __init__(self, output_dir: str | None = None, **given: Any) -> None:
+        values = current_names(given, **OLDER)
+        for name in values:
+            _check_argument(type(self).__name__, name, values[name])
+        vars(self).update({**SERVED, **{name: v for name, v in values.items() if name in SERVED}})
+        self.output_dir = output_dir or "trainer_output"
+        for name, known in STRATEGIES.items():
+            vars(self)[name] = _choice(name, getattr(self, name), known)
+        self._complete()
+
+    def __getattr__(self, name: str) -> Any:
+        """The default of an argument that is refused, for callbacks that read it."""
+        if name in REFUSED:
+            return REFUSED[name][0]
+        raise AttributeError(f"{type(self).__name__} has no {name!r}")
+
+    def _complete(self) -> None:
+        """Fill in the arguments that depend on others, as sentence-transformers does, and check them."""
+        if self.fp16 and not self.bf16:
+            warnings.warn("fp16=True trains in bf16 here: the same memory, and no loss scaling", stacklevel=4)
+            self.bf16 = True
+        if self.warmup_ratio is not None and not self.warmup_steps:
+            self.warmup_steps = self.warmup_ratio
+        if isinstance(self.prompts, str) and self.prompts.lstrip().startswith("{"):
+            self.prompts = json.loads(self.prompts)
+        if self.eval_strategy == "steps" and not self.eval_steps:
+            self.eval_steps = self.logging_steps
+        if self.load_best_model_at_end or self.save_strategy == "best":
+            self.metric_for_best_model = self.metric_for_best_model or "loss"
+        if self.greater_is_better is None and self.metric_for_best_model is not None:
+            self.greater_is_better = not self.metric_for_best_model.endswith("loss")
+        if self.load_best_model_at_end:
+            self._check_best()
+        if reports := [name for name in self.reports if name != "tensorboard"]:
+            raise BadInput(f"report_to={reports[0]!r} is not served; a callback with on_log can report anywhere")
+
+    @property
+    def reports(self) -> list[str]:
+        """The names in `report_to`."""
+        names = self.report_to if isinstance(self.report_to, list | tuple) else [self.report_to]
+        return [name for name in names if name not in (None, "none")]
+
+    def _check_best(self) -> None:
+        """Reject checkpoints that would not hold every evaluated model."""
+        if self.save_strategy not in ("best", self.eval_strategy):
+            raise BadInput(
+                "load_best_model_at_end needs a checkpoint of each evaluated model: eval_strategy is "
+                f"{self.eval_strategy!r} and save_strategy {self.save_strategy!r}; make them equal"
+            )
+        if self.save_strategy == "steps" and (self.save_steps / self.eval_steps) % 1 > 1e-9:
+            raise BadInput(
+                f"load_best_model_at_end needs save_steps ({self.save_steps}) to be a multiple of eval_steps "
+                f"({self.eval_steps})"
+            )
+
+    def resolved_steps(self, name: str, max_steps: int) -> int:
+        """`logging_steps`, `eval_steps`, `save_steps` or `warmup_steps` as whole steps; below 1, a share of the run."""
+        value = getattr(self, name) or 0
+        return math.ceil(value * max_steps) if 0 < value < 1 else int(value)
+
+    def settings(self, max_steps: int, max_tokens_per_step: int | None) -> TrainSettings:
+        """The settings of `likewise.train` for a run of this many steps."""
+        warmup = self.resolved_steps("warmup_steps", max_steps)
+        return TrainSettings(
+            max_steps=max_steps,
+            batch_size=self.per_device_train_batch_size,
+            gradient_accumulation_steps=self.gradient_accumulation_steps,
+            seed=self.seed,
+            learning_rate=self.learning_rate,
+            lr_schedule="constant" if self.lr_scheduler_type == "constant_with_warmup" else self.lr_scheduler_type,
+            warmup_ratio=0.0 if self.lr_scheduler_type == "constant" else min(warmup / max_steps, 1 - 1e-9),
+            weight_decay=self.weight_decay,
+            max_grad_norm=self.max_grad_norm,
+            adam_betas=(self.adam_beta1, self.adam_beta2),
+            adam_epsilon=self.adam_epsilon,
+            precision="bf16" if self.bf16 else "fp32",
+            gradient_checkpointing=bool(self.gradient_checkpointing),
+            max_tokens_per_step=max_tokens_per_step,
+            save_steps=1,  # the run's checkpoints decide
+            show_progress_bar=not self.disable_tqdm,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The arguments that are served, by name."""
+        return {name: getattr(self, name) for name in SERVED}
+
+
+class CrossEncoderTrainingArguments(SentenceTransformerTrainingArguments):
+    """The same arguments, for a `CrossEncoderTrainer`."""
+
+
+def _check_argument(what: str, name: str, value: Any) -> None:
+    if name in SERVED or name in WITHOUT_EFFECT:
+        return
+    if name not in REFUSED:
+        near = difflib.get_close_matches(name, [*SERVED, *REFUSED])
+        raise BadInput(f"{what} has no argument {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
+    default, way = REFUSED[name]
+    if value != default and (value or default):
+        raise BadInput(f"{what} does not take {name}={value!r:.80}; {way}")
+
+
+def _choice(name: str, value: Any, known: tuple[str, ...]) -> Any:
+    chosen = str(getattr(value, "value", value))
+    if chosen not in known:
+        raise BadInput(f"{name} is {value!r:.80}; expected one of {', '.join(known)}")
+    return chosen

@@ -1,0 +1,124 @@
+"""Training data as sentence-transformers takes them: columns are read by position, and one column holds the labels."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....errors import BadInput
+from ....train.data.batch import TrainingRows
+from ....train.data.schedule import DataSource
+from ....train.objectives import Objective
+from .batch_order import RowsToOrder
+
+LABELS = ("label", "labels", "score", "scores")
+"""Names of label columns; the first that exists is used, and all other columns are texts."""
+RESERVED = ("return_loss", "dataset_name")
+Columns = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedData:
+    """Data sets by name, each with its source, and with the texts by which its batches are drawn."""
+
+    sources: list[DataSource]
+    rows: list[RowsToOrder]
+
+
+def read_data(data: Any, losses: Objective | Mapping[str, Objective], prompts: Any) -> NamedData:
+    """Read one data set or several, with the loss that each one trains."""
+    several = named_sets(data)
+    sources, rows = [], []
+    for name, columns in (several or {"": columns_of(data)}).items():
+        objective = _loss_of(name, losses)
+        source, to_order = _source(name, columns, objective, prompts_of(prompts, name if several else None))
+        sources.append(source)
+        rows.append(to_order)
+    return NamedData(sources, rows)
+
+
+def named_sets(data: Any) -> dict[str, Columns]:
+    """The data sets of a DatasetDict, or of a dictionary of data sets; empty if this is one data set."""
+    if not isinstance(data, Mapping) or not data:
+        return {}
+    values = list(data.values())
+    if all(hasattr(one, "column_names") or isinstance(one, Mapping) or _is_rows(one) for one in values):
+        return {name: columns_of(one) for name, one in data.items()}
+    return {}
+
+
+def _is_rows(data: Any) -> bool:
+    return isinstance(data, Sequence) and bool(data) and isinstance(data[0], Mapping)
+
+
+def columns_of(data: Any) -> Columns:
+    """The columns of a `datasets.Dataset`, of a mapping of columns, or of a list of rows."""
+    if hasattr(data, "column_names") and not hasattr(data, "__len__"):
+        raise BadInput("an IterableDataset is not served: its order cannot be reproduced. Pass list(dataset), or a file "
+                       "to likewise train, which reads streams")  # fmt: skip
+    if hasattr(data, "column_names"):
+        return {name: list(data[name]) for name in data.column_names}
+    if isinstance(data, Mapping):
+        return {name: list(values) for name, values in data.items()}
+    if _is_rows(data):
+        return {name: [row[name] for row in data] for name in data[0]}
+    raise BadInput(
+        f"the data are a {type(data).__name__}; expected a datasets.Dataset, a dictionary of columns, a list of rows, "
+        "or a dictionary of these by name"
+    )
+
+
+def _loss_of(name: str, losses: Objective | Mapping[str, Objective]) -> Objective:
+    if not isinstance(losses, Mapping):
+        return losses
+    if name not in losses:
+        raise BadInput(f"the data set {name!r} has no loss; there are losses for {', '.join(losses)}")
+    return losses[name]
+
+
+def prompts_of(prompts: Any, name: str | None) -> str | Mapping[str, str]:
+    """The prompt of all columns of a data set, or its prompts by column."""
+    if not isinstance(prompts, Mapping):
+        return prompts or ""
+    if name is not None and name in prompts:
+        return prompts[name]  # type: ignore[no-any-return]
+    nested = any(isinstance(value, Mapping) for value in prompts.values())
+    if nested and name is None:
+        raise BadInput(f"the prompts are by data set ({', '.join(prompts)}), but there is only one, without a name")
+    return {} if nested else prompts
+
+
+def _source(
+    name: str, columns: Columns, objective: Objective, prompts: str | Mapping[str, str]
+) -> tuple[DataSource, RowsToOrder]:
+    if reserved := [column for column in columns if column in RESERVED]:
+        raise BadInput(f"the column name {reserved[0]!r} is reserved; rename the column")
+    label = next((column for column in LABELS if column in columns), None)
+    texts = {column: values for column, values in columns.items() if column != label}
+    prompted = {column: _with_prompt(values, prompts, column) for column, values in texts.items()}
+    labels = None if label is None else columns[label]
+    rows = TrainingRows.of(_as_read(prompted, labels, objective, name), objective)
+    return DataSource(rows, objective, name or "data"), RowsToOrder(list(texts.values()), labels)
+
+
+def _with_prompt(values: Sequence[Any], prompts: str | Mapping[str, str], column: str) -> Sequence[Any]:
+    prompt = prompts if isinstance(prompts, str) else prompts.get(column, "")
+    return [prompt + value if isinstance(value, str) else value for value in values] if prompt else values
+
+
+def _as_read(texts: Columns, labels: Sequence[Any] | None, objective: Objective, name: str) -> dict[str, Sequence[Any]]:
+    """The columns by the names that the objective reads: texts in order, then the labels."""
+    reads, loss = objective.reads(), type(objective).__name__
+    count = len(texts)
+    if count < len(reads.texts) or (count > len(reads.texts) and not reads.more_texts):
+        expected = f"{len(reads.texts)}{' or more' * reads.more_texts}"
+        where = f" of {name!r}" if name else ""
+        raise BadInput(f"{loss} reads {expected} columns of texts; the data{where} have {count}: {', '.join(texts)}")
+    extra = [f"negative_{i}" for i in range(count - len(reads.texts))]
+    found = dict(zip([*reads.texts, *extra], texts.values(), strict=True))
+    numbers = (*reads.numbers, *reads.optional)
+    if reads.numbers and labels is None:
+        raise BadInput(f"{loss} needs a column of labels, named one of {', '.join(LABELS)}; found {', '.join(texts)}")
+    if labels is not None and not numbers:
+        warnings.warn(f"{loss} reads no labels; the data's label column is not used", stacklevel=6)
+    return found | ({numbers[0]: labels} if labels is not None and numbers else {})

@@ -1,0 +1,210 @@
+"""What happens between the steps of a run: callbacks, logs, evaluations, checkpoints in folders `checkpoint-N`."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ....errors import BadInput
+from ....runtime.atomic_files import atomic_file
+from ....runtime.untrusted_files import read_object
+from ....train.output import checkpoint as checkpoints
+from ....train.output.run_folder import CHECKPOINTS
+from ....train.run_state import RunCheckpoints, RunState
+from ....train.step_state import StepState
+from .arguments import SentenceTransformerTrainingArguments
+from .callbacks import EarlyStoppingCallback, TrainerControl, TrainerState, eval_name
+
+STATE = "trainer_state.json"
+
+
+class RunFlow:
+    """A run in progress, as its callbacks see it. It is itself called after each step of `likewise.train`."""
+
+    def __init__(self, trainer: Any, batches_per_epoch: int, max_steps: int) -> None:
+        self.trainer, self.batches_per_epoch, self.max_steps = trainer, batches_per_epoch, max_steps
+        self.args: SentenceTransformerTrainingArguments = trainer.args
+        self.state: TrainerState = trainer.state
+        self.control: TrainerControl = trainer.control
+        self.losses: list[float] = []  # since the last log
+        self.last = StepState(step=0, max_steps=max_steps)
+        every = ("logging_steps", "eval_steps", "save_steps")
+        self.every = {name: self.args.resolved_steps(name, max_steps) for name in every}
+        vars(self.state).update(max_steps=max_steps, **self.every)
+        self.save_due = False
+
+    def __call__(self, step: StepState) -> None:
+        self.last = step
+        self.losses.append(step.loss)
+        self.state.total_loss += step.loss
+        self.state.global_step, self.state.epoch = step.step, self._epoch(step.step)
+        self.event("on_step_end")
+        self._act(self._due("steps"))
+        if self._ends_epoch(step.step):
+            self.event("on_epoch_end")
+            self._act(self._due("epoch"))
+        if self.control.should_epoch_stop:
+            raise BadInput("a callback set control.should_epoch_stop, which is not served; set should_training_stop")
+
+    def begin_step(self) -> None:
+        """Call the events that precede a step."""
+        if self.state.global_step % self.steps_per_epoch == 0:
+            self.event("on_epoch_begin")
+        self.event("on_step_begin")
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return -(-self.batches_per_epoch // self.args.gradient_accumulation_steps)
+
+    def _epoch(self, step: int) -> float:
+        whole, rest = divmod(step, self.steps_per_epoch)
+        return whole + rest * self.args.gradient_accumulation_steps / self.batches_per_epoch
+
+    def _ends_epoch(self, step: int) -> bool:
+        return step % self.steps_per_epoch == 0 or step == self.max_steps or self.control.should_training_stop
+
+    def event(self, name: str, **more: Any) -> None:
+        """Call this event of every callback."""
+        self.trainer.call_event(name, **more)
+
+    def _due(self, interval: str) -> Mapping[str, bool]:
+        """What the arguments ask for now: `log`, `evaluate`, `save`."""
+        args, step, last = self.args, self.state.global_step, self.state.global_step >= self.max_steps
+        chosen = {
+            "log": (args.logging_strategy, "logging_steps", args.logging_first_step and step == 1),
+            "evaluate": (args.eval_strategy, "eval_steps", last),
+            "save": (args.save_strategy, "save_steps", last),
+        }
+        due = {}
+        for what, (strategy, every, also) in chosen.items():
+            now = interval == "epoch" or also or (self.every[every] > 0 and step % self.every[every] == 0)
+            due[what] = strategy == interval and bool(now)
+        delayed = args.eval_delay > (step if interval == "steps" else self.state.epoch)
+        return {**due, "evaluate": due["evaluate"] and not delayed}
+
+    def _act(self, due: Mapping[str, bool]) -> None:
+        """Do what is due, or what a callback asked for: log, evaluate, then have a checkpoint written."""
+        control = self.control
+        if (due["log"] or control.should_log) and self.losses:
+            self._log()
+        if due["evaluate"] or control.should_evaluate:
+            self._evaluate()
+        self.save_due |= due["save"] or control.should_save
+        control.should_log = control.should_evaluate = control.should_save = False
+
+    def _log(self) -> None:
+        mean = sum(self.losses) / len(self.losses)
+        rates = {"grad_norm": self.last.gradient_norm, "learning_rate": self.last.learning_rate}
+        self.losses = []
+        self.trainer.log({"loss": mean, **rates})
+
+    def _evaluate(self) -> None:
+        metrics = self.trainer.evaluate()
+        if self.args.metric_for_best_model is None:
+            return
+        name = eval_name(self.args.metric_for_best_model)
+        if name not in metrics:
+            raise BadInput(f"metric_for_best_model is {name!r}, but the evaluation has {', '.join(metrics)}")
+        value, best, sign = metrics[name], self.state.best_metric, 1 if self.args.greater_is_better else -1
+        if best is None or sign * value > sign * best:
+            self.state.best_metric, self.state.best_global_step = value, self.state.global_step
+            self.save_due |= self.args.save_strategy == "best"
+
+
+class RunFolders(RunCheckpoints):
+    """Checkpoints in folders that sentence-transformers can load; inside is what is needed to resume exactly."""
+
+    def __init__(self, flow: RunFlow, folder: Path | None, identity: Mapping[str, Any], writes: bool) -> None:
+        super().__init__(folder=folder, identity=identity, writes=writes)
+        self.flow, self.root = flow, folder
+
+    def save(self, state: RunState) -> None:
+        """Write a checkpoint if one is due; then begin the next step."""
+        if self.flow.save_due and self.root is not None:
+            self._save(self.root / f"checkpoint-{state.step}", state)
+            self.flow.event("on_save")
+        self.flow.save_due = False
+        if state.step < self.flow.max_steps and not self.flow.control.should_training_stop:
+            self.flow.begin_step()
+
+    def _save(self, folder: Path, state: RunState) -> None:
+        trainer, run = self.flow.trainer, self.flow.state
+        trainer.save_checkpoint_model(folder)
+        if run.best_global_step == state.step:
+            run.best_model_checkpoint = str(folder)
+        stoppers = [one for one in trainer.callbacks if isinstance(one, EarlyStoppingCallback)]
+        run.patience_counters = [one.early_stopping_patience_counter for one in stoppers]
+        with atomic_file(folder / STATE) as partial:
+            partial.write_text(json.dumps({**run.as_json(), "losses": self.flow.losses}, indent=2) + "\n", "utf-8")
+        if not self.flow.args.save_only_model:
+            content = {**state.as_json(), "run": self.identity}
+            checkpoints.save_checkpoint(folder / CHECKPOINTS, state.tensors(), state.optimizer, content)
+        self._remove_older()
+
+    def _remove_older(self) -> None:
+        """Keep as many checkpoints as `save_total_limit` says, among them the best and the newest."""
+        limit, best = self.flow.args.save_total_limit, self.flow.state.best_model_checkpoint
+        found = checkpoint_folders(self.root)
+        if not limit or limit < 0:
+            return
+        kept = [folder for folder in found if str(folder) == best and self.flow.args.load_best_model_at_end]
+        kept += [folder for folder in found[::-1] if folder not in kept][: max(1, limit - len(kept))]
+        for folder in found:
+            if folder not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def resume(self, state: RunState, device: torch.device, tokens: int | None) -> None:
+        chosen = self.flow.trainer.resume_folder
+        self.folder = chosen / CHECKPOINTS
+        super().resume(state, device, tokens)
+        saved = read_object(chosen / STATE)
+        self.flow.state.restore(saved)
+        self.flow.losses = list(saved.get("losses", []))
+        stoppers = [one for one in self.flow.trainer.callbacks if isinstance(one, EarlyStoppingCallback)]
+        for one, count in zip(stoppers, self.flow.state.patience_counters, strict=False):
+            one.early_stopping_patience_counter = count
+        self.flow.begin_step()
+
+    def clear(self) -> None:
+        """Make the checkpoints of an earlier run impossible to resume from; their models stay."""
+        for folder in checkpoint_folders(self.root):
+            shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+
+
+def checkpoint_folders(root: Path | None) -> list[Path]:
+    """The folders checkpoint-N, by N."""
+    if root is None or not root.is_dir():
+        return []
+    found = [path for path in root.glob("checkpoint-*") if path.name.rpartition("-")[2].isdecimal()]
+    return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+
+
+def folder_to_resume(given: Any, root: Path) -> Path | None:
+    """The checkpoint to resume from: the given one, or the newest complete one if `given` is true; None to start."""
+    if not given:
+        return None
+    if not isinstance(given, bool):
+        chosen = Path(given)
+        if checkpoints.latest_checkpoint(chosen / CHECKPOINTS) is None:
+            raise BadInput(f"{chosen} is not a checkpoint that can be resumed: it has no {CHECKPOINTS}/step-…")
+        return chosen
+    found = [one for one in checkpoint_folders(root) if checkpoints.latest_checkpoint(one / CHECKPOINTS)]
+    if not found:
+        raise BadInput(f"resume_from_checkpoint is True, but {root} has no checkpoint to resume from")
+    return found[-1]
+
+
+@contextmanager
+def without_default_prompt(model: Any) -> Iterator[None]:
+    """Inside the context, texts get no prompt by themselves: sentence-transformers trains without the default one."""
+    before = model.loaded.manifest
+    model.loaded.manifest = replace(before, default_prompt=None)
+    try:
+        yield
+    finally:
+        model.loaded.manifest = before

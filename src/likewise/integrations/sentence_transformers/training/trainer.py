@@ -1,0 +1,380 @@
+"""SentenceTransformerTrainer and CrossEncoderTrainer: training programs run on `likewise.train`."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+
+from ....errors import BadInput
+from ....runtime.writer_lock import WriterLock
+from ....train.data.batch import Batch
+from ....train.objectives import Objective
+from ....train.optimizer import DECAY
+from ....train.output.callbacks import ConsoleProgress, TensorBoard
+from ....train.output.model_card import model_card
+from ....train.output.record import TrainingJob, training_record
+from ....train.output.run_folder import finished_weights
+from ....train.run import training_job
+from ....train.settings import TrainSettings
+from ....train.step.embedder_step import embedder_for_objective, loss_of, packed_forward, tokenized_batch
+from ....train.step.memory import StepOptions
+from ....train.step.reranker_step import RerankerStepInputs, reranker_logits
+from ....train.step.trainable import check_objective
+from ....train.step_state import TrainResult
+from ....train.trainer import Trainer
+from ..cross_encoder_losses import BinaryCrossEntropyLoss, CrossEntropyLoss
+from ..evaluation import SequentialEvaluator
+from ..loading import refuse_argument
+from ..losses import CoSENTLoss
+from .arguments import CrossEncoderTrainingArguments, SentenceTransformerTrainingArguments
+from .batch_order import PeerSchedule
+from .callbacks import TrainerControl, TrainerState, check_callback
+from .data import NamedData, named_sets, read_data
+from .run import RunFlow, RunFolders, folder_to_resume, without_default_prompt
+
+HOOKS = (
+    *("compute_loss", "training_step", "get_train_dataloader", "get_eval_dataloader", "get_batch_sampler"),
+    *("get_multi_dataset_batch_sampler", "create_optimizer", "create_scheduler", "get_data_collator", "prepare_loss"),
+    *("create_optimizer_and_scheduler", "evaluation_loop", "collect_features", "get_optimizer_cls_and_kwargs"),
+)
+"""Methods of sentence-transformers' trainers that would never be called here."""
+UNSERVED = {
+    "data_collator": "texts are read as they are",
+    "processing_class": "the model has its tokenizer",
+    "tokenizer": "the model has its tokenizer",
+    "model_init": "pass model, loaded anew for each trainer",
+    "compute_metrics": "evaluator computes metrics",
+    "optimizer_cls_and_kwargs": "AdamW is used; the arguments set its options",
+    "preprocess_logits_for_metrics": "evaluator computes metrics",
+}
+
+
+class TrainOutput(NamedTuple):
+    """What `train` returns."""
+
+    global_step: int
+    training_loss: float
+    metrics: dict[str, float]
+
+
+class SentenceTransformerTrainer:
+    """Trains a `SentenceTransformer` of the drop-in as sentence-transformers' trainer does: same batches, same losses.
+
+    >>> trainer = SentenceTransformerTrainer(model, args, train_dataset, loss=losses.CoSENTLoss(model))  # doctest: +SKIP
+    >>> trainer.train()                                                                                # doctest: +SKIP
+    """
+
+    arguments: ClassVar[type[SentenceTransformerTrainingArguments]] = SentenceTransformerTrainingArguments
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if overridden := [name for name in HOOKS if name in vars(cls)]:
+            raise BadInput(
+                f"{cls.__name__} overrides {overridden[0]}, which is never called here; an own loss is an Objective "
+                "(likewise.train.objectives), other hooks are callbacks"
+            )
+
+    def __init__(
+        self,
+        model: Any = None,
+        args: SentenceTransformerTrainingArguments | None = None,
+        train_dataset: Any = None,
+        eval_dataset: Any = None,
+        loss: Any = None,
+        evaluator: Any = None,
+        data_collator: Any = None,
+        processing_class: Any = None,
+        model_init: Any = None,
+        compute_metrics: Any = None,
+        callbacks: Sequence[Any] | None = None,
+        optimizers: Any = (None, None),
+        optimizer_cls_and_kwargs: Any = None,
+        preprocess_logits_for_metrics: Any = None,
+        tokenizer: Any = None,
+    ) -> None:
+        given, what = locals(), type(self).__name__
+        for name, way in UNSERVED.items():
+            if given[name] is not None:
+                refuse_argument(what, name, repr(given[name]), way)
+        if optimizers is not None and any(one is not None for one in optimizers):
+            raise BadInput(f"{what} does not take optimizers; AdamW is used, and the arguments set its options")
+        self.args = args or self.arguments("tmp_trainer")
+        if not isinstance(self.args, SentenceTransformerTrainingArguments):
+            raise BadInput(f"args is a {type(args).__name__}; expected {self.arguments.__name__} of this package")
+        self.model = _prepared(model, self.args, what)
+        self.loss = self._losses(loss)
+        self.evaluator = SequentialEvaluator(evaluator) if isinstance(evaluator, list | tuple) else evaluator
+        self.train_dataset, self.eval_dataset = train_dataset, eval_dataset
+        if eval_dataset is None and evaluator is None and self.args.eval_strategy != "no":
+            raise BadInput(f"eval_strategy is {self.args.eval_strategy!r}, but there is no eval_dataset or evaluator")
+        self.state, self.control = TrainerState(), TrainerControl()
+        self.callbacks = [check_callback(one) for one in callbacks or ()]
+        self.resume_folder = Path()
+        self.is_in_train = False
+        self.call_event("on_init_end")
+
+    def _losses(self, given: Any) -> Any:
+        if isinstance(given, Mapping):
+            return {name: self._loss(one) for name, one in given.items()}
+        return self._loss(self._default_loss() if given is None else given)
+
+    def _loss(self, given: Any) -> Objective:
+        made = given if isinstance(given, torch.nn.Module) or not callable(given) else given(self.model)
+        if not isinstance(made, Objective):
+            raise BadInput(
+                f"the loss is a {type(made).__name__}; expected one of this package's losses, or an Objective "
+                "(likewise.train.objectives)"
+            )
+        check_objective(self.model.loaded, made)
+        return made
+
+    def _default_loss(self) -> Objective:
+        return CoSENTLoss(self.model)
+
+    def add_callback(self, callback: Any) -> None:
+        """Add a callback, or one of this class."""
+        self.callbacks.append(check_callback(callback))
+
+    def remove_callback(self, callback: Any) -> None:
+        """Remove a callback, or the first of this class."""
+        matches = (one for one in self.callbacks if one is callback or type(one) is callback)
+        if (found := next(matches, None)) is not None:
+            self.callbacks.remove(found)
+
+    def call_event(self, name: str, **more: Any) -> None:
+        """Call an event of every callback; a control that it returns replaces the one before."""
+        for callback in self.callbacks:
+            handler = getattr(callback, name, None)
+            if handler is not None:
+                self.control = handler(self.args, self.state, self.control, model=self.model, **more) or self.control
+
+    def log(self, logs: Mapping[str, float]) -> None:
+        """Add numbers to the history, and pass them to the callbacks."""
+        line = {**logs, "epoch": self.state.epoch}
+        self.state.log_history.append({**line, "step": self.state.global_step})
+        self.call_event("on_log", logs=line)
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, trial: Any = None) -> TrainOutput:
+        """Train the model in place, and give it the best weights if `load_best_model_at_end` says so.
+
+        Args:
+            resume_from_checkpoint: a folder checkpoint-N, or True for the newest one in `output_dir`.
+            trial: must be None.
+        """
+        refuse_argument("train", "trial", trial, "run the program once for each set of arguments")
+        if self.train_dataset is None:
+            raise BadInput(f"{type(self).__name__} has no train_dataset")
+        given = self.args.resume_from_checkpoint if resume_from_checkpoint is None else resume_from_checkpoint
+        resumed = folder_to_resume(given, Path(self.args.output_dir))
+        self.resume_folder = resumed or Path()
+        self.is_in_train = True
+        began = time.perf_counter()
+        try:
+            with without_default_prompt(self.model):
+                data = read_data(self.train_dataset, self.loss, self._prompts())
+                result = self._train(data, resume=resumed is not None)
+        finally:
+            self.is_in_train = False
+            self.model.loaded.eval()
+        return self._output(result, time.perf_counter() - began)
+
+    def _train(self, data: NamedData, resume: bool) -> TrainResult:
+        args, schedule = self.args, self._schedule(data, self.args.per_device_train_batch_size)
+        epoch = schedule.steps_per_epoch(args.gradient_accumulation_steps)
+        max_steps = args.max_steps if args.max_steps > 0 else max(1, -int(-(args.num_train_epochs * epoch) // 1))
+        settings = args.settings(max_steps, self._tokens())
+        self.state = TrainerState(
+            num_train_epochs=-(-max_steps // epoch), train_batch_size=args.per_device_train_batch_size
+        )
+        self.control = TrainerControl()
+        flow = RunFlow(self, schedule.batches_per_epoch, max_steps)
+        job = training_job(str(getattr(self.model, "name", "model")), self.model.loaded, data.sources, settings, None)
+        trainer = self._trainer(job, flow, schedule)
+        self.call_event("on_train_begin")
+        if args.eval_on_start:
+            self.evaluate()
+        if not resume:
+            flow.begin_step()
+        result = self._run(trainer, resume)
+        if args.load_best_model_at_end and self.state.best_model_checkpoint:
+            finished_weights(job, Path(self.state.best_model_checkpoint))
+        self.model.card = partial(self._card, job, result)
+        self.steps_per_epoch = epoch
+        return result
+
+    def _trainer(self, job: TrainingJob, flow: RunFlow, schedule: PeerSchedule) -> Trainer:
+        folder = Path(self.args.output_dir)
+        console = [ConsoleProgress()] if job.settings.show_progress_bar else []
+        board = [TensorBoard(folder / "runs")] if self.args.reports else []
+        order = [schedule.batch_sampler, schedule.mixing, schedule.drop_last, self.args.lr_scheduler_type]
+        return Trainer(
+            model=self.model.loaded,
+            data=job.sources,
+            settings=job.settings,
+            callbacks=[*board, *console, flow],
+            checkpoint_folder=None if self.args.save_strategy == "no" else folder,
+            identity={**job.identity, "sentence-transformers": order},
+            schedule=schedule,
+            rate_factor=rate_factor,
+            make_checkpoints=partial(RunFolders, flow),
+        )
+
+    def _run(self, trainer: Trainer, resume: bool) -> TrainResult:
+        if trainer.checkpoint_folder is None:
+            return trainer.run(resume=resume, stop=self._stops)
+        trainer.checkpoint_folder.mkdir(parents=True, exist_ok=True)
+        lock = WriterLock(trainer.checkpoint_folder, "train into another folder")
+        try:
+            return trainer.run(resume=resume, stop=self._stops)
+        finally:
+            lock.remove()
+
+    def _stops(self) -> bool:
+        return self.control.should_training_stop
+
+    def _output(self, result: TrainResult, seconds: float) -> TrainOutput:
+        rows = result.steps * self.args.per_device_train_batch_size * self.args.gradient_accumulation_steps
+        loss = self.state.total_loss / max(1, self.state.global_step)
+        metrics = {
+            "train_runtime": seconds,
+            "train_samples_per_second": rows / seconds,
+            "train_steps_per_second": result.steps / seconds,
+            "train_loss": loss,
+        }
+        self.log(metrics)
+        self.call_event("on_train_end")
+        return TrainOutput(self.state.global_step, loss, {**metrics, "epoch": self.state.epoch})
+
+    def _schedule(self, data: NamedData, batch_size: int) -> PeerSchedule:
+        return PeerSchedule(
+            sources=data.sources,
+            rows=data.rows,
+            batch_size=batch_size,
+            seed=self.args.seed,
+            batch_sampler=self.args.batch_sampler,
+            mixing=self.args.multi_dataset_batch_sampler,
+            drop_last=self.args.dataloader_drop_last,
+        )
+
+    def _tokens(self) -> int | None:
+        """The most tokens that a loss wants to be encoded at once."""
+        losses = self.loss.values() if isinstance(self.loss, dict) else [self.loss]
+        limits = [found for one in losses if (found := getattr(one, "max_tokens_per_step", None)) is not None]
+        return min(limits, default=None)
+
+    def _prompts(self) -> Any:
+        if self.args.prompts and not self.model.loaded.manifest.include_prompt:
+            raise BadInput("the model leaves prompts out of its pooling, which training cannot; leave out args.prompts")
+        return self.args.prompts
+
+    def evaluate(
+        self, eval_dataset: Any = None, ignore_keys: Any = None, metric_key_prefix: str = "eval"
+    ) -> dict[str, float]:
+        """The mean loss over each evaluation data set, and the evaluator's metrics."""
+        refuse_argument("evaluate", "ignore_keys", ignore_keys, "leave it out")
+        data = self.eval_dataset if eval_dataset is None else eval_dataset
+        if isinstance(data, str):
+            data = self.eval_dataset[data]
+        if data is None and self.evaluator is None:
+            raise BadInput(f"{type(self).__name__} has neither an eval_dataset nor an evaluator")
+        training = self.model.loaded.training
+        self.model.loaded.eval()
+        metrics = self._eval_losses(data, metric_key_prefix) if data is not None else {}
+        metrics |= self._evaluator_metrics(metric_key_prefix)
+        self.model.loaded.train(training)
+        self.log(metrics)
+        self.call_event("on_evaluate", metrics=metrics)
+        return {**metrics, "epoch": self.state.epoch}
+
+    def _eval_losses(self, data: Any, prefix: str) -> dict[str, float]:
+        found = {}
+        sets = named_sets(data)
+        for name, one in (sets or {"": data}).items():
+            losses = self.loss[name] if isinstance(self.loss, dict) else self.loss
+            named = f"{prefix}_{name}" if name else prefix
+            began = time.perf_counter()
+            with without_default_prompt(self.model), torch.no_grad():
+                read = read_data({name: one} if name else one, losses, self._prompts())
+                found[f"{named}_loss"], rows = self._mean_loss(read)
+            seconds = time.perf_counter() - began
+            found |= {f"{named}_runtime": seconds, f"{named}_samples_per_second": rows / seconds}
+        return found
+
+    def _mean_loss(self, data: NamedData) -> tuple[float, int]:
+        """The mean over rows of the losses of their batches, and the number of rows."""
+        (source,), total, rows = data.sources, 0.0, 0
+        schedule = self._schedule(data, self.args.per_device_eval_batch_size)
+        for ((_, batch),) in schedule.steps(0, schedule.batches_per_epoch, 1):
+            total += len(batch) * self._batch_loss(source.objective, batch)
+            rows += len(batch)
+        return total / rows, rows
+
+    def _batch_loss(self, objective: Objective, batch: Batch) -> float:
+        embedder = self.model.loaded
+        ids, batch = tokenized_batch(embedder, objective, batch)
+        return float(loss_of(objective, packed_forward(embedder_for_objective(objective, embedder), ids), batch))
+
+    def _evaluator_metrics(self, prefix: str) -> dict[str, float]:
+        if self.evaluator is None:
+            return {}
+        folder = str(Path(self.args.output_dir) / "eval")
+        found = self.evaluator(self.model, output_path=folder, epoch=self.state.epoch, steps=self.state.global_step)
+        found = found if isinstance(found, Mapping) else {"evaluator": found}
+        return {key if key.startswith(f"{prefix}_") else f"{prefix}_{key}": value for key, value in found.items()}
+
+    def _card(self, job: TrainingJob, result: TrainResult, name: str) -> str:
+        """The model card, with the scores of the last evaluation."""
+        lines = [line for line in self.state.log_history if any(key.startswith("eval_") for key in line)]
+        kept = {key: v for key, v in (lines[-1] if lines else {}).items() if key.startswith("eval_")}
+        scores = {key: {"value": v} for key, v in kept.items() if not key.endswith(("_runtime", "_per_second"))}
+        card = getattr(self.model.model_card_data, "metadata", {})
+        return model_card({**training_record(job, result, scores), "card": card}, card.get("model_name", name))
+
+    def save_checkpoint_model(self, folder: Path) -> None:
+        """Save the model as it is during training."""
+        manifest = self.model.loaded.manifest
+        self.model.save(folder)
+        self.model.loaded.manifest = manifest
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Save the model with its card, by default to `output_dir`."""
+        self.model.save_pretrained(output_dir or self.args.output_dir)
+
+    def push_to_hub(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
+        """Refused, with what to do instead."""
+        self.model.push_to_hub()
+
+
+class CrossEncoderTrainer(SentenceTransformerTrainer):
+    """Trains a `CrossEncoder` of the drop-in in the same way."""
+
+    arguments = CrossEncoderTrainingArguments
+
+    def _default_loss(self) -> Objective:
+        return BinaryCrossEntropyLoss(self.model) if self.model.num_labels == 1 else CrossEntropyLoss(self.model)
+
+    def _batch_loss(self, objective: Any, batch: Batch) -> float:
+        reranker, (first, *others) = self.model.loaded, batch.texts
+        pairs = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])
+        logits = reranker_logits(reranker, pairs).view(len(others), len(batch), -1).transpose(0, 1)
+        return float(RerankerStepInputs(objective, batch, StepOptions()).losses(logits, batch).mean())
+
+
+def rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:
+    """The learning rate as transformers computes it: it rises linearly from 0 over the warm-up, then decays."""
+    warmup = round(settings.warmup_ratio * max_steps)
+    if step < warmup:
+        return step / warmup
+    return DECAY[settings.lr_schedule]((step - warmup) / max(1, max_steps - warmup))
+
+
+def _prepared(model: Any, args: SentenceTransformerTrainingArguments, what: str) -> Any:
+    if not hasattr(model, "use_torch"):
+        raise BadInput(f"model is a {type(model).__name__}; {what} trains a model of this package")
+    if args.use_cpu:
+        model.to("cpu")
+    model.use_torch()
+    return model
