@@ -9,7 +9,7 @@ from .loading import refused_class
 from .losses import refuse_option
 
 REFUSED = {
-    "MultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective ranking, with columns of negatives",
+    "MultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective ranking, with negatives",
     "CachedMultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective ranking",
     "ListNetLoss": "likewise train --kind cross-encoder --objective ranking, with a column per candidate",
     "MarginMSELoss": "likewise train --kind cross-encoder --objective ranking, with a teacher's scores",

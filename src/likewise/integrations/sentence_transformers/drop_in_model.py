@@ -146,7 +146,7 @@ class DropInModel(Generic[Model]):
         """The model itself: only a trainer trains it."""
         return self
 
-    train = eval
+    train = eval  # noqa: A003
 
     def use_torch(self) -> None:
         """Load the weights into torch in fp32, with gradients, for training; until then any engine may run."""
@@ -154,9 +154,7 @@ class DropInModel(Generic[Model]):
         if hasattr(model, "cuda") and model.precision == "fp32":
             return
         if self._load_on is None:
-            raise BadInput(
-                f"the model was passed in, loaded for {model.precision}; to train it, load it with {options}"
-            )
+            raise BadInput(f"the model was passed in, in {model.precision}; to train it, load it with {options}")
         length = self.max_seq_length
         self.loaded = self._load_on(str(model.device), **options)
         self._any.manifest, self.max_seq_length = model.manifest, length

@@ -52,10 +52,10 @@ def refuse_argument(what: str, name: str, value: Any, way: str) -> None:
 def refused_class(name: str, way: str) -> type:
     """A class that can be imported, and whose constructor raises BadInput."""
 
-    def __init__(self: object, *arguments: Any, **options: Any) -> None:  # noqa: ARG001
+    def refuse_construction(self: object, *arguments: Any, **options: Any) -> None:  # noqa: ARG001
         raise BadInput(f"{name} is not served: {way}")
 
-    return type(name, (), {"__init__": __init__})
+    return type(name, (), {"__init__": refuse_construction})
 
 
 def check_constructor(what: str, given: Mapping[str, Any]) -> None:

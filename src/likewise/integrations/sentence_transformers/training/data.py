@@ -54,8 +54,10 @@ def _is_rows(data: Any) -> bool:
 def columns_of(data: Any) -> Columns:
     """The columns of a `datasets.Dataset`, of a mapping of columns, or of a list of rows."""
     if hasattr(data, "column_names") and not hasattr(data, "__len__"):
-        raise BadInput("an IterableDataset is not served: its order cannot be reproduced. Pass list(dataset), or a file "
-                       "to likewise train, which reads streams")  # fmt: skip
+        raise BadInput(
+            "an IterableDataset is not served, because its order cannot be reproduced; pass list(dataset), or a file to "
+            "likewise train, which reads streams"
+        )
     if hasattr(data, "column_names"):
         return {name: list(data[name]) for name in data.column_names}
     if isinstance(data, Mapping):

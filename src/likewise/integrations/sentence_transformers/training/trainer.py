@@ -63,8 +63,7 @@ class TrainOutput(NamedTuple):
 class SentenceTransformerTrainer:
     """Trains a `SentenceTransformer` of the drop-in as sentence-transformers' trainer does: same batches, same losses.
 
-    >>> trainer = SentenceTransformerTrainer(model, args, train_dataset, loss=losses.CoSENTLoss(model))  # doctest: +SKIP
-    >>> trainer.train()                                                                                # doctest: +SKIP
+    >>> SentenceTransformerTrainer(model, args, dataset, loss=losses.CoSENTLoss(model)).train()  # doctest: +SKIP
     """
 
     arguments: ClassVar[type[SentenceTransformerTrainingArguments]] = SentenceTransformerTrainingArguments
