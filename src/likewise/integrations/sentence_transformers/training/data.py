@@ -55,7 +55,7 @@ def columns_of(data: Any) -> Columns:
     """The columns of a `datasets.Dataset`, of a mapping of columns, or of a list of rows."""
     if hasattr(data, "column_names") and not hasattr(data, "__len__"):
         raise BadInput(
-            "an IterableDataset is not served, because its order cannot be reproduced; pass list(dataset), or a file to "
+            "an IterableDataset is not served, as its order cannot be reproduced; pass list(dataset), or a file to "
             "likewise train, which reads streams"
         )
     if hasattr(data, "column_names"):
