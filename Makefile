@@ -17,7 +17,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo papers verify-claims notebooks test fuzz check fix parity stats integration attack mutants native golden arm sanitized wheels dist release docs bench bench-peers clean
+.PHONY: help setup demo papers verify-claims test fuzz check fix parity stats integration attack mutants native golden arm sanitized wheels dist release docs bench bench-peers clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
