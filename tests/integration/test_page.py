@@ -1,5 +1,7 @@
 """The web page in a real browser: every view, light, dark and on a phone; by keyboard; and when things go wrong."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -9,7 +11,7 @@ from likewise.cluster.maps.cluster_map import ClusterMap
 from likewise.cluster.maps.page import write_page
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve.api_keys import add_key
-from tests.integration.browser import LOOKS, Tab, chromium
+from tests.integration.browser import ANY, LOOKS, Tab, chromium
 from tests.serve.running_server import running_server
 
 LAYERED = "layered=likewise-mini(pooling=sbert-wk:start=0)"
@@ -25,6 +27,22 @@ SHOWN = {
     "load": "table.plain tbody tr >> nth=1",
 }
 """What is to be seen at once in each view."""
+
+PLACED = """async () => {
+  const { MapPoints } = await import("/page/map/points.js");
+  const { MapView } = await import("/page/map/map_view.js");
+  const canvas = Object.assign(document.createElement("canvas"), { style: "width: 700px; height: 500px" });
+  document.body.append(canvas);
+  const rows = Array.from({ length: 300 }, (_, n) => n);
+  const [x, y] = [rows.map((n) => 0.5 + 0.4 * Math.sin(n * n)), rows.map((n) => 0.5 + 0.4 * Math.cos(7 * n))];
+  const clusters = rows.slice(0, 60).map((n) => ({ name: `name ${n} of all`, colour: "#000000", place: [x[n], y[n]] }));
+  const data = { texts: rows.map(String), x, y, labels: rows.map((n) => n % 60), clusters, other: "#999999" };
+  const view = new MapView({ canvas, tip: document.createElement("p") }, new MapPoints(data));
+  view.fit();
+  return view.placedNames().map(([{ place }, { left, top, right, bottom }]) =>
+    [view.acrossOf(place[0]), view.downOf(place[1]), left, top, right, bottom]);
+}"""
+"""The points of clusters on a map, and the boxes of their names."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +81,7 @@ def test_every_view_shows_something_at_once_and_keeps_nobody_out(view, look, bro
     page.wait_for_selector(SHOWN[view])
     assert tab.first_paint() < 1000
     assert tab.overflow() <= 0
-    assert tab.barriers() == []
+    assert tab.barriers(ANY) == []
     assert tab.problems == []
     assert all(url.startswith(server.url) for url in tab.asked)
     tab.context.close()
@@ -133,6 +151,52 @@ def test_texts_are_found_on_the_map_and_pointed_at(tab):
     page.keyboard.press("Escape")
     assert page.locator(".tip").is_hidden()
     assert page.get_by_label("Find on the map").input_value() == ""
+
+
+def test_a_small_map_is_placed_by_tsne_and_a_link_holds_what_is_chosen(tab):
+    page = tab.open("map?c=notes")
+    page.wait_for_selector(SHOWN["map"])
+    expect(page.get_by_role("radio", name="Detailed (t-SNE)")).to_be_checked()
+    page.get_by_role("radio", name="Detailed (t-SNE)").press("ArrowLeft")
+    expect(page.get_by_role("radio", name="Quick (PCA)")).to_be_checked()
+    page.locator(SHOWN["map"]).click()
+    page.wait_for_url(re.compile("only="))
+    shared = Tab(tab.context.browser, tab.url)
+    shared.open(page.url.partition("#")[2]).wait_for_selector(".legend-list [aria-pressed=true]")
+    expect(shared.page.get_by_role("radio", name="Quick (PCA)")).to_be_checked()
+    shared.context.close()
+
+
+def test_a_bar_shows_how_far_a_map_has_come(tab):
+    held = []
+    tab.page.route("**/v1/collections/notes/map", lambda route: held.append(route))
+    tab.page.route("**/v1/collections/notes", lambda route: route.fulfill(json={"map_progress": 0.4}))
+    tab.open("map?c=notes")
+    bar = tab.page.get_by_role("progressbar", name="Progress of the layout")
+    expect(bar).to_have_js_property("value", 0.4)
+    held.pop().continue_()
+    tab.page.wait_for_selector(SHOWN["map"])
+    expect(bar).to_be_hidden()
+
+
+def test_names_stand_beside_their_points_and_never_on_each_other(tab):
+    placed = np.array(tab.open("model").evaluate(PLACED))
+    assert len(placed) > 10
+    x, y, left, top, right, bottom = placed.T
+    apart = np.maximum(np.maximum(left - x, x - right), np.maximum(top - y, y - bottom))
+    assert (apart > 0).all() and (apart < 60).all()
+    meet = (left[:, None] < right) & (left < right[:, None]) & (top[:, None] < bottom) & (top < bottom[:, None])
+    assert meet.sum() == len(placed), "each meets only itself"
+
+
+def test_edges_show_that_a_matrix_goes_on(browser, server):
+    tab = Tab(browser, server.url, "phone")
+    page = tab.open("why")
+    page.wait_for_selector(".why .heat-frame.more-after:not(.more-before)")
+    page.locator(".why td[role=gridcell]").first.press("End")
+    page.wait_for_selector(".why .heat-frame.more-before:not(.more-after)")
+    assert tab.overflow() <= 0
+    tab.context.close()
 
 
 def test_light_and_dark_are_switched_and_remembered(tab):

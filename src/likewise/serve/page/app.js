@@ -2,7 +2,7 @@
 
 import { readAddress, useModel } from "./parts/address.js";
 import { notThere, request } from "./parts/api.js";
-import { failureNotice, h } from "./parts/dom.js";
+import { failureNotice, h, showEdges } from "./parts/dom.js";
 
 const VIEWS = ["compare", "why", "search", "map", "layers", "model", "load"];
 const panel = document.getElementById("view");
@@ -76,6 +76,7 @@ chooser.addEventListener("change", () => {
   chooseModel(chooser.value);
   opened.get(current)?.view.show(readAddress().values);
 });
+showEdges(document.querySelector(".tabs"));
 document.getElementById("tabs").addEventListener("keydown", moveAmongTabs);
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();

@@ -69,7 +69,7 @@ class LayersView {
     const choices = Object.entries(MEASURES).map(([value, { name }]) => [value, name]);
     this.parts = [
       h("div", { class: "card" },
-        h("div", { class: "row spread" }, h("h2", {}, "Each word at each layer"), segments("Measure to show", choices, this.measure, (measure) => this.choose(measure))),
+        h("div", { class: "row spread" }, h("h2", {}, "Each word at each layer"), segments("Measure to show", choices, this.measure, (measure) => this.choose(measure)).element),
         this.about, this.map.element),
       h("div", { class: "card" }, h("h2", {}, "Weight of each word"), this.weights,
         h("p", { class: "note" }, "These are SBERT-WK’s weights: words whose vectors keep turning from layer to layer contribute more to the sentence."), this.status),
