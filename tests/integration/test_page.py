@@ -13,8 +13,10 @@ from likewise.search.texts.text_index import TextIndex
 from likewise.serve.api_keys import add_key
 from tests.integration.browser import ANY, LOOKS, Tab, chromium
 from tests.serve.running_server import running_server
+from tests.tiny import classifier_folder
 
 LAYERED = "layered=likewise-mini(pooling=sbert-wk:start=0)"
+EQUAL = "The lamp is on."
 NOTES = [f"{who} {what} {where}." for who in ("A cat", "The dog", "A child") for what in ("sleeps", "plays", "eats")
          for where in ("in the sun", "at home", "by the river", "all day")]  # fmt: skip
 SHOWN = {
@@ -56,12 +58,18 @@ def indexes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("indexes")
     with TextIndex.open(folder / "notes", Embedder.load("likewise-mini"), name="likewise-mini") as index:
         index.add(NOTES, show_progress_bar=False)
+    with TextIndex.open(folder / "rooms", Embedder.load("likewise-mini"), name="likewise-mini") as index:
+        equal = [{"id": str(n), "text": EQUAL, "room": f"room {n}", "floor": n % 2} for n in range(6)]
+        index.add([*equal, {"text": "A train arrives.", "title": "Stations"}], show_progress_bar=False)
     return folder
 
 
 @pytest.fixture(scope="module")
-def server(indexes):
-    with running_server("likewise-mini", LAYERED, "--collections", str(indexes), "--log", "off") as server:
+def server(indexes, tmp_path_factory):
+    reranker = f"ranker={classifier_folder(tmp_path_factory.mktemp('reranker'), 'bert', labels=1)}"
+    with running_server(
+        "likewise-mini", LAYERED, "--reranker", reranker, "--collections", str(indexes), "--log", "off"
+    ) as server:
         yield server
 
 
@@ -138,6 +146,71 @@ def test_results_come_as_one_types_with_the_words_marked(tab):
     assert page.url.endswith("q=sleeping+dog")
     page.get_by_label("Words too").check()
     page.wait_for_selector("text=words ")
+
+
+def test_equal_passages_are_folded(tab):
+    page = tab.open("search?c=rooms&q=lamp")
+    page.wait_for_selector(".result")
+    assert page.locator(".result").count() == 2
+    page.get_by_text("6 equal").click()
+    assert page.locator(".result").first.locator("li").all_inner_texts() == [
+        f"room: room {n} · floor: {n % 2}" for n in range(1, 6)
+    ]
+
+
+def test_a_column_becomes_a_condition_that_its_passages_meet(tab):
+    page = tab.open("search?c=rooms&q=lamp")
+    page.wait_for_selector(".result")
+    page.get_by_text("Filter", exact=True).click()
+    page.get_by_role("button", name="floor (6)").click()
+    expect(page.get_by_label("Only passages whose columns match")).to_have_value("floor = 0")
+    page.get_by_text("3 equal").wait_for()
+    page.get_by_role("button", name="room (6)").press("Enter")
+    page.wait_for_url(re.compile("f=floor"))
+    expect(page.get_by_label("Only passages whose columns match")).to_have_value('floor = 0 and room = "room 0"')
+    expect(page.locator(".result")).to_have_count(1)
+
+
+def test_a_reranker_orders_the_results_and_the_link_says_so(tab):
+    page = tab.open("search?c=notes&q=cats")
+    page.wait_for_selector(".result")
+    page.get_by_role("radio", name="By similarity").press("ArrowRight")
+    page.wait_for_selector(".about >> text=cosine 0")
+    assert page.url.endswith("rerank=ranker")
+    numbers = [float(number) for number in page.locator(".result .score .number").all_inner_texts()]
+    assert numbers == sorted(numbers, reverse=True)
+    shared = Tab(tab.context.browser, tab.url)
+    shared.open(page.url.partition("#")[2]).wait_for_selector(".about >> text=cosine 0")
+    expect(shared.page.get_by_role("radio", name="Reranked by ranker")).to_be_checked()
+    shared.context.close()
+
+
+@pytest.mark.parametrize("query", ["lamp", "a train"])
+def test_every_result_leads_to_why_with_the_same_cosine(query, tab):
+    page = tab.open(f"search?c=rooms&q={query}")
+    page.wait_for_selector(".result")
+    cosine = page.locator(".result .score .number").first.inner_text()
+    page.get_by_role("link", name="Why?").first.click()
+    page.wait_for_selector(".why .word")
+    assert f"{float(page.locator('.why .big').inner_text()):.2f}" == cosine
+
+
+def test_a_link_is_copied_and_a_text_too_long_for_one_is_said_to_be(browser, server):
+    tab = Tab(browser, server.url, permissions=["clipboard-read", "clipboard-write"])
+    page = tab.open("compare?model=layered")
+    page.wait_for_selector("td[role=gridcell] >> nth=3")
+    page.get_by_role("textbox", name="Sentences").fill("One.\nTwo.")
+    page.wait_for_url(re.compile("One"))
+    page.get_by_label("Copy a link").click()
+    page.wait_for_selector("text=Link copied")
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    assert page.url.endswith("#compare?t=One.%0ATwo.&model=layered")
+    page.get_by_role("textbox", name="Sentences").fill("One.\n" + "long " * 4000)
+    page.wait_for_url(re.compile("#compare.model=layered$"))
+    page.get_by_label("Copy a link").click()
+    page.wait_for_selector("text=Too much text for a link")
+    assert all("One" not in url for url in tab.asked), "texts are sent in bodies alone"
+    tab.context.close()
 
 
 def test_texts_are_found_on_the_map_and_pointed_at(tab):

@@ -47,6 +47,16 @@ def test_a_collection_is_searched_as_in_python(client):
     assert bad.status_code == 400
 
 
+def test_a_passage_says_with_which_headings_it_was_embedded(served_models, tmp_path):
+    for name, headings in (("with", True), ("without", False)):
+        with TextIndex.open(tmp_path / name, served_models[0], headings=headings) as index:
+            index.add([{"text": "a cat", "title": "Pets"}], show_progress_bar=False)
+    app = create_app({"tiny": served_models[0]}, collections=tmp_path, settings=ServeSettings(log="off"))
+    with TestClient(app, base_url=HOST) as client:
+        found = [search(client, collection=name)["passages"][0]["context"] for name in ("with", "without")]
+    assert found == ["Pets: ", ""]
+
+
 @pytest.mark.parametrize("name", ["../notes", "nothing", "/etc", ""])
 def test_only_collections_that_are_there_are_opened(name, client):
     if name:

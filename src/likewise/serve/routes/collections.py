@@ -98,7 +98,8 @@ async def search_collection(exchange: Exchange) -> Reply:
     if reranker:
         passages, answer["reranked"] = await _reranked(exchange, reranker, passages)
     seconds = round(time.perf_counter() - began, 6)
-    return Reply({**answer, "passages": [_plain(one) for one in passages[: body.k]], "seconds": seconds})
+    shown = [_plain(one, found.texts.headings) for one in passages[: body.k]]
+    return Reply({**answer, "passages": shown, "seconds": seconds})
 
 
 async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: int) -> "Sequence[Passage]":
@@ -134,13 +135,16 @@ async def _reranked(
     return [*ordered, *others], {**report, "truncated": job.truncated}
 
 
-def _plain(one: "Passage") -> dict[str, Any]:
+def _plain(one: "Passage", headings: bool) -> dict[str, Any]:
+    from ...search.texts.passages import embedded_text
     from ..public_paths import public_id, public_metadata
 
+    context = embedded_text(one.text, one.metadata).removesuffix(one.text) if headings else ""
     return {
         "id": public_id(one.id, one.metadata),
         "key": public_id(one.key, one.metadata),
         "text": one.text,
+        "context": context,
         "score": one.score,
         "scores": {**one.scores},
         "metadata": public_metadata(one.metadata),

@@ -1,5 +1,6 @@
 // Model: its properties and its scores, with 95 % intervals.
 
+import { noteAddress } from "../parts/address.js";
 import { Latest, isAbort } from "../parts/api.js";
 import { counted, failureNotice, h, notice } from "../parts/dom.js";
 
@@ -23,6 +24,7 @@ class ModelView {
   }
 
   async show() {
+    noteAddress("model", {});
     try {
       this.present(await this.latest.request(`/card?model=${encodeURIComponent(this.context.model)}`));
     } catch (failure) {
