@@ -45,6 +45,12 @@ PLACED = """async () => {
     [view.acrossOf(place[0]), view.downOf(place[1]), left, top, right, bottom]);
 }"""
 """The points of clusters on a map, and the boxes of their names."""
+REACHED = """() => {
+  const focusable = document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]");
+  return [...focusable].filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0)
+    .filter((one) => one.type !== "radio" || one.checked).length;
+}"""
+"""How many controls the tab key stops at: of radio buttons, the chosen one."""
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +132,63 @@ def test_a_pair_leads_to_why_and_the_words_add_up(tab):
     numbers = page.locator(".why td[role=gridcell]").all_inner_texts()
     total = sum(float(number.replace("−", "-")) for number in numbers) / 100
     assert total == pytest.approx(float(page.locator(".why .big").inner_text()), abs=0.01)
+
+
+@pytest.mark.parametrize("view", SHOWN)
+def test_every_control_is_reached_with_the_tab_key_and_nothing_moves_if_asked_not_to(view, browser, server):
+    tab = Tab(browser, server.url, reduced_motion="reduce")
+    page = tab.open(view)
+    page.wait_for_selector(SHOWN[view])
+    page.evaluate("document.activeElement.blur()")
+    reached = page.evaluate(REACHED)
+    page.evaluate("window.met = new Set(); addEventListener('focusin', (event) => met.add(event.target))")
+    for _ in range(reached + 2):
+        page.keyboard.press("Tab")
+    assert page.evaluate("met.size") >= reached > 8
+    moving = "[...document.querySelectorAll('*')].filter((one) => parseFloat(getComputedStyle(one).transitionDuration))"
+    assert page.evaluate(f"{moving}.length") == 0
+    tab.context.close()
+
+
+def test_a_layer_is_in_the_link(tab):
+    page = tab.open("why?model=layered&layer=1")
+    page.wait_for_selector(".layer-bars .adds")
+    assert "layer 1" in page.get_by_role("slider", name="Layer").get_attribute("aria-valuetext")
+    page.get_by_role("slider", name="Layer").press("ArrowRight")
+    page.wait_for_url(re.compile("layer=2"))
+
+
+def test_every_layer_and_measure_is_explained_in_a_sentence_of_the_example(tab):
+    page = tab.open("layers")
+    page.wait_for_selector(SHOWN["layers"])
+    assert page.locator(".by-layer li").count() == Embedder.load("likewise-mini").encoder.depth + 1
+    for name in ("Novelty", "Alignment", "Arrival", "Movement"):
+        page.get_by_role("radio", name=name).check()
+        about = page.locator(".layers .card .note").first.inner_text()
+        most, least = map(float, re.findall(r"\((-?[.\d]+)\)", about.replace("−", "-")))
+        assert "Here, the most is “" in about and most > least
+        assert page.url.endswith("#layers" if name == "Movement" else f"#layers?measure={name.lower()}")
+
+
+def test_intervals_are_shown_on_a_phone_too(browser, server):
+    tab = Tab(browser, server.url, "phone")
+    page = tab.open("model")
+    page.wait_for_selector(SHOWN["model"])
+    interval = page.get_by_text(re.compile(r"^\d\d\.\d–\d\d\.\d$")).first
+    expect(interval).to_be_visible()
+    assert tab.overflow() <= 0
+    tab.context.close()
+
+
+def test_before_the_first_request_there_are_no_flat_lines(browser):
+    with running_server("likewise-mini", "--log", "off") as server:
+        tab = Tab(browser, server.url)
+        page = tab.open("load")
+        expect(page.get_by_text("no requests yet")).to_have_count(8)
+        assert page.locator("canvas:visible").count() == 0
+        page.evaluate("fetch('/embed', { method: 'POST', body: JSON.stringify({ inputs: 'a' }) })")
+        page.wait_for_selector("canvas:visible")
+        tab.context.close()
 
 
 def test_the_slider_shows_the_part_of_one_layer(tab):
