@@ -76,14 +76,14 @@ class WhyView {
     this.compute();
   }
 
-  note() {
+  noteState() {
     const [a, b] = this.inputs.map(([, input]) => input.value.trim());
     noteAddress("why", { a, b, layer: this.layer });
   }
 
   async compute() {
     const [first, second] = this.inputs.map(([, input]) => input.value.trim());
-    this.note();
+    this.noteState();
     if (!first || !second) {
       this.latest.cancel();
       this.result.replaceChildren(notice("Type a sentence in each field."));
@@ -112,7 +112,7 @@ class WhyView {
   // The contributions of one layer, or of all layers (null).
   showLayer(layer) {
     this.layer = layer === null ? null : this.found.layers[layer];
-    this.note();
+    this.noteState();
     this.contributions = layer === null ? this.found.contributions : this.found.layer_contributions[layer];
     const inTable = this.contributions.slice(0, MOST_WORDS).map((line) => line.slice(0, MOST_WORDS));
     this.most = Math.max(...inTable.flat().map(Math.abs));
