@@ -34,9 +34,7 @@ def sources() -> Mapping[str, ItemSource]:
         raise SystemExit("set LIKEWISE_DATA to the folder of data sets")
     return {
         "NLI triplets": items_of_data("nli/triplets"),
-        "Quora's question pairs": items_of_data(
-            "qqp_subset/pairs", {"sentence1": "question1", "sentence2": "question2"}
-        ),
+        "Quora's question pairs": items_of_data("qqp_subset/pairs"),
         "SciFact": items_of_collection(read_collection(folder / "scifact")),
     }
 
