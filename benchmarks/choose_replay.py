@@ -2,9 +2,9 @@
 
     python -m benchmarks.choose_replay
 
-Every candidate is scored on every item once; a race then draws the items in another order each time. A draw is right if
-the race chose the candidate with the highest mean over all items, or one within the margin of it. An undecided race took
-all items; its leader counts too. benchmarks/results/choose_replay.json holds the table of docs/how-to/choose-a-model.md.
+Every candidate is scored on every item once; a race then draws the items in another order each time. A draw is right
+if the race chose the candidate with the highest mean over all items, or one within the margin of it. An undecided race
+took all items; its leader counts too. The table of docs/how-to/choose-a-model.md is drawn from the results.
 """
 
 from collections.abc import Iterator, Mapping

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from likewise.classify import Classifier
-from likewise.classify.labels import checked_texts, folds, targets
+from likewise.classify.labels import checked_rows, stratified_folds, targets
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput, BadModel
 
@@ -162,7 +162,7 @@ def test_labels_that_do_not_fit_are_named_with_their_row(embedder, name):
 @pytest.mark.parametrize("bad", ["", " \n", None, 3])
 def test_a_blank_text_or_one_that_is_no_text_is_named_with_its_row(bad):
     with pytest.raises(BadInput, match=r"texts\[2\] is"):
-        checked_texts(["cat", "dog", bad, "c"])
+        checked_rows(["cat", "dog", bad, "c"])
 
 
 def test_texts_are_checked_before_anything_is_learnt(embedder):
@@ -179,6 +179,6 @@ def test_a_threshold_that_is_no_probability_is_refused(embedder, bad):
 @pytest.mark.parametrize("labels", [LABELS, ["a", "a", *"bbbbbbbbb"], TWO])
 def test_no_fold_holds_all_texts_of_a_class(labels):
     wanted = targets(len(labels), labels)
-    fold = folds(wanted.truth, seed=3)
+    fold = stratified_folds(wanted.truth, seed=3)
     assert all(len({*fold[column > 0]}) > 1 for column in wanted.truth.T)
     assert np.ptp(np.bincount(fold)) <= 1

@@ -20,7 +20,7 @@ from ..runtime.arguments import real_number
 from ..runtime.progress import Progress
 from ..runtime.untrusted_files import read_object, regular_file_exists
 from ..runtime.weight_files import WeightReader, write_safetensors
-from .labels import LABEL_TYPES, Label, Targets, checked_texts, folds, targets
+from .labels import LABEL_TYPES, Label, Targets, checked_rows, stratified_folds, targets
 from .logistic import best_temperature, calibration_error, fit_logistic, log_loss, logits_of, probabilities
 
 FORMAT = "likewise-classifier-1"
@@ -92,7 +92,7 @@ class Classifier:
         Raises:
             BadInput: texts or labels cannot be learnt from; the message names the row.
         """
-        rows = checked_texts(texts)
+        rows = checked_rows(texts)
         wanted, least = targets(len(rows), labels), _fraction(abstain_below)
         embedder = _embedder(model)
         x = embedder.encode(rows, show_progress_bar=show_progress_bar)
@@ -180,7 +180,7 @@ def _fitted(x: Float[np.ndarray, "N D"], wanted: Targets, seed: int) -> tuple[Fl
     truth, is_multi_label = wanted.truth, wanted.is_multi_label
     if not np.isfinite(x).all():
         raise BadInput(f"the vector of texts[{int(np.argmin(np.isfinite(x).all(1)))}] is not finite")
-    fold = folds(truth, seed)
+    fold = stratified_folds(truth, seed)
     held_out = np.empty((len(L2), *truth.shape))
     for number in range(int(fold.max()) + 1):
         seen, start = fold != number, None
@@ -222,7 +222,7 @@ def accuracy_interval(right: Bool[np.ndarray, " N"]) -> Interval:
 
 def _confidence(chances: Float[np.ndarray, "N C"], is_multi_label: bool) -> Float[np.ndarray, "N c"]:
     """The probability of each decision: one class per text, or yes or no for each label."""
-    return np.maximum(chances, 1 - chances) if is_multi_label else chances.max(1, keepdims=True)
+    return np.asarray(np.maximum(chances, 1 - chances) if is_multi_label else chances.max(1, keepdims=True))
 
 
 def _right(chances: Float[np.ndarray, "N C"], truth: Any, is_multi_label: bool) -> Any:

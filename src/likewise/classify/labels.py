@@ -22,7 +22,7 @@ class Targets(NamedTuple):
     is_multi_label: bool
 
 
-def checked_texts(texts: Sequence[Any]) -> list[str]:
+def checked_rows(texts: Sequence[Any]) -> list[str]:
     """The texts as a list; raises `BadInput` for a row that is not text, or blank."""
     if isinstance(texts, str):
         raise BadInput("texts is one str; expected a list of texts")
@@ -91,7 +91,7 @@ def _check_counts(counts: Counter[Label], sets: Sequence[Sequence[Label]], is_mu
             raise BadInput(f"all {count:,} texts have the label {label!r:.80}; there is nothing to learn: leave it out")
 
 
-def folds(truth: Float[np.ndarray, "N C"], seed: int) -> Int[np.ndarray, " N"]:
+def stratified_folds(truth: Float[np.ndarray, "N C"], seed: int) -> Int[np.ndarray, " N"]:
     """The fold of each row. Rows of the same labels are dealt out in turn, so that each fold has its share of them."""
     random = np.random.default_rng(seed)
     _, kind = np.unique(truth, axis=0, return_inverse=True)
