@@ -17,13 +17,14 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo papers test fuzz check fix parity stats integration attack mutants native golden arm sanitized wheels dist release docs bench bench-peers clean
+.PHONY: help setup demo papers verify-claims test fuzz check fix parity stats integration attack mutants native golden arm sanitized wheels dist release docs bench bench-peers clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
 	@echo "             with the bundled model; make demo MODEL=all-MiniLM-L6-v2 downloads a better one (91 MB)"
 	@echo "make test    the tests; installs torch once, unless it is there: TORCH_INDEX=URL is another index for it,"
 	@echo "             and TORCH=no runs what needs no torch"
+	@echo "make verify-claims  ten claims of README, tried on this machine; PEERS=yes installs sentence-transformers for it"
 	@echo "make fuzz    the tests, with other random examples every time"
 	@echo "make check   style, types, who may import whom, the shape of the source"
 	@echo "make fix     what the formatter can mend"
@@ -92,6 +93,9 @@ test: setup
 
 papers: setup
 	$(BIN)/python -m papers $(TABLE) --output out/papers
+
+verify-claims: .venv/made .venv/$(RECOMMENDED) $(if $(PEERS),build/venv-peers/made)
+	$(BIN)/python -m benchmarks.verify_claims
 
 fuzz: setup
 	LIKEWISE_FUZZ=1 $(BIN)/python -m pytest -q -n 2

@@ -107,7 +107,7 @@ def typed(browser: Any, url: str) -> tuple[int, list[float]]:
     tab = Tab(browser, url)
     page = tab.open(f"search?c={NAME}")
     page.wait_for_selector(".result")
-    page.wait_for_selector(".chips")  # wait for the collection's map, which is computed once and not measured
+    page.wait_for_selector("text=In this collection")  # the map, which is computed once and not measured
     page.evaluate(WATCH)
     box = page.get_by_role("searchbox", name="Search")
     for query in QUERIES:

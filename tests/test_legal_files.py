@@ -8,7 +8,7 @@ import pytest
 
 import likewise
 from likewise.data.catalogue import DATASETS
-from likewise.model_files.names import PACKAGED_MODELS
+from likewise.model_files.names import PACKAGED_MODELS, RECOMMENDED_MODEL
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -42,3 +42,12 @@ def test_the_notice_names_all_data_that_a_bundled_model_learned_from_with_their_
 
 def test_every_bundled_model_is_in_the_notice():
     assert sorted(BUNDLED_MODELS) == sorted(path.name for path in BUNDLED.iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("model", BUNDLED_MODELS)
+def test_every_bundled_model_is_offered_under_the_same_terms(model):
+    card = (BUNDLED / model / "README.md").read_text("utf-8")
+    source = (ROOT / "papers" / "recipes" / "distillation" / "bundle.py").read_text("utf-8")  # importing it needs torch
+    licence = re.search(r'^LICENCE = f"""(.*?)"""', source, re.DOTALL | re.MULTILINE)[1]
+    assert licence.replace("{RECOMMENDED_MODEL}", RECOMMENDED_MODEL) in card and "\nlicense: apache-2.0\n" in card
+    assert "([NOTICE](NOTICE))" in (ROOT / "README.md").read_text("utf-8")

@@ -11,7 +11,6 @@ const SHOWN_REASONS = 2; // words named below the sentences
 const RIM = 84; // where the outermost of the hundred sentences lies; the picture is 100 high and wide on each side
 const LABELS = 97; // where the names of topics stand
 const REACH = 7; // how far from a dot a pointer may be
-const ABSENT = ["unknown_words.json"]; // of what a model may have, the bundled ones lack this; a request in vain is a message on the console
 const HINT = "Point at a dot to read its sentence; choose it to compare it with A.";
 const part = (id) => document.getElementById(id);
 const fields = SIDES.map((side) => part(`text-${side}`));
@@ -35,7 +34,7 @@ function dot(u, v) {
 
 // A model, the vectors of the hundred sentences, and the cosines of their pairs.
 async function open(name) {
-  const read = async (file) => (ABSENT.includes(file) ? null : bytesOf(`./models/${name}/${file}`));
+  const read = (file) => bytesOf(`./models/${name}/${file}`);
   const model = await load(name, { wasm: await engine, read });
   const vectors = model.encode(sentences.map(({ text }) => text));
   const cosines = vectors.flatMap((u, i) => vectors.slice(i + 1).map((v) => dot(u, v)));

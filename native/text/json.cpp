@@ -63,7 +63,6 @@ private:
     }
 
     void value(int depth) {
-        if (depth > MAX_DEPTH) wrong("at most 64 levels of arrays and objects");
         skip_space();
         switch (peek()) {
             case '{': return members(Kind::OBJECT, '}', depth);
@@ -77,6 +76,7 @@ private:
     }
 
     void members(Kind kind, char close, int depth) {
+        if (depth == MAX_DEPTH) wrong("at most 64 levels of arrays and objects");
         const uint32_t place = add(kind);
         at_++;
         if (!take(close)) {

@@ -2,7 +2,8 @@
 
 const PRECISIONS = { fp32: 0, bf16: 1, int8: 2 };
 const MESSAGE = 1024; // bytes of an error message's buffer
-const PLAIN = ["config.json", "tokenizer.json", "tokenizer_config.json", "sentence_bert_config.json", "unknown_words.json"];
+const PLAIN = ["config.json", "tokenizer.json", "tokenizer_config.json", "sentence_bert_config.json"];
+const OF_WORDS = /"model_type"\s*:\s*"words"/; // of a config.json beside which there is an unknown_words.json
 const HEADS = ["Dense", "LayerNorm"]; // modules with weights of their own
 
 /** Where a model or the library cannot be read, or a text is not one; `code` is an lw_code of likewise_native.h. */
@@ -54,6 +55,8 @@ async function filesOf(read) {
     ...(found.size ? ["config_sentence_transformers.json"] : []),
     ...others.filter(({ path, type }) => path && !`${type}`.endsWith("Normalize")).map((module) => `${at(module)}config.json`),
   ]);
+  const config = found.get(`${at(encoder)}config.json`);
+  if (config && OF_WORDS.test(new TextDecoder().decode(config))) await want([`${at(encoder)}unknown_words.json`]);
   await want([encoder, ...heads].map((module) => `${at(module)}model.safetensors`));
   if (!found.has(`${at(encoder)}model.safetensors`)) {
     const index = `${at(encoder)}model.safetensors.index.json`;

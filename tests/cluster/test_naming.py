@@ -19,6 +19,11 @@ def test_the_words_of_a_cluster_come_before_those_of_all():
     assert "the" not in cars + apples
 
 
+def test_verbs_and_numerals_that_are_everywhere_name_nothing():
+    names = c_tf_idf_words(["get two trains", "trains go to get there", "take five", "rain"], np.array([0, 0, 1, 1]), 3)
+    assert names == [("trains",), ("rain",)]
+
+
 def test_weights_are_those_of_the_paper():
     """tf(t, c) · log(1 + A / f(t)), by hand: 17 words in two clusters and the rest are 17/3 a cluster."""
     words = {"car": 3 * math.log(1 + 17 / 3 / 3), "fast": math.log(1 + 17 / 3 / 1)}
@@ -93,7 +98,7 @@ def test_a_name_has_three_words():
 
 def test_function_words_name_nothing_however_few_texts_there_are():
     texts = ["the box is with it", "a box with these things", "the app doesn’t load", "it's the app"]
-    assert c_tf_idf_words(texts, np.array([0, 0, 1, 1])) == [("box", "things"), ("app", "load")]
+    assert c_tf_idf_words(texts, np.array([0, 0, 1, 1])) == [("box",), ("app", "load")]
 
 
 def test_a_word_of_many_texts_in_most_clusters_names_none_of_them():

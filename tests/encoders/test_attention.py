@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from likewise.arrays.ragged import Ragged
 from likewise.encoders import attention
 from likewise.encoders.attention import BLOCK, SHORT_LENGTH, TINY_LENGTH, _by_length, _padded, attend
+from likewise.encoders.packed_kernel import packed_attention
 from likewise.encoders.positions import RelativeBias, bucket
 from tests.tiny import packed
 
@@ -190,7 +191,7 @@ def test_the_kernel_for_packed_tokens_is_given_offsets_and_a_reach_that_no_sente
     monkeypatch.setitem(sys.modules, "torch.nn.attention.varlen", SimpleNamespace(varlen_attn=kernel))
     lengths = [7, 2, 4]
     q, k, v = _qkv(lengths)
-    assert attention._variable(q.values, k.values, v.values, q, window) is v.values
+    assert packed_attention(q.values, k.values, v.values, q, window) is v.values
     [(arguments, how)] = given
     assert all(a is b for a, b in zip(arguments[:3], (q.values, k.values, v.values), strict=True))
     assert [x.tolist() for x in arguments[3:5]] == [[0, 7, 9, 13]] * 2 and arguments[5:] == (7, 7)
@@ -201,15 +202,15 @@ class _On:
     """Stands for a tensor on some device."""
 
     def __init__(self, kind, dtype):
-        self.is_cuda, self.device, self.dtype = kind == "cuda", SimpleNamespace(type=kind), dtype
+        self.device, self.dtype = SimpleNamespace(type=kind), dtype
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("kind", "dtype", "more", "way"),
     [
-        ("cuda", torch.bfloat16, {}, "_variable"),
-        ("cuda", torch.float16, {"window": 3}, "_variable"),
+        ("cuda", torch.bfloat16, {}, "packed_attention"),
+        ("cuda", torch.float16, {"window": 3}, "packed_attention"),
         ("cuda", torch.float16, {"bias": _bias}, "_padded"),
         ("cuda", torch.float16, {"dropout": 0.1}, "_padded"),
         ("cuda", torch.float32, {}, "_padded"),
@@ -220,12 +221,13 @@ class _On:
 )
 def test_each_device_has_its_way(kind, dtype, more, way, monkeypatch):
     requested = []
-    for name in ("_variable", "_by_length", "_padded"):
+    monkeypatch.setattr(attention, "is_trusted", lambda q, *_: q.device.type == "cuda" and q.dtype != torch.float32)
+    for name in ("packed_attention", "_by_length", "_padded"):
         monkeypatch.setattr(attention, name, lambda *given, n=name: requested.append((n, given)))
     q, k, v = (_On(kind, dtype) for _ in range(3))
     attend(q, k, v, "tokens", **more)
     settings = {"bias": None, "window": None, "dropout": 0.0, **more}
-    expected = (settings["window"],) if way == "_variable" else tuple(settings.values())
+    expected = (settings["window"],) if way == "packed_attention" else tuple(settings.values())
     assert requested == [(way, (q, k, v, "tokens", *expected))]
 
 

@@ -106,6 +106,26 @@ def test_errors_arrive_as_exceptions(url, texts, message, page, site):
     assert message in found
 
 
+ASKED = """
+const [module, wasm, config] = JSON.parse(process.argv[1]);
+const { load } = await import(module);
+const { readFileSync } = await import("node:fs");
+const asked = [];
+const read = (name) => asked.push(name) && (name === "config.json" ? new TextEncoder().encode(config) : null);
+await load("model", { read, wasm: readFileSync(wasm) }).catch((error) => asked.push(error.name));
+console.log(JSON.stringify(asked));
+"""
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [("words", True), ("bert", False)])
+def test_unknown_words_are_asked_for_only_of_models_of_words(kind, wanted):
+    given = [(WEB / "likewise.js").as_uri(), str(WEB / "likewise.wasm"), json.dumps({"model_type": kind})]
+    words = ["node", "--input-type=module", "-e", ASKED, json.dumps(given)]
+    asked = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    assert ("unknown_words.json" in asked) == wanted
+    assert asked[-1] == "LikewiseError"
+
+
 def test_half_a_surrogate_pair_is_the_replacement_character():
     (found, wanted) = in_node((BUNDLED / "likewise-static").as_uri(), "int8", ["a \ud800 b", "a \ufffd b"])["rows"]
     assert found == wanted

@@ -324,6 +324,7 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no JSON": (lambda d: with_header(d, b"pickle"), "not a JSON object"),
     "no UTF-8": (lambda d: with_header(d, b'{"\xff": 1}'), "not a JSON object in UTF-8"),
     "nested": (lambda d: with_header(d, b'{"a":' + b"[" * 100_000), "64 levels"),
+    "one level too many": (lambda d: with_header(d, b'{"a":' + b"[" * 64 + b"]" * 64 + b"}"), "64 levels"),
     "an unknown type": (changed(WORDS, dtype="F4"), "unknown type F4"),
     "another type": (changed(WORDS, dtype="I64"), "do not fit its shape"),
     "whole numbers": (lambda d: changed(WORDS, dtype="I32")(d), f"{WORDS} is stored as I32"),

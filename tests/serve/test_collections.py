@@ -47,6 +47,16 @@ def test_a_collection_is_searched_as_in_python(client):
     assert bad.status_code == 400
 
 
+def test_a_passage_says_with_which_headings_it_was_embedded(served_models, tmp_path):
+    for name, headings in (("with", True), ("without", False)):
+        with TextIndex.open(tmp_path / name, served_models[0], headings=headings) as index:
+            index.add([{"text": "a cat", "title": "Pets"}], show_progress_bar=False)
+    app = create_app({"tiny": served_models[0]}, collections=tmp_path, settings=ServeSettings(log="off"))
+    with TestClient(app, base_url=HOST) as client:
+        found = [search(client, collection=name)["passages"][0]["context"] for name in ("with", "without")]
+    assert found == ["Pets: ", ""]
+
+
 @pytest.mark.parametrize("name", ["../notes", "nothing", "/etc", ""])
 def test_only_collections_that_are_there_are_opened(name, client):
     if name:
@@ -56,7 +66,8 @@ def test_only_collections_that_are_there_are_opened(name, client):
 
 def test_collections_say_their_size_and_model_and_have_a_map(client):
     (found,) = client.get("/v1/collections").json()["data"]
-    assert (found["name"], found["count"]) == ("notes", len(NOTES))
+    assert (found["name"], found["count"], found["columns"]) == ("notes", 6, {"start": 6, "stop": 6})
+    assert client.get("/v1/collections/notes").json() == {**found, "map_progress": None}
     shown = client.get("/v1/collections/notes/map?clusters=2").json()
     assert len(shown["x"]) == len(shown["texts"]) == len(shown["labels"]) == shown["total"] == len(NOTES)
     assert len(shown["clusters"]) == 2
@@ -142,8 +153,27 @@ def test_what_has_a_model_to_itself_has_a_deadline_too(app_of):
 
 
 def test_maps_have_every_layout():
-    layouts = msgspec.json.schema(MapQuery)["$defs"]["MapQuery"]["properties"]["layout"]["enum"]
+    layouts = msgspec.json.schema(MapQuery)["$defs"]["MapQuery"]["properties"]["layout"]["anyOf"][0]["enum"]
     assert {*map_process.WITH_SKLEARN} < {*layouts} == {*LAYOUTS}
+
+
+@pytest.mark.parametrize(("count", "has_sklearn", "layout"), [(1999, 1, "t-sne"), (2000, 1, "pca"), (5, None, "pca")])
+def test_small_maps_are_placed_by_tsne_where_it_is_installed(count, has_sklearn, layout, monkeypatch):
+    monkeypatch.setattr(map_process, "find_spec", lambda _: has_sklearn)
+    assert map_process.default_layout(count) == layout
+
+
+def test_a_map_without_a_layout_says_which_it_has(client):
+    by_default = client.get("/v1/collections/notes/map?clusters=2").json()
+    assert by_default == client.get(f"/v1/collections/notes/map?clusters=2&layout={by_default['layout']}").json()
+
+
+def test_a_maps_progress_is_reported_while_it_is_computed(collection_parent, tmp_path):
+    shares = []
+    with TextIndex.open(tmp_path / "many", "likewise-static") as index:
+        index.add([f"text {n}" for n in range(30)], show_progress_bar=False)
+    asyncio.run(map_process.map_in_process(tmp_path / "many", MAP, shares.append))
+    assert shares == sorted(shares) and len(shares) > 5 and shares[-1] == 1
 
 
 def test_a_map_of_another_process_is_the_one_of_this(client, collection_parent):

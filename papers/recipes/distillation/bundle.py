@@ -116,6 +116,14 @@ def measured(name: str, model: TorchEmbedder, tasks: str) -> dict[str, Any]:
     return {"stsb-dev": scores.pop("stsb-dev", {"value": float("nan")}), **means, **scores}
 
 
+LICENCE = f"""This model is offered under Apache-2.0, as its teacher {RECOMMENDED_MODEL} is. It contains no text that it
+learned from, but the table of data above names texts under other terms: some are share-alike, some are for research or
+non-commercial use only, and some state no licence. No label of them was used. Whether such terms extend to a model is
+an open question in law, which Apache-2.0 on this card does not answer: NOTICE lists the terms of each. If you may not
+use a model trained on such texts, you may not use this one."""
+"""The terms of every bundled model; NOTICE has the details."""
+
+
 def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: argparse.Namespace, size: int) -> str:
     """The run's card, with a section for models that are bundled with the package."""
     card = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
@@ -130,9 +138,7 @@ The weights take {size / 1e6:.1f} MB in int8 (with one scale per matrix row) and
 scores are those of these weights. The model is for English and lower-cases its input. Compare its vectors by cosine or
 dot product.
 
-Its teacher is {RECOMMENDED_MODEL}; both are under Apache-2.0. It was trained on texts
-under other terms, which are listed above with the data, but not on their labels. If you may not use a model trained on
-such texts, you may not use this one.
+{LICENCE}
 Test texts, compared by letters and digits, were left out, with two exceptions. Single words of the vocabulary were not
 compared, and some tests consist of such words: {single_words_note(model, sources)}.
 Some tasks also use texts that the model was trained on (for MRPC, those of its training split): {read_too}.

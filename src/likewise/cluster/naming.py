@@ -34,10 +34,17 @@ FUNCTION_WORDS = frozenset(
         still such than that the their theirs them themselves then there therefore these they this those though
         through thus too toward towards under unless until upon very via was wasn were weren what whatever when
         whenever where wherever whether which while who whoever whom whose why will with within without won would
-        wouldn yes yet you your yours yourself yourselves""",
+        wouldn yes yet you your yours yourself yourselves
+        ask asked asking bring brought came come comes coming gave get gets getting give given gives giving goes going
+        gone got gotten keep keeps kept know known knows let like made make makes making need needed needs put said say
+        says see seem seems seen take taken takes taking tell thing things told took tried try trying use used uses
+        using want wanted wants way ways went
+        one two three four five six seven eight nine ten first second""",
     )
 )
-"""English words that never name a cluster; needed if there are few texts. Other languages rely on the texts alone."""
+"""English words that never name a cluster (function words, common verbs, numerals), needed if there are few texts.
+
+Other languages rely on the texts alone."""
 SAME_BEGINNING = 0.6
 """If two words share this much of the shorter one's beginning, and at least four letters, only one of them is used."""
 

@@ -1,8 +1,9 @@
 """Attention over packed sentences: the one file in which padding may exist.
 
 There are three implementations of the same computation, chosen by the tensors' device. On CUDA in half precision,
-one kernel reads the packed tokens directly. On a CPU, adjacent sentences of equal length form one block (callers sort
-sentences by length). Anywhere else, sentences are padded here and unpadded before the result is returned.
+one kernel reads the packed tokens directly, if it passes a test (`packed_kernel`). On a CPU, adjacent sentences of
+equal length form one block (callers sort sentences by length). Anywhere else, sentences are padded here and unpadded
+before the result is returned.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from ..array_types import Float
 from ..arrays.ragged import EqualLengthRun, Ragged
 from .layers import apply_dropout
+from .packed_kernel import is_trusted, packed_attention
 from .torch_internals import HAS_BF16_PRODUCTS
 
 Bias = Callable[[Float[Tensor, "n H t K"], Float[Tensor, "n H t K"]], Float[Tensor, "... t t"]]
@@ -35,19 +37,11 @@ def attend(
     dropout: float = 0.0,
 ) -> Float[Tensor, "T H K"]:
     """Attention of each token over the tokens of its sentence, or over the tokens within `window` positions of it."""
-    if q.is_cuda and q.dtype in (torch.float16, torch.bfloat16) and bias is None and not dropout:
-        return _variable(q, k, v, tokens, window)
+    if bias is None and not dropout and is_trusted(q, tokens, window, _plainly_padded):
+        return packed_attention(q, k, v, tokens, window)
     if q.device.type == "cpu":
         return _by_length(q, k, v, tokens, bias, window, dropout)
     return _padded(q, k, v, tokens, bias, window, dropout)
-
-
-def _variable(q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, window: int | None) -> Tensor:
-    from torch.nn.attention.varlen import varlen_attn  # CUDA builds only
-
-    longest = max(tokens.lengths)
-    reach = (-1, -1) if window is None or window >= longest else (window, window)
-    return varlen_attn(q, k, v, tokens.offsets, tokens.offsets, longest, longest, window_size=reach)  # type: ignore[return-value]
 
 
 def _by_length(
@@ -135,6 +129,10 @@ def _padded(
         mask = mask + extra.clamp(min=torch.finfo(q.dtype).min / 2)
     out = scaled_dot_product_attention(a, b, c, attn_mask=mask, dropout_p=dropout)
     return out.transpose(1, 2)[here]
+
+
+def _plainly_padded(q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, window: int | None) -> Tensor:
+    return _padded(q, k, v, tokens, None, window, 0.0)
 
 
 def _mask(q: Tensor, k: Tensor, bias: Bias | None, window: int | None) -> Tensor | None:

@@ -56,7 +56,7 @@ class ClassificationHead:
 
     def build(self, config: Config) -> Any:
         """The head for this config, as a torch module with uninitialized weights."""
-        return import_module(f"{__package__}.cross_encoder").Classifier(self.shape(config))
+        return import_module(f"{__package__}.cross_encoder").PairClassifier(self.shape(config))
 
     def file_name(self, ours: str) -> str:
         """The name in files of a tensor of `HeadShape.tensors`."""

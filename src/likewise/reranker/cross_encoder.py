@@ -41,7 +41,7 @@ class CrossEncoder(TorchReranker, JointReranker):
     """A cross-encoder in torch: tokenizer, encoder and classification head."""
 
     head: Any
-    """Layers to logits, a torch module: a `Classifier`, or a modular reranker's."""
+    """Layers to logits, a torch module: a `PairClassifier`, or a modular reranker's."""
 
     def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: nn.Module, manifest: PairManifest):
         super().__init__(tokenizer, encoder, manifest)
@@ -180,7 +180,7 @@ def _names(labels: int | Sequence[str]) -> list[str]:
     raise BadInput(f"labels is {labels!r}; expected their number, 1 or more, or a list of distinct names")
 
 
-class Classifier(nn.Module):
+class PairClassifier(nn.Module):
     """Turns layers into logits: out(norm(activation(dense(pooled last layer))))."""
 
     def __init__(self, shape: HeadShape) -> None:

@@ -144,6 +144,8 @@ class CollectionStore:
         self._numbers = numbers()
         self.maps: dict[tuple[Any, ...], dict[str, Any]] = {}
         """The most recently computed maps, by collection state and parameters."""
+        self.map_progress: dict[str, float] = {}
+        """The finished share of the map that is being computed, by collection."""
         self.one_map = asyncio.Lock()
         """Held while a map is computed, so that only one runs at a time."""
 
@@ -184,16 +186,18 @@ class CollectionStore:
             task.exception()  # mark the exception as retrieved: the client may be gone
 
     async def described(self, name: str) -> dict[str, Any]:
-        """Name, size and model of a collection, or an error if it cannot be opened."""
+        """Name, size, columns and model of a collection, or an error if it cannot be opened."""
         try:
             found = await self.opened(name)
             count = await found.thread.compute(found.collection.count)
+            columns = await found.thread.compute(found.collection.columns)
         except (ApiError, LikewiseError) as error:
             return {"name": name, "error": self.message(error, name)}
         recorded = found.collection.model
         return {
             "name": name,
             "count": count,
+            "columns": columns,
             "dimension": found.collection.dimension,
             "model": recorded and public_model(recorded.name),
             "fingerprint": recorded and recorded.fingerprint,

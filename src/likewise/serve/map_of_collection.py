@@ -1,6 +1,7 @@
 """The map of a collection as plain lists: a position and a cluster for each text, and names for the clusters."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,10 +20,16 @@ MOST_BY_DISTANCE = 5_000
 """Up to this many texts are clustered as by `likewise cluster`, with 200 MB of distances; more, with k-means."""
 MOST_CLUSTERS = 12
 """The default number of k-means clusters."""
+Report = Callable[[float], None] | None
 
 
-def collection_map(collection: Collection, layout: str, limit: int, clusters: int | None) -> dict[str, Any]:
+def collection_map(
+    collection: Collection, layout: str, limit: int, clusters: int | None, report: Report = None
+) -> dict[str, Any]:
     """At most `limit` evenly spaced texts, with their coordinates from 0 to 1 and their clusters.
+
+    Args:
+        report: is called with the finished share of a t-SNE layout.
 
     Raises:
         MissingExtra: t-SNE needs scikit-learn.
@@ -47,12 +54,17 @@ def collection_map(collection: Collection, layout: str, limit: int, clusters: in
             "other": NO_CLUSTER_COLOUR,
         }
     vectors = np.stack([row[2] for row in rows])
-    return {"total": count, **_mapped([row[0] for row in rows], [row[1] for row in rows], vectors, layout, clusters)}
+    return {
+        "total": count,
+        **_mapped([row[0] for row in rows], [row[1] for row in rows], vectors, layout, clusters, report),
+    }
 
 
-def _mapped(ids: list[str], texts: list[str], vectors: np.ndarray, layout: str, clusters: int | None) -> dict[str, Any]:
+def _mapped(
+    ids: list[str], texts: list[str], vectors: np.ndarray, layout: str, clusters: int | None, report: Report = None
+) -> dict[str, Any]:
     labels, summaries = _clusters(texts, vectors, clusters)
-    places = map_layout(vectors, layout)
+    places = map_layout(vectors, layout, report=report)
     shown = ClusterMap("", places, labels, texts, [one.name for one in summaries])
     described = zip(summaries, shown.colours, label_places(shown).round(5).tolist(), strict=True)
     return {

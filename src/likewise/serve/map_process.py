@@ -1,13 +1,16 @@
 """Compute the map of a collection in a separate process, which is stopped once no request is waiting for it.
 
 python -m likewise.serve.map_process FOLDER LAYOUT LIMIT CLUSTERS        prints the map as JSON; CLUSTERS may be -
+
+While t-SNE runs, its progress is written to standard error.
 """
 
 import asyncio
 import os
 import sys
+from asyncio import StreamReader
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,14 +18,26 @@ from typing import Any
 from ..runtime.installation import missing_extra
 from .web.exchange import json_bytes, parse_json
 
+MOST_BY_TSNE = 2_000
+"""Below this many texts, t-SNE is the default layout: it takes a few seconds, and shows clusters better."""
 WITH_SKLEARN = ("t-sne",)
 """Layouts that need scikit-learn."""
 NICER = 10
 """The niceness of the process, so that requests take priority."""
+PROGRESS = "progress "
+LONGEST_LINE = 1 << 20
 
 
-async def map_in_process(folder: Path, query: Any) -> dict[str, Any]:
+def default_layout(count: int) -> str:
+    """The layout of a map that names none: t-SNE for small maps if scikit-learn is installed, otherwise PCA."""
+    return "t-sne" if count < MOST_BY_TSNE and find_spec("sklearn") is not None else "pca"
+
+
+async def map_in_process(folder: Path, query: Any, report: Callable[[float], None] = lambda _: None) -> dict[str, Any]:
     """Run `collection_map` in a process that is terminated if this call is cancelled.
+
+    Args:
+        report: is called with the finished share of a t-SNE layout, from 0 to 1.
 
     Raises:
         MissingExtra: the layout needs scikit-learn, which is not installed.
@@ -35,19 +50,33 @@ async def map_in_process(folder: Path, query: Any) -> dict[str, Any]:
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
+        limit=LONGEST_LINE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     try:
-        output, errors = await process.communicate()
+        assert process.stdout is not None and process.stderr is not None
+        output, errors = await asyncio.gather(process.stdout.read(), _last_errors(process.stderr, report))
+        await process.wait()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode:
-        last_output = errors[-2000:].decode(errors="replace")
+        last_output = errors.decode(errors="replace")
         raise MapFailed(f"the process that computes the map exited with code {process.returncode}: {last_output}")
     mapped: dict[str, Any] = parse_json(output)
     return mapped
+
+
+async def _last_errors(stream: StreamReader, report: Callable[[float], None]) -> bytes:
+    """The last of what the process writes to standard error, without the lines of progress, which are reported."""
+    last = b""
+    async for line in stream:
+        if line.startswith(PROGRESS.encode()):
+            report(float(line[len(PROGRESS) :]))
+        else:
+            last = (last + line)[-2000:]
+    return last
 
 
 def _command(folder: Path, query: Any) -> list[str]:
@@ -69,8 +98,12 @@ def main(arguments: Sequence[str]) -> None:
         os.nice(NICER)
     folder, layout, limit, clusters = arguments
     with Collection.open(folder, read_only=True) as collection:
-        mapped = collection_map(collection, layout, int(limit), None if clusters == "-" else int(clusters))
+        mapped = collection_map(collection, layout, int(limit), None if clusters == "-" else int(clusters), _write)
     sys.stdout.buffer.write(json_bytes(mapped))
+
+
+def _write(share: float) -> None:
+    print(f"{PROGRESS}{share}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """likewise model check, as it is called from a shell, on five kinds of model; other libraries are stand-ins here."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -171,6 +172,20 @@ def test_vectors_are_compared_with_the_reference(change, verdict, tmp_path, json
     folder = model_folder(tmp_path / "m")
     reference(lambda texts: change(Embedder.load(folder).encode(texts)))
     assert json_output(["model", "check", str(folder), "--json"])["reference"].startswith(verdict)
+
+
+def test_progress_bars_of_the_reference_are_not_shown(tmp_path, capfd, reference):
+    folder = static_folder(tmp_path / "m")
+
+    def noisy(texts):
+        print("Loading weights: 100%", file=sys.stderr)
+        return Embedder.load(folder).encode(texts)
+
+    reference(noisy)
+    assert main(["model", "check", str(folder)]) == 0
+    printed, errors = capfd.readouterr()
+    assert "equal to model2vec" in printed
+    assert "Loading" not in errors
 
 
 def test_a_reference_that_fails_is_no_error_of_ours(tmp_path, json_output, reference):

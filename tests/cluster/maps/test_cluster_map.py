@@ -1,5 +1,7 @@
 """Every cluster has a colour of its own that is seen on white and on black, and a name that stands among its points."""
 
+import colorsys
+
 import numpy as np
 
 from likewise.cluster.maps.cluster_map import ClusterMap, cluster_colour, label_places
@@ -15,6 +17,14 @@ def luminance(colour: str) -> float:
 def test_colours_of_many_clusters_differ():
     colours = [cluster_colour(number) for number in range(100)]
     assert len(set(colours)) == 100 and all(len(colour) == 7 and colour[0] == "#" for colour in colours)
+
+
+def test_there_are_twelve_colours_and_then_their_shades():
+    hues = [
+        colorsys.rgb_to_hls(*(int(cluster_colour(n)[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0] for n in range(100)
+    ]
+    assert len({*map(cluster_colour, range(12))}) == 12
+    assert all(abs((hue - hues[n % 12] + 0.5) % 1 - 0.5) < 0.02 for n, hue in enumerate(hues))
 
 
 def test_colours_stand_out_on_white_and_on_black():

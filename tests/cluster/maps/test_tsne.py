@@ -28,3 +28,10 @@ def test_few_vectors_are_at_their_principal_components(count):
 @pytest.mark.parametrize("vectors", [np.ones((20, 4)), NOISE[:, :1], 1e-200 * NOISE])
 def test_vectors_without_two_dimensions_or_with_tiny_ones_have_places(vectors):
     assert np.isfinite(tsne_layout(vectors, 0)).all() and len(tsne_layout(vectors, 0)) == 20
+
+
+def test_progress_is_reported_and_changes_nothing():
+    vectors, shares = np.random.default_rng(0).random((20, 5)), []
+    places = tsne_layout(vectors, 0, shares.append)
+    assert np.array_equal(places, tsne_layout(vectors, 0))
+    assert len(shares) > 5 and shares == sorted(shares) and shares[-1] == 1

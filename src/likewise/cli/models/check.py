@@ -3,9 +3,11 @@ the reference library's, its speed in each precision, and what suits it: input l
 """
 
 import argparse
+import io
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -227,7 +229,7 @@ def _only_here(model: Any, kind: str) -> list[str]:
 
 def _theirs(library: str, folder: Path, kind: str, model: Any, texts: Sequence[str]) -> Any:
     module = import_module(library)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), redirect_stderr(io.StringIO()):  # progress bars of loading are written there
         warnings.simplefilter("ignore")
         if library != "sentence_transformers":
             return module.StaticModel.from_pretrained(folder).encode(list(texts))

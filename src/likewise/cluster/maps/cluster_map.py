@@ -8,11 +8,14 @@ import numpy as np
 
 from ...array_types import Float, Int
 
-FIRST_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Colours of the largest clusters: those of Okabe and Ito's that stand out on both white and black."""
+COLOURS = (
+    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+    *("#7b5fc7", "#9c6b3f", "#8b9a1f", "#d0325a", "#0fa3b1", "#a8389f"),
+)
+"""Colours of the largest clusters: those of Okabe and Ito's that stand out on both white and black, and six more."""
 NO_CLUSTER_COLOUR = "#9a9a9a"
-GOLDEN_ANGLE = 0.381966  # as a fraction of a circle; it gives consecutive numbers very different hues
-LIGHTNESS = (0.42, 0.58, 0.5)
+GOLDEN_SECTION = 0.618034  # of consecutive multiples, the fractional parts lie far apart
+LIGHTNESS = (0.34, 0.62)
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class ClusterMap:
 
 
 def cluster_colour(number: int) -> str:
-    """The colour of a cluster as #rrggbb; consecutive clusters differ in hue and lightness."""
-    if number < len(FIRST_COLOURS):
-        return FIRST_COLOURS[number]
-    hue, lightness = (number * GOLDEN_ANGLE) % 1, LIGHTNESS[number % len(LIGHTNESS)]
-    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, 0.62))
+    """The colour of a cluster as #rrggbb: one of COLOURS, and beyond them a lighter or darker shade of one."""
+    shade, first = divmod(number, len(COLOURS))
+    if shade == 0:
+        return COLOURS[first]
+    hue, _, saturation = colorsys.rgb_to_hls(*(int(COLOURS[first][i : i + 2], 16) / 255 for i in (1, 3, 5)))
+    lightness = LIGHTNESS[0] + (LIGHTNESS[1] - LIGHTNESS[0]) * (shade * GOLDEN_SECTION % 1)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, 0.7 * saturation))
 
 
 def label_places(shown: ClusterMap) -> Float[np.ndarray, "C 2"]:

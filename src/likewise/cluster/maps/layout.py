@@ -1,5 +1,10 @@
 """A position on the map for every vector, chosen so that neighbours stay neighbours."""
 
+import io
+import re
+from collections.abc import Callable
+from contextlib import nullcontext, redirect_stdout
+
 import numpy as np
 
 from ...array_types import Float
@@ -16,11 +21,18 @@ NEIGHBOURS = 30
 """The perplexity: roughly how many neighbours of each point matter; lower if there are few points."""
 STEPS = 500
 ANGLE = 0.7  # how coarsely distant points are grouped; scikit-learn's 0.5 takes longer and looks the same
+ITERATION = re.compile(r"Iteration (\d+)")
+"""What scikit-learn prints every 50 steps; its class has no callback."""
 FEWEST = 8  # minimum number of points for t-SNE; fewer are placed by their principal components
 
 
-def map_layout(vectors: Float[np.ndarray, "N D"], layout: str, *, seed: int = 0) -> Float[np.ndarray, "N 2"]:
+def map_layout(
+    vectors: Float[np.ndarray, "N D"], layout: str, *, seed: int = 0, report: Callable[[float], None] | None = None
+) -> Float[np.ndarray, "N 2"]:
     """Two coordinates for each row, from 0 to 1 on the same scale; rows are compared by cosine.
+
+    Args:
+        report: is called with the finished share of t-SNE's steps, from 0 to 1.
 
     Raises:
         BadInput: the layout is unknown, or the vectors are not a table of finite numbers.
@@ -28,7 +40,7 @@ def map_layout(vectors: Float[np.ndarray, "N D"], layout: str, *, seed: int = 0)
     """
     rows = unit(checked_vectors(vectors))
     is_linear = known_name("layout", layout, LAYOUTS) == "pca"
-    return to_unit_square(principal_components(rows, 2) if is_linear else tsne_layout(rows, seed))
+    return to_unit_square(principal_components(rows, 2) if is_linear else tsne_layout(rows, seed, report))
 
 
 def to_unit_square(places: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N 2"]:
@@ -56,7 +68,9 @@ def principal_components(vectors: Float[np.ndarray, "N D"], width: int) -> Float
     return np.asarray(centred @ first)
 
 
-def tsne_layout(vectors: Float[np.ndarray, "N D"], seed: int) -> Float[np.ndarray, "N 2"]:
+def tsne_layout(
+    vectors: Float[np.ndarray, "N D"], seed: int, report: Callable[[float], None] | None = None
+) -> Float[np.ndarray, "N 2"]:
     """A position for each row by t-SNE (van der Maaten and Hinton 2008); O(N log N), minutes for 20,000 rows."""
     try:
         from sklearn.manifold import TSNE
@@ -68,6 +82,25 @@ def tsne_layout(vectors: Float[np.ndarray, "N D"], seed: int) -> Float[np.ndarra
     perplexity = min(NEIGHBOURS, (len(reduced) - 1) / 3)
     start = reduced[:, :2] / reduced[:, 0].std() * 1e-4  # as in scikit-learn, but without a random solver
     tsne = TSNE(
-        init=start.astype(np.float32), perplexity=perplexity, max_iter=STEPS, angle=ANGLE, random_state=seed, n_jobs=1
+        init=start.astype(np.float32),
+        perplexity=perplexity,
+        max_iter=STEPS,
+        angle=ANGLE,
+        random_state=seed,
+        n_jobs=1,
+        verbose=2 if report else 0,
     )
-    return np.asarray(tsne.fit_transform(reduced), np.float64)
+    with redirect_stdout(_PrintedSteps(report)) if report else nullcontext():
+        return np.asarray(tsne.fit_transform(reduced), np.float64)
+
+
+class _PrintedSteps(io.TextIOBase):
+    """Standard output that reports the numbers of t-SNE's steps instead of printing them."""
+
+    def __init__(self, report: Callable[[float], None]) -> None:
+        self._report = report
+
+    def write(self, text: str) -> int:
+        for step in ITERATION.findall(text):
+            self._report(min(1.0, int(step) / STEPS))
+        return len(text)

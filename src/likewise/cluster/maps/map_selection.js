@@ -4,11 +4,13 @@ import { fillLegend, pressInLegend } from "./legend.js";
 import { MapView } from "./map_view.js";
 
 export class ClusterMap extends MapView {
-  // Same arguments as MapView; `legend` is a list and `state` a line of text.
+  // Same arguments as MapView; `legend` is a list, `state` a line of text, and `changed` is called when other texts are
+  // highlighted.
   constructor(elements, points) {
     super(elements, points);
     this.legend = elements.legend;
     this.state = elements.state;
+    this.changed = elements.changed ?? (() => {});
     fillLegend(this.legend, points, (group) => this.isolate(this.chosen.only === group ? null : group));
     this.report();
   }
@@ -17,6 +19,11 @@ export class ClusterMap extends MapView {
   isolate(group) {
     pressInLegend(this.legend, group);
     this.choose(group, this.chosen.found, this.chosen.said);
+  }
+
+  isolateNamed(name) {
+    const group = this.points.groups.findIndex((one) => one.name === name);
+    if (group >= 0) this.isolate(group);
   }
 
   // Highlight the rows found by a search for `said`; null ends the search.
@@ -33,6 +40,7 @@ export class ClusterMap extends MapView {
     if (chosen.at >= 0 && !this.isShown(chosen.at)) this.show(-1);
     this.report();
     this.redraw();
+    this.changed();
   }
 
   // Go to the next or previous visible text, in file order.

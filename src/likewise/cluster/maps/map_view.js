@@ -3,12 +3,16 @@
 import { DotImage, dotMask, inkOf } from "./dots.js";
 import { swatch } from "./legend.js";
 
-const MOST_NAMES = 36; // shown at once; zooming in shows names of smaller clusters
+const ROOM = 20000; // square pixels for each name; zooming in shows names of smaller clusters
+const NAME_HEIGHT = 18;
+const DIRECTIONS = [[1, 0], [-1, 0], [0, -1], [0, 1], [0.8, -0.8], [-0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]];
+const DISTANCES = [9, 20, 34, 50]; // pixels between a cluster's point and its name
 
 export class MapView {
-  // `canvas` and `tip` (with a .cluster and a .text) are elements in the same frame; `points` is a MapPoints.
-  constructor({ canvas, tip }, points) {
-    Object.assign(this, { canvas, tip, points });
+  // `canvas`, `tip` (with a .cluster and a .text) and `overlay`, which names do not cover, are elements in the same frame;
+  // `points` is a MapPoints.
+  constructor({ canvas, tip, overlay = null }, points) {
+    Object.assign(this, { canvas, tip, overlay, points });
     this.pen = canvas.getContext("2d");
     this.dots = new DotImage();
     this.inks = points.groups.map((group) => inkOf(group.colour));
@@ -88,30 +92,74 @@ export class MapView {
     }
   }
 
-  // Write cluster names, largest clusters first, unless they overlap.
   drawNames() {
-    const { pen, size } = this;
-    const taken = [];
+    const { pen } = this;
     pen.font = "600 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     pen.lineJoin = "round";
+    this.placedNames().forEach(([cluster, box]) => this.drawName(cluster, box));
+  }
+
+  // Clusters, largest first, and boxes for their names beside their points, over few dots and no other name.
+  placedNames() {
+    const { chosen, size, nameWidths, overlay } = this;
+    const placed = [];
+    const taken = overlay ? [boxOf(overlay)] : [];
+    const room = Math.max(1, (size.width * size.height) / ROOM);
+    this.points.groups.slice(0, this.points.none).forEach((cluster, group) => {
+      if (placed.length >= room || (chosen.only !== null && chosen.only !== group)) return;
+      if (!nameWidths.has(group)) nameWidths.set(group, this.pen.measureText(cluster.name).width);
+      const box = this.placeOfName(cluster.place, nameWidths.get(group), taken);
+      if (!box) return;
+      taken.push(box);
+      placed.push([cluster, box]);
+    });
+    return placed;
+  }
+
+  // The best free box for a name of this width around a place: near it, and over few dots; null if there is none.
+  placeOfName(place, width, taken) {
+    const [x, y] = [this.acrossOf(place[0]), this.downOf(place[1])];
+    const { size } = this;
+    if (x < 0 || y < 0 || x > size.width || y > size.height) return null;
+    let best = null;
+    for (const distance of DISTANCES) {
+      for (const [right, down] of DIRECTIONS) {
+        const left = x + right * distance + ((right - 1) * width) / 2;
+        const top = y + down * distance + ((down - 1) * NAME_HEIGHT) / 2;
+        const box = { left, top, right: left + width, bottom: top + NAME_HEIGHT };
+        if (left < 4 || top < 2 || box.right > size.width - 4 || box.bottom > size.height - 2) continue;
+        if (taken.some((other) => box.left < other.right + 8 && box.right > other.left - 8 && box.top < other.bottom + 4 && box.bottom > other.top - 4)) continue;
+        const cost = this.dotsUnder(box) + distance / 3;
+        if (!best || cost < best.cost) best = { ...box, cost };
+      }
+    }
+    return best;
+  }
+
+  dotsUnder({ left, top, right, bottom }) {
+    const { view, size, scale } = this;
+    const [x, y] = [view.x + (left - size.width / 2) / scale, view.y - (bottom - size.height / 2) / scale];
+    return this.points.countWithin(x, y, x + (right - left) / scale, y + (bottom - top) / scale);
+  }
+
+  // Write a name into its box, with a thin line to the cluster's point.
+  drawName({ name, place }, box) {
+    const { pen } = this;
+    const [x, y] = [this.acrossOf(place[0]), this.downOf(place[1])];
+    const edge = [Math.max(box.left, Math.min(box.right, x)), Math.max(box.top, Math.min(box.bottom, y))];
+    pen.lineWidth = 1;
+    pen.strokeStyle = colourNamed("--soft");
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.lineTo(...edge);
+    pen.stroke();
     pen.lineWidth = 4;
     pen.strokeStyle = colourNamed("--paper");
     pen.fillStyle = colourNamed("--ink");
-    this.points.groups.slice(0, this.points.none).forEach((cluster, group) => {
-      if (this.chosen.only !== null && this.chosen.only !== group) return;
-      if (!this.nameWidths.has(group)) this.nameWidths.set(group, pen.measureText(cluster.name).width);
-      const half = this.nameWidths.get(group) / 2;
-      const middle = this.acrossOf(cluster.place[0]);
-      const x = Math.max(half + 4, Math.min(size.width - half - 4, middle));
-      const y = this.downOf(cluster.place[1]);
-      if (Math.abs(x - middle) > half || y < 8 || y > size.height - 8) return;
-      if (taken.length === MOST_NAMES || taken.some((other) => Math.abs(other.x - x) < other.half + half + 12 && Math.abs(other.y - y) < 24)) return;
-      taken.push({ x, y, half });
-      pen.strokeText(cluster.name, x, y);
-      pen.fillText(cluster.name, x, y);
-    });
+    pen.strokeText(name, (box.left + box.right) / 2, (box.top + box.bottom) / 2);
+    pen.fillText(name, (box.left + box.right) / 2, (box.top + box.bottom) / 2);
   }
 
   drawRing(row, radius) {
@@ -169,6 +217,10 @@ export class MapView {
     this.placeTip();
     this.redraw();
   }
+}
+
+function boxOf({ offsetLeft, offsetTop, offsetWidth, offsetHeight }) {
+  return { left: offsetLeft, top: offsetTop, right: offsetLeft + offsetWidth, bottom: offsetTop + offsetHeight };
 }
 
 // A colour from the style sheet.

@@ -29,19 +29,32 @@ export class MapPoints {
     return lists;
   }
 
+  // The rows in the cells that a rectangle touches.
+  *rowsNear(left, low, right, high) {
+    for (let down = this.cellOf(low); down <= this.cellOf(high); down++) {
+      for (let across = this.cellOf(left); across <= this.cellOf(right); across++) {
+        yield* this.cells.get(down * this.side + across) ?? [];
+      }
+    }
+  }
+
+  countWithin(left, low, right, high) {
+    let count = 0;
+    for (const row of this.rowsNear(left, low, right, high)) {
+      count += Number(this.x[row] >= left && this.x[row] <= right && this.y[row] >= low && this.y[row] <= high);
+    }
+    return count;
+  }
+
   // The nearest visible row to a position within a radius; -1 if there is none.
   nearestRow(x, y, radius, isShown) {
     let best = -1;
     let least = radius * radius;
-    for (let down = this.cellOf(y - radius); down <= this.cellOf(y + radius); down++) {
-      for (let across = this.cellOf(x - radius); across <= this.cellOf(x + radius); across++) {
-        for (const row of this.cells.get(down * this.side + across) ?? []) {
-          const distance = (this.x[row] - x) ** 2 + (this.y[row] - y) ** 2;
-          if (distance <= least && isShown(row)) {
-            best = row;
-            least = distance;
-          }
-        }
+    for (const row of this.rowsNear(x - radius, y - radius, x + radius, y + radius)) {
+      const distance = (this.x[row] - x) ** 2 + (this.y[row] - y) ** 2;
+      if (distance <= least && isShown(row)) {
+        best = row;
+        least = distance;
       }
     }
     return best;

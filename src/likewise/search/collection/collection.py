@@ -166,6 +166,11 @@ class Collection(Index):
             masks = self._derived.passing(self._condition(db, where), db, snapshot)
             return sum(int(mask.sum()) for mask in masks)
 
+    def columns(self) -> dict[str, int]:
+        """The names of all metadata, and how many records have each."""
+        with self._files.reading() as (db, _):
+            return column_counts(db)
+
     def version(self) -> int:
         """A number that increases with every change, so that cached results of an older version can be recognized."""
         with self._files.reading() as (_, snapshot):

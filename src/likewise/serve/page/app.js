@@ -1,20 +1,23 @@
 // The page: which view is open, which model is used, and how to switch between views.
 
-import { readAddress, useModel } from "./parts/address.js";
+import { holdsAll, readAddress, useModel } from "./parts/address.js";
 import { notThere, request } from "./parts/api.js";
-import { failureNotice, h } from "./parts/dom.js";
+import { failureNotice, h, showEdges } from "./parts/dom.js";
 
 const VIEWS = ["compare", "why", "search", "map", "layers", "model", "load"];
 const panel = document.getElementById("view");
 const tabs = [...document.querySelectorAll('[role="tab"]')];
+const share = document.getElementById("share");
+const shared = document.getElementById("shared");
 const chooser = document.getElementById("model");
-const context = { model: null, models: [] };
+const context = { model: null, models: [], rerankers: [] };
 const opened = new Map(); // name → { element, view }
 let current = null;
 
 async function loadModels() {
   const { data } = await request("/v1/models");
-  context.models = data.filter((model) => (model.kind ?? "embedder") === "embedder").map((model) => model.id);
+  const named = (kind) => data.filter((model) => (model.kind ?? "embedder") === kind).map((model) => model.id);
+  Object.assign(context, { models: named("embedder"), rerankers: named("reranker") });
   chooser.replaceChildren(...context.models.map((name) => h("option", { value: name }, name)));
   chooseModel(context.models[0]);
   document.getElementById("model-choice").hidden = context.models.length < 2;
@@ -43,7 +46,7 @@ async function open() {
   if (current !== name) opened.get(current)?.view.hide?.();
   current = name;
   try {
-    if (!context.models.length) await loadModels();
+    if (!context.models.includes(values.model ?? context.model)) await loadModels();
     if (context.models.includes(values.model)) chooseModel(values.model);
     const found = opened.get(name) ?? (await create(name));
     if (current !== name) return;
@@ -72,10 +75,19 @@ function moveAmongTabs(event) {
   location.hash = next.getAttribute("href");
 }
 
+async function copyAddress() {
+  if (holdsAll()) await navigator.clipboard.writeText(location.href);
+  shared.textContent = holdsAll() ? "Link copied" : "Too much text for a link";
+  setTimeout(() => shared.replaceChildren(), 3000);
+}
+
+share.hidden = !navigator.clipboard; // only on HTTPS and this machine
+share.addEventListener("click", copyAddress);
 chooser.addEventListener("change", () => {
   chooseModel(chooser.value);
   opened.get(current)?.view.show(readAddress().values);
 });
+showEdges(document.querySelector(".tabs"));
 document.getElementById("tabs").addEventListener("keydown", moveAmongTabs);
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from ...errors import BadInput
 from ..serve_settings import ServeSettings
@@ -28,7 +28,10 @@ Thousand = Annotated[int, Meta(ge=1, le=1000)]
 class MapQuery(Body):
     """The parameters of a map."""
 
-    layout: Annotated[Literal["pca", "t-sne"], Meta(description="t-sne needs scikit-learn")] = "pca"
+    layout: Annotated[
+        Literal["pca", "t-sne"] | None,
+        Meta(description="t-sne needs scikit-learn; by default t-sne for fewer than 2,000 texts, otherwise pca"),
+    ] = None
     limit: Annotated[
         int, Meta(ge=1, le=50_000, description="how many texts to show; evenly spaced if there are more")
     ] = 5_000
@@ -95,7 +98,8 @@ async def search_collection(exchange: Exchange) -> Reply:
     if reranker:
         passages, answer["reranked"] = await _reranked(exchange, reranker, passages)
     seconds = round(time.perf_counter() - began, 6)
-    return Reply({**answer, "passages": [_plain(one) for one in passages[: body.k]], "seconds": seconds})
+    shown = [_plain(one, found.texts.headings) for one in passages[: body.k]]
+    return Reply({**answer, "passages": shown, "seconds": seconds})
 
 
 async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: int) -> "Sequence[Passage]":
@@ -131,13 +135,16 @@ async def _reranked(
     return [*ordered, *others], {**report, "truncated": job.truncated}
 
 
-def _plain(one: "Passage") -> dict[str, Any]:
+def _plain(one: "Passage", headings: bool) -> dict[str, Any]:
+    from ...search.texts.passages import embedded_text
     from ..public_paths import public_id, public_metadata
 
+    context = embedded_text(one.text, one.metadata).removesuffix(one.text) if headings else ""
     return {
         "id": public_id(one.id, one.metadata),
         "key": public_id(one.key, one.metadata),
         "text": one.text,
+        "context": context,
         "score": one.score,
         "scores": {**one.scores},
         "metadata": public_metadata(one.metadata),
@@ -145,16 +152,17 @@ def _plain(one: "Passage") -> dict[str, Any]:
 
 
 async def list_collections(exchange: Exchange) -> Reply:
-    """List the names, sizes and models of all collections."""
+    """List the names, sizes, columns and models of all collections."""
     store = exchange.server.collections
     return Reply({"object": "list", "data": [await store.described(name) for name in store.names()]})
 
 
 async def show_collection(exchange: Exchange) -> Reply:
-    """Show the name, size and model of one collection."""
+    """Show the name, size, columns and model of a collection, and how far t-SNE has come with its map."""
     name = exchange.path_values["name"]
     await exchange.server.collections.opened(name)
-    return Reply(await exchange.server.collections.described(name))
+    store = exchange.server.collections
+    return Reply({**await store.described(name), "map_progress": store.map_progress.get(name)})
 
 
 async def show_map(exchange: Exchange) -> Reply:
@@ -165,13 +173,20 @@ async def show_map(exchange: Exchange) -> Reply:
 
 async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]:
     """A cached map of the same state, or a new one, computed in a process that can be stopped, one map at a time."""
-    from ..map_process import map_in_process
+    from ..map_process import default_layout, map_in_process
 
     store, query = exchange.server.collections, exchange.query
+    if query.layout is None:
+        count = min(query.limit, await found.thread.compute(found.collection.count))
+        query = replace(query, layout=default_layout(count))
     key = (found.number, await found.thread.compute(found.collection.version), *astuple(query))
     async with store.one_map:
         if key not in store.maps:
-            mapped = await map_in_process(store.folder_of(found.name), query)
+            try:
+                report = partial(store.map_progress.__setitem__, found.name)
+                mapped = await map_in_process(store.folder_of(found.name), query, report)
+            finally:
+                store.map_progress.pop(found.name, None)
             store.maps[key] = {"collection": found.name, "layout": query.layout, **mapped}
             for old in [*store.maps][: -store.MAPS_KEPT]:
                 del store.maps[old]

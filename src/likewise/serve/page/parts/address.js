@@ -1,5 +1,7 @@
 // The part of the address after #: the view and what it shows, so that the address can be shared.
 
+const LONGEST = 16000; // characters of an address; some programs cut off longer ones
+let isWhole = true;
 let model = null; // the model in every address; null means the server's first model
 
 export function useModel(name) {
@@ -27,8 +29,13 @@ export function addressOf(view, values = {}) {
 
 // Put what is shown into the address, without a new entry in the history.
 export function noteAddress(view, values) {
-  const address = addressOf(view, { ...values, model });
-  if (readAddress().view === view && location.hash !== address && address.length < 4000) {
-    history.replaceState(null, "", address);
-  }
+  const whole = addressOf(view, { ...values, model });
+  isWhole = whole.length <= LONGEST;
+  const address = isWhole ? whole : addressOf(view, { model });
+  if (readAddress().view === view && location.hash !== address) history.replaceState(null, "", address);
+}
+
+// Whether the address has all that is shown.
+export function holdsAll() {
+  return isWhole;
 }

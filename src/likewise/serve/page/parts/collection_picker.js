@@ -32,7 +32,15 @@ export class CollectionPicker {
   }
 
   get count() {
-    return this.collections.find((one) => one.name === this.chosen)?.count ?? 0;
+    return this.#collection?.count ?? 0;
+  }
+
+  get columns() {
+    return this.#collection?.columns ?? {};
+  }
+
+  get #collection() {
+    return this.collections.find((one) => one.name === this.chosen);
   }
 }
 

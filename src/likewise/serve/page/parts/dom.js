@@ -36,15 +36,16 @@ export function exampleChips(title, examples, choose) {
   return h("div", { class: "chips" }, h("span", { class: "note" }, title), buttons);
 }
 
-// Radio buttons that look like a single switch; `choose` is called with the selected value.
-export function segments(legend, options, chosen, choose) {
+// Radio buttons that look like a single switch: `act` is called with the value that the user selects.
+export function segments(legend, options, chosen, act) {
   const group = freshId("segments");
-  const labels = options.map(([value, name]) => {
-    const input = h("input", { type: "radio", name: group, value, onchange: () => choose(value) });
-    input.checked = value === chosen;
-    return h("label", {}, input, h("span", {}, name));
-  });
-  return h("div", { class: "segments", role: "radiogroup", "aria-label": legend }, labels);
+  const inputs = options.map(([value]) => h("input", { type: "radio", name: group, value, onchange: () => act(value) }));
+  const labels = options.map(([, name], at) => h("label", {}, inputs[at], h("span", {}, name)));
+  const choose = (value) => inputs.forEach((input) => (input.checked = input.value === value));
+  choose(chosen);
+  const element = h("div", { class: "segments", role: "radiogroup", "aria-label": legend }, labels);
+  showEdges(element);
+  return { element, choose };
 }
 
 // A check box with a label.
@@ -62,6 +63,18 @@ export function notice(text, ...more) {
 export function failureNotice(failure, again) {
   const retry = again ? h("button", { type: "button", onclick: again }, "Try again") : null;
   return h("div", { class: "notice bad", role: "alert" }, h("p", {}, failure.message), retry);
+}
+
+// Fade the sides of an element behind which its content goes on.
+export function showEdges(element) {
+  const mark = () => {
+    const left = Math.abs(element.scrollLeft);
+    element.classList.toggle("more-before", left > 1);
+    element.classList.toggle("more-after", left + element.clientWidth < element.scrollWidth - 1);
+  };
+  element.addEventListener("scroll", mark, { passive: true });
+  const observer = new ResizeObserver(mark);
+  [element, ...element.children].forEach((one) => observer.observe(one));
 }
 
 // Call `act` once this many milliseconds have passed without another call (debounce).

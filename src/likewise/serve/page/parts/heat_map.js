@@ -1,7 +1,7 @@
 // A table of coloured cells that can be navigated with the arrow keys. Colours come from the style sheet: a cell only
 // has an intensity.
 
-import { h } from "./dom.js";
+import { h, showEdges } from "./dom.js";
 
 const MOST_WITH_NUMBERS = 400; // cells; with more cells, the numbers in them would be in the way
 
@@ -24,6 +24,7 @@ export class HeatMap {
     this.options = { shown: (value) => value.toFixed(2), upright: false, pick() {}, leave() {}, ...options };
     this.table = h("table", { role: "grid", class: "heat", "aria-label": options.label });
     this.element = h("div", { class: "heat-frame" }, this.table);
+    showEdges(this.element);
     this.table.addEventListener("keydown", (event) => this.#move(event));
     this.table.addEventListener("pointerover", (event) => this.#point(event));
     this.table.addEventListener("pointerleave", () => this.options.leave());

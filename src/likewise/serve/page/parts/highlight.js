@@ -1,11 +1,12 @@
 // Marks the words of a query in a text.
 
 const SHORTEST = 3; // letters; shorter words occur everywhere
+const COMMON = /^(the|and|but|for|not|are|was|were|has|have|had|did|does|can|how|why|who|what|when|where|which|with|from|that|this|its|you|your|our|they|them|there|been|will)$/;
 
 // The words of a query that are worth marking, longest first.
 export function wordsOf(query) {
   const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  return [...new Set(words.filter((word) => word.length >= SHORTEST))].sort((a, b) => b.length - a.length);
+  return [...new Set(words.filter((word) => word.length >= SHORTEST && !COMMON.test(word)))].sort((a, b) => b.length - a.length);
 }
 
 // A text in pieces, with a <mark> around every word that starts like a word of the query.

@@ -17,9 +17,10 @@ export class LayerPicker {
       h("p", { class: "note" }, "This model's vectors are computed from several layers, so the cosine is also a sum over layers. Move the slider to see the share of one layer."));
   }
 
-  show({ layers, layer_contributions: parts }) {
+  // Show the layers and choose the one with this name; returns its index, or null for all layers.
+  show({ layers, layer_contributions: parts }, name) {
     this.element.hidden = !parts;
-    if (!parts) return;
+    if (!parts) return null;
     this.layers = layers;
     this.totals = parts.map((rows) => rows.flat().reduce((total, value) => total + value, 0));
     const most = Math.max(...this.totals.map(Math.abs)) || 1;
@@ -28,14 +29,19 @@ export class LayerPicker {
     this.names.replaceChildren(...["all", ...layers].map((name) => h("span", {}, name)));
     this.picture.style.setProperty("--count", layers.length + 1);
     this.slider.max = layers.length;
-    this.slider.value = 0;
+    this.slider.value = layers.indexOf(name) + 1;
     this.say();
+    return this.chosen;
+  }
+
+  get chosen() {
+    const at = Number(this.slider.value) - 1;
+    return at < 0 ? null : at;
   }
 
   pick() {
     this.say();
-    const at = Number(this.slider.value) - 1;
-    this.choose(at < 0 ? null : at);
+    this.choose(this.chosen);
   }
 
   say() {

@@ -7,14 +7,18 @@ const KEPT = 120;
 export class Sparkline {
   constructor() {
     this.values = [];
-    this.canvas = h("canvas", { class: "spark", "aria-hidden": "true" });
-    this.element = this.canvas;
+    this.canvas = h("canvas", { class: "spark", "aria-hidden": "true", hidden: true });
+    this.empty = h("p", { class: "note" }, "no requests yet");
+    this.element = h("div", {}, this.canvas, this.empty);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
 
-  add(value) {
+  // Add a value; the line is drawn once `isUsed`, which means that there have been requests.
+  add(value, isUsed) {
     this.values = [...this.values, value].slice(-KEPT);
+    this.canvas.hidden = !isUsed;
+    this.empty.hidden = isUsed;
     this.draw();
   }
 

@@ -31,6 +31,8 @@ const MEASURES = {
   },
 };
 
+const DEFAULT_MEASURE = "movement";
+
 export function createView(root, context) {
   return new LayersView(root, context);
 }
@@ -38,7 +40,7 @@ export function createView(root, context) {
 class LayersView {
   constructor(root, context) {
     this.context = context;
-    this.measure = "movement";
+    this.measure = DEFAULT_MEASURE;
     this.latest = new Latest();
     this.typed = debounced(() => this.compute(), 150);
     this.input = h("input", { type: "text", oninput: () => this.typed() });
@@ -67,12 +69,15 @@ class LayersView {
   layout() {
     this.result = h("div", { class: "stack" });
     const choices = Object.entries(MEASURES).map(([value, { name }]) => [value, name]);
+    this.measures = segments("Measure to show", choices, this.measure, (measure) => this.choose(measure));
+    this.sentences = h("ol", { class: "by-layer", start: 0 });
     this.parts = [
       h("div", { class: "card" },
-        h("div", { class: "row spread" }, h("h2", {}, "Each word at each layer"), segments("Measure to show", choices, this.measure, (measure) => this.choose(measure))),
+        h("div", { class: "row spread" }, h("h2", {}, "Each word at each layer"), this.measures.element),
         this.about, this.map.element),
       h("div", { class: "card" }, h("h2", {}, "Weight of each word"), this.weights,
         h("p", { class: "note" }, "These are SBERT-WK’s weights: words whose vectors keep turning from layer to layer contribute more to the sentence."), this.status),
+      h("div", { class: "card" }, h("h2", {}, "What each layer does to this sentence"), this.sentences),
       h("div", { class: "pair" },
         h("div", { class: "card" }, h("h2", {}, "Paths of the words"), this.paths.element,
           h("p", { class: "note" }, "The vectors of each word at all layers, drawn in the two directions in which they differ most. Small dots are early layers; the labelled end is the last layer.")),
@@ -90,11 +95,17 @@ class LayersView {
 
   show(values) {
     this.input.value = values.t || this.input.value || SENTENCES[0][1];
+    if (values.measure in MEASURES) this.measures.choose((this.measure = values.measure));
     this.compute();
   }
 
   hide() {
     this.latest.cancel();
+  }
+
+  note() {
+    const text = this.input.value.trim();
+    noteAddress("layers", { t: text === SENTENCES[0][1] ? "" : text, measure: this.measure === DEFAULT_MEASURE ? "" : this.measure });
   }
 
   use(text) {
@@ -104,7 +115,7 @@ class LayersView {
 
   async compute() {
     const text = this.input.value.trim();
-    noteAddress("layers", { t: text === SENTENCES[0][1] ? "" : text });
+    this.note();
     if (!text) {
       this.latest.cancel();
       this.result.replaceChildren(notice("Type a sentence."));
@@ -121,6 +132,7 @@ class LayersView {
     this.found = found;
     this.paths.show(found);
     this.showWeights();
+    this.sentences.replaceChildren(...sentencesOf(found).map((sentence) => h("li", {}, sentence)));
     const names = found.between_layers.map((_, layer) => ({ name: String(layer) }));
     this.between.show(found.between_layers, names, names);
     this.choose(this.measure);
@@ -130,15 +142,25 @@ class LayersView {
 
   choose(measure) {
     this.measure = measure;
+    this.note();
     const { values, about } = MEASURES[measure];
     const byLayer = values(this.found);
     this.first = this.found.novelty.length - byLayer.length; // movement is only defined from the second layer on
     this.least = Math.min(0, ...byLayer.flat());
     this.most = Math.max(...byLayer.flat());
-    this.about.textContent = about;
+    this.about.textContent = `${about} ${this.example(byLayer)}`;
     const rows = byLayer.map((_, layer) => ({ name: layerName(layer + this.first) }));
     const columns = this.found.words.map((word) => ({ name: shortened(word, 16), title: word }));
     this.map.show(byLayer, rows, columns);
+  }
+
+  // The word and layer with the most and the least, of the words that the user typed.
+  example(byLayer) {
+    const cells = byLayer.flatMap((line, layer) => ownWords(this.found, line).map(({ word, value }) => ({ word, value, layer: layer + this.first })));
+    if (!cells.length) return "";
+    const { most, least } = extremes(cells);
+    const shown = ({ word, value, layer }) => `“${word}” at ${layerName(layer)} (${cosineText(value)})`;
+    return `Here, the most is ${shown(most)} and the least ${shown(least)}.`;
   }
 
   showWeights() {
@@ -149,6 +171,29 @@ class LayersView {
       return h("span", attributes, word);
     }));
   }
+}
+
+// One sentence for each layer.
+function sentencesOf(found) {
+  const last = found.movement.length;
+  const turns = found.movement.map((line, at) => {
+    const words = ownWords(found, line);
+    if (!words.length) return "";
+    const { most, least } = extremes(words);
+    const close = at + 1 === last ? "it is the last layer, whose vectors usually become the sentence’s vector" : `its vectors have a mean cosine of ${cosineText(found.between_layers[at + 1][last])} with those of the last layer`;
+    return `It turns “${most.word}” most (${cosineText(most.value)}) and “${least.word}” least (${cosineText(least.value)}); ${close}.`;
+  });
+  return ["Word vectors: each word has the same vector in every sentence, apart from its position.", ...turns];
+}
+
+// The words with their values, without punctuation and without what the model adds, such as [CLS].
+function ownWords(found, line) {
+  return line.map((value, n) => ({ word: found.words[n], value })).filter(({ word }, n) => !found.special[n] && /[\p{L}\p{N}]/u.test(word));
+}
+
+function extremes(cells) {
+  const sorted = [...cells].sort((a, b) => b.value - a.value);
+  return { most: sorted[0], least: sorted.at(-1) };
 }
 
 const layerName = (layer) => (layer === 0 ? "word vectors" : `layer ${layer}`);

@@ -1,7 +1,7 @@
 // Load: what the server is doing right now.
 
 import { request } from "../parts/api.js";
-import { counted, failureNotice, h } from "../parts/dom.js";
+import { counted, failureNotice, h, showEdges } from "../parts/dom.js";
 import { Sparkline } from "../parts/sparkline.js";
 
 const EVERY = 1000; // milliseconds
@@ -26,18 +26,21 @@ export function createView(root) {
 class LoadView {
   constructor(root) {
     this.timer = 0;
+    this.isUsed = false;
     this.tiles = FIGURES.map(([name, value, shown]) => ({ value, shown, line: new Sparkline(), number: h("p", { class: "big number" }, "–"), name }));
     this.about = h("p", { class: "lede flat" }, "…");
     this.problem = h("div", { hidden: true });
     this.models = h("tbody");
     this.tester = h("button", { type: "button", onclick: () => this.test() }, "Send a test load");
+    this.table = h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Models" }, h("table", { class: "plain" },
+      h("thead", {}, h("tr", {}, ["Name", "Kind", "State", "Weights", "Waiting"].map((name) => h("th", { scope: "col" }, name)))), this.models));
+    showEdges(this.table);
     this.tested = h("p", { class: "status", role: "status" });
     root.append(h("div", { class: "stack" },
       h("div", { class: "row spread" }, h("div", {}, h("h1", {}, "Live load"), this.about), h("div", { class: "tester" }, this.tester, this.tested)),
       this.problem,
       h("div", { class: "tiles" }, this.tiles.map((tile) => h("section", { class: "card tile" }, h("h2", {}, tile.name), tile.number, tile.line.element))),
-      h("section", { class: "card" }, h("h2", {}, "Models"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Models" }, h("table", { class: "plain" },
-        h("thead", {}, h("tr", {}, ["Name", "Kind", "State", "Weights", "Waiting"].map((name) => h("th", { scope: "col" }, name)))), this.models)))));
+      h("section", { class: "card" }, h("h2", {}, "Models"), this.table)));
   }
 
   show() {
@@ -65,11 +68,12 @@ class LoadView {
   }
 
   present(status) {
-    this.about.textContent = `likewise ${status.version}, up for ${duration(status.uptime)}. Figures cover the last ${status.seconds.toFixed(0)} seconds.`;
+    this.about.textContent = `likewise ${status.version}, up for ${duration(status.uptime)}. Figures cover the last ${status.seconds.toFixed(0)} seconds; lines show up to two minutes, from 0 to the highest value since this page was opened.`;
+    this.isUsed ||= status.requests_per_second > 0;
     for (const tile of this.tiles) {
       const value = tile.value(status);
       tile.number.textContent = value === null ? "–" : tile.shown(value);
-      tile.line.add(value ?? 0);
+      tile.line.add(value ?? 0, this.isUsed);
     }
     this.models.replaceChildren(...status.models.map((model) => h("tr", {},
       h("th", { scope: "row" }, model.name), h("td", {}, model.kind),

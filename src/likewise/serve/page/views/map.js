@@ -1,7 +1,7 @@
 // Map: the texts of a collection as points, which are close to each other if their meanings are similar.
 
 import { noteAddress } from "../parts/address.js";
-import { isAbort, Latest } from "../parts/api.js";
+import { isAbort, Latest, request } from "../parts/api.js";
 import { CollectionPicker, noCollections } from "../parts/collection_picker.js";
 import { debounced, failureNotice, h, notice, segments } from "../parts/dom.js";
 import { MAP_KEYS, MapControls } from "../map/controls.js";
@@ -9,7 +9,8 @@ import { ClusterMap } from "../map/map_selection.js";
 import { MapPoints } from "../map/points.js";
 
 const NEAREST = 40; // number of texts that a search by meaning shows
-const LAYOUTS = [["pca", "Quick"], ["t-sne", "Detailed"]];
+const LAYOUTS = [["pca", "Quick (PCA)"], ["t-sne", "Detailed (t-SNE)"]];
+const ASK_EVERY = 400; // milliseconds between questions about the progress of a map
 
 export function createView(root, context) {
   return new MapPanel(root, context);
@@ -19,17 +20,19 @@ class MapPanel {
   constructor(root) {
     this.latest = new Latest();
     this.searches = new Latest();
-    this.layout = "pca";
+    this.layout = null; // chosen by the server, unless the user chooses one
     this.typed = debounced(() => this.find(), 120);
     this.picker = new CollectionPicker(() => this.load());
     this.search = h("input", { type: "search", placeholder: "Find on the map", "aria-label": "Find on the map", autocomplete: "off", oninput: () => this.typed(), onkeydown: (event) => this.pressInSearch(event) });
     this.state = h("p", { class: "status clip", role: "status" });
     this.sample = h("p", { class: "note" });
     this.body = h("div", { class: "map-body" });
+    this.bar = h("progress", { "aria-label": "Progress of the layout", max: 1, hidden: true });
+    this.layouts = segments("Layout", LAYOUTS, null, (layout) => this.changeLayout(layout));
     root.append(h("div", { class: "row spread map-head" },
       h("h1", {}, "Map"),
-      h("div", { class: "row" }, this.picker.element, segments("Layout", LAYOUTS, this.layout, (layout) => this.changeLayout(layout)), h("div", { class: "grow" }, this.search))),
-      this.body, this.state, this.sample);
+      h("div", { class: "row" }, this.picker.element, this.layouts.element, h("div", { class: "grow" }, this.search))),
+      this.bar, this.body, this.state, this.sample);
     new MutationObserver(() => this.map?.redraw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
 
@@ -38,7 +41,9 @@ class MapPanel {
       const collections = await this.picker.load(values.c);
       if (!collections.length) return void this.body.replaceChildren(noCollections());
       if (values.q) this.search.value = values.q;
+      if (values.layout) this.layout = values.layout;
       await this.load();
+      this.map?.isolateNamed(values.only);
     } catch (failure) {
       this.body.replaceChildren(failureNotice(failure, () => this.show(values)));
     }
@@ -49,6 +54,11 @@ class MapPanel {
     this.searches.cancel();
   }
 
+  note() {
+    const only = this.map?.points.groups[this.map.chosen.only]?.name;
+    noteAddress("map", { c: this.picker.chosen, q: this.search.value.trim(), layout: this.layout, only });
+  }
+
   changeLayout(layout) {
     this.layout = layout;
     this.load();
@@ -57,11 +67,12 @@ class MapPanel {
   async load() {
     const name = this.picker.chosen;
     const key = `${name} ${this.layout}`;
-    noteAddress("map", { c: name, q: this.search.value });
+    this.note();
     if (this.key === key) return this.find();
     this.wait(name);
+    const watch = (this.watch = setInterval(() => this.showProgress(name, watch), ASK_EVERY));
     try {
-      const data = await this.latest.request(`/v1/collections/${encodeURIComponent(name)}/map?layout=${this.layout}`);
+      const data = await this.latest.request(`${pathOf(name)}/map${this.layout ? `?layout=${encodeURIComponent(this.layout)}` : ""}`);
       if (!data.texts.length) return void this.body.replaceChildren(notice("This collection is empty."));
       this.draw(data);
       this.key = key;
@@ -70,12 +81,27 @@ class MapPanel {
       if (isAbort(failure)) return;
       this.map = this.data = this.key = null;
       this.body.replaceChildren(failureNotice(failure));
+    } finally {
+      clearInterval(watch);
+      if (this.watch === watch) this.endWait();
     }
+  }
+
+  endWait() {
+    this.watch = null;
+    this.bar.hidden = true;
+  }
+
+  async showProgress(name, watch) {
+    const { map_progress: share } = await request(pathOf(name)).catch(() => ({ map_progress: null }));
+    if (share === null || this.watch !== watch) return;
+    this.bar.value = share;
+    this.bar.hidden = false;
   }
 
   // While a layout is computed, the current map stays visible if it shows the same collection.
   wait(name) {
-    const message = this.layout === "pca" ? "Placing the texts …" : "Placing the texts with t-SNE; this takes about a minute for thousands of texts …";
+    const message = "Placing the texts …";
     if (this.data?.collection === name) this.state.textContent = message;
     else {
       this.state.textContent = this.sample.textContent = "";
@@ -93,11 +119,13 @@ class MapPanel {
     const tip = h("div", { class: "tip", hidden: true }, h("p", { class: "cluster" }), h("p", { class: "text" }));
     const legend = h("ul");
     const buttons = [["Zoom in", "+", () => this.map.zoomAt(1.6)], ["Zoom out", "−", () => this.map.zoomAt(1 / 1.6)], ["Whole map", "⤢", () => this.map.showWhole()]];
+    const overlay = h("div", { class: "zoom" }, buttons.map(([name, sign, act]) => h("button", { type: "button", "aria-label": name, title: name, onclick: act }, sign)));
     this.body.replaceChildren(
-      h("div", { class: "stage" }, canvas, tip, h("div", { class: "zoom" }, buttons.map(([name, sign, act]) => h("button", { type: "button", "aria-label": name, title: name, onclick: act }, sign)))),
+      h("div", { class: "stage" }, canvas, tip, overlay),
       h("nav", { class: "legend-list", "aria-label": "Clusters" }, legend),
       h("p", { class: "note keys", id: "map-keys" }, ...keysInWords()));
-    this.map = new ClusterMap({ canvas, tip, legend, state: this.state }, new MapPoints(data));
+    this.layouts.choose(data.layout);
+    this.map = new ClusterMap({ canvas, tip, overlay, legend, state: this.state, changed: () => this.note() }, new MapPoints(data));
     new MapControls(this.map);
   }
 
@@ -133,7 +161,7 @@ class MapPanel {
   // Find the texts with these words and the nearest texts by meaning, if they are on the map.
   async find() {
     const query = this.search.value.trim();
-    noteAddress("map", { c: this.picker.chosen, q: query });
+    this.note();
     this.searches.cancel();
     if (!this.map) return;
     const withWords = this.map.points.rowsWith(query);
@@ -151,6 +179,8 @@ class MapPanel {
     }
   }
 }
+
+const pathOf = (name) => `/v1/collections/${encodeURIComponent(name)}`;
 
 function keysInWords() {
   const keys = [["←↑↓→", "move"], ["+ −", "zoom"], ["0", "whole map"], ["/", "find"], ["n p", "next, previous"], ["Esc", "show all"]];

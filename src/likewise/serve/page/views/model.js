@@ -1,5 +1,6 @@
 // Model: its properties and its scores, with 95 % intervals.
 
+import { noteAddress } from "../parts/address.js";
 import { Latest, isAbort } from "../parts/api.js";
 import { counted, failureNotice, h, notice } from "../parts/dom.js";
 
@@ -23,6 +24,7 @@ class ModelView {
   }
 
   async show() {
+    noteAddress("model", {});
     try {
       this.present(await this.latest.request(`/card?model=${encodeURIComponent(this.context.model)}`));
     } catch (failure) {
@@ -48,20 +50,20 @@ function factOf(name, value) {
   return typeof value === "number" ? value.toLocaleString("en") : String(value);
 }
 
-// A row for each task, with a dot at the score and a bar over its interval, on an axis from 0 to 100.
+// A row for each task, with a dot at the score and a bar over its interval, on an axis that covers all intervals.
 function scoresOf(scores) {
-  const rows = scores.map(({ name, score, low, high, items }) => {
-    const spread = low === null ? "" : `${low.toFixed(1)} … ${high.toFixed(1)}`;
-    return h("tr", {},
-      h("th", { scope: "row" }, name),
-      h("td", { class: "number" }, score.toFixed(1)),
-      h("td", { class: "number soft spread" }, spread),
-      h("td", { class: "axis", "aria-hidden": "true" }, h("span", { class: "track", "--from": low ?? score, "--to": high ?? score, "--at": score }, h("i", { class: "range" }), h("i", { class: "point" }))),
-      h("td", { class: "number soft items" }, items === null ? "" : items.toLocaleString("en")));
-  });
+  const from = 10 * Math.floor(Math.min(...scores.map(({ score, low }) => low ?? score)) / 10);
+  const to = 10 * Math.ceil(Math.max(...scores.map(({ score, high }) => high ?? score)) / 10);
+  const across = (value) => (100 * (value - from)) / (to - from || 1);
+  const rows = scores.map(({ name, score, low, high, items }) => h("tr", {},
+    h("th", { scope: "row" }, name),
+    h("td", { class: "number" }, score.toFixed(1)),
+    h("td", { class: "number soft" }, low === null ? "" : `${low.toFixed(1)}–${high.toFixed(1)}`),
+    h("td", { class: "axis", "aria-hidden": "true" }, h("span", { class: "track", "--from": across(low ?? score), "--to": across(high ?? score), "--at": across(score) }, h("i", { class: "range" }), h("i", { class: "point" }))),
+    h("td", { class: "number soft items" }, items === null ? "" : items.toLocaleString("en"))));
   const head = ["Task", "× 100", "95 % interval"].map((name) => h("th", { scope: "col" }, name));
   return h("table", { class: "scores" },
-    h("thead", {}, h("tr", {}, head, h("td", { class: "axis ends", "aria-hidden": "true" }, h("span", {}, "0"), h("span", {}, "50"), h("span", {}, "100")), h("th", { scope: "col", class: "items" }, "Items"))),
+    h("thead", {}, h("tr", {}, head, h("td", { class: "axis ends", "aria-hidden": "true" }, h("span", {}, from), h("span", {}, to)), h("th", { scope: "col", class: "items" }, "Items"))),
     h("tbody", {}, rows));
 }
 

@@ -1,12 +1,15 @@
 // Search: the passages of a collection, as the user types.
 
-import { noteAddress } from "../parts/address.js";
+import { addressOf, noteAddress } from "../parts/address.js";
 import { isAbort, Latest, request } from "../parts/api.js";
 import { CollectionPicker, noCollections } from "../parts/collection_picker.js";
-import { checkBox, counted, exampleChips, failureNotice, field, h, notice, paced } from "../parts/dom.js";
+import { checkBox, counted, exampleChips, failureNotice, field, h, notice, paced, segments } from "../parts/dom.js";
 import { highlighted, wordsOf } from "../parts/highlight.js";
 
 const RESULTS = 12;
+const ASKED = 60; // number of passages that are requested, so that enough are left when equal ones are folded
+const POSITIONS = ["start", "stop"]; // where a passage lies in its text
+const KEYWORDS = /^(and|or|not|in|like|is|null|true|false)$/i; // words of the filter language
 const LONG = 700; // number of characters of a passage that are shown before the rest is folded
 
 export function createView(root, context) {
@@ -14,12 +17,14 @@ export function createView(root, context) {
 }
 
 class SearchView {
-  constructor(root) {
+  constructor(root, context) {
+    this.context = context;
     this.latest = new Latest();
     this.typed = paced(() => this.search());
     this.query = h("input", { type: "search", class: "large", placeholder: "What are you looking for?", autocomplete: "off", "aria-label": "Search", oninput: () => this.typed() });
     this.filter = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: 'year >= 2020 and lang = "en"', oninput: () => this.typed() });
-    this.isHybrid = false;
+    this.columns = h("div");
+    this.reranker = "";
     this.picker = new CollectionPicker(() => this.changeCollection());
     this.status = h("p", { class: "status", role: "status" });
     this.results = h("div", { class: "passages" });
@@ -28,14 +33,18 @@ class SearchView {
   }
 
   layout() {
-    const hybrid = checkBox("Match words too (hybrid)", false, (checked) => {
-      this.isHybrid = checked;
+    const hybrid = checkBox("Match words too (hybrid)", false, () => this.search());
+    hybrid.title = "Search by words as well, and combine both rankings";
+    this.hybrid = hybrid.control;
+    this.rerank = segments("Order of the results", [["", "By similarity"], ...this.context.rerankers.map((name) => [name, `Reranked by ${name}`])], "", (name) => {
+      this.reranker = name;
       this.search();
     });
-    hybrid.title = "Search by words as well, and combine both rankings";
+    this.rerank.element.title = "A reranker reads the query together with each of the best passages; it is slower and often better";
+    this.rerank.element.hidden = !this.context.rerankers.length;
     this.entry = h("div", { class: "stack tight" },
-      h("div", { class: "row" }, h("div", { class: "grow" }, this.query), this.picker.element, hybrid),
-      h("details", {}, h("summary", {}, "Filter"), field("Only passages whose metadata match", this.filter)),
+      h("div", { class: "row" }, h("div", { class: "grow" }, this.query), this.picker.element, hybrid, this.rerank.element),
+      h("details", {}, h("summary", {}, "Filter"), field("Only passages whose columns match", this.filter), this.columns),
       this.themes);
     this.body = h("div", { class: "stack" }, this.entry, this.status, this.results);
     return this.body;
@@ -49,8 +58,9 @@ class SearchView {
       if (values.q) this.query.value = values.q;
       if (values.f) this.filter.value = values.f;
       this.entry.querySelector("details").open ||= Boolean(this.filter.value);
-      this.search();
-      this.showThemes();
+      this.hybrid.checked ||= values.hybrid === "1";
+      if (this.context.rerankers.includes(values.rerank)) this.rerank.choose((this.reranker = values.rerank));
+      this.changeCollection();
       if (matchMedia("(pointer: fine)").matches && document.activeElement === document.body) this.query.focus();
     } catch (failure) {
       this.results.replaceChildren(failureNotice(failure, () => this.show(values)));
@@ -63,6 +73,7 @@ class SearchView {
 
   changeCollection() {
     this.search();
+    this.showColumns();
     this.showThemes();
   }
 
@@ -71,11 +82,26 @@ class SearchView {
     this.search();
   }
 
+  // The collection's columns; choosing one adds a condition on it, with the value of the best result as an example.
+  showColumns() {
+    const columns = Object.entries(this.picker.columns).filter(([name]) => !POSITIONS.includes(name));
+    const chips = columns.map(([name, count]) => [`${name} (${count.toLocaleString("en")})`, name]);
+    const none = h("p", { class: "note" }, "The passages of this collection have no columns.");
+    this.columns.replaceChildren(chips.length ? exampleChips("Columns:", chips, (name) => this.addCondition(name)) : none);
+  }
+
+  addCondition(name) {
+    const value = this.found?.map(({ metadata }) => metadata[name]).find((one) => one !== undefined && one !== null);
+    this.filter.value = [this.filter.value.trim(), conditionOn(name, value)].filter(Boolean).join(" and ");
+    this.filter.focus();
+    this.search();
+  }
+
   // Suggest queries that show what the collection is about: the words of the largest clusters of its map.
   async showThemes() {
     const name = this.picker.chosen;
     try {
-      const map = await request(`/v1/collections/${encodeURIComponent(name)}/map`);
+      const map = await request(`/v1/collections/${encodeURIComponent(name)}/map?layout=pca`);
       if (name !== this.picker.chosen || !map.clusters.length) return;
       const named = map.clusters.filter((cluster) => cluster.words.length);
       const themes = named.slice(0, 6).map((cluster) => [cluster.name, cluster.words.slice(0, 3).join(" ")]);
@@ -87,15 +113,15 @@ class SearchView {
 
   async search() {
     const [query, filter] = [this.query.value.trim(), this.filter.value.trim()];
-    noteAddress("search", { c: this.picker.chosen, q: query, f: filter });
-    if (!query) {
-      return this.begin();
-    }
+    noteAddress("search", { c: this.picker.chosen, q: query, f: filter, hybrid: this.hybrid.checked ? 1 : null, rerank: this.reranker });
     const began = performance.now();
-    const body = { query, collection: this.picker.chosen, k: RESULTS, filter: filter || null, hybrid: this.isHybrid };
+    const collection = this.picker.chosen;
+    // before the user types anything, passages that are similar to the collection's name
+    const body = { query: query || collection, collection, k: ASKED, filter: filter || null, hybrid: this.hybrid.checked };
+    if (this.reranker) Object.assign(body, { rerank: this.reranker, candidates: ASKED });
     try {
-      const { passages } = await this.latest.request("/v1/search", body);
-      this.present(query, passages, performance.now() - began);
+      const { passages, model } = await this.latest.request("/v1/search", body);
+      this.present(query, passages, model, performance.now() - began);
     } catch (failure) {
       if (isAbort(failure)) return;
       this.status.textContent = "";
@@ -103,52 +129,65 @@ class SearchView {
     }
   }
 
-  // Before the user types anything, show passages that are similar to the collection's name.
-  async begin() {
-    try {
-      const { passages } = await this.latest.request("/v1/search", { query: this.picker.chosen, collection: this.picker.chosen, k: RESULTS });
-      this.status.textContent = passages.length ? `A few of ${counted(this.picker.count, "passage")}` : "";
-      this.list(passages, []);
-    } catch (failure) {
-      if (!isAbort(failure)) this.results.replaceChildren(failureNotice(failure));
-    }
-  }
-
-  present(query, passages, milliseconds) {
-    this.status.textContent = `${counted(passages.length, "passage")} of ${this.picker.count.toLocaleString("en")} in ${milliseconds.toFixed(0)} ms`;
-    this.list(passages, wordsOf(query));
-  }
-
-  list(passages, words) {
-    if (passages.length) this.results.replaceChildren(h("ol", { class: "results" }, passages.map((passage) => resultOf(passage, words))));
+  present(query, passages, model, milliseconds) {
+    this.found = passages;
+    const folds = [...Map.groupBy(passages, ({ text }) => text).values()].slice(0, RESULTS);
+    const total = counted(this.picker.count, "passage");
+    this.status.textContent = query ? `${folds.length} of ${total} in ${milliseconds.toFixed(0)} ms` : `A few of ${total}`;
+    const whyOf = ({ context, text }) => (query ? addressOf("why", { a: query, b: context + text, model }) : null);
+    const words = wordsOf(query);
+    if (folds.length) this.results.replaceChildren(h("ol", { class: "results" }, folds.map((equal) => resultOf(equal, words, whyOf(equal[0])))));
     else this.results.replaceChildren(notice("No passages were found. Does the filter exclude all of them?"));
   }
 }
 
-function resultOf({ text, scores, metadata }, words) {
-  const title = metadata.title ?? null;
-  const body = h("p", { class: "passage" }, highlighted(text.slice(0, LONG), words));
-  if (text.length > LONG) body.append(restOf(text, words));
+// A passage, and where else the same text is.
+function resultOf(equal, words, why) {
+  const [{ text, scores, metadata }] = equal;
+  const end = endOf(text);
+  const body = h("p", { class: "passage" }, highlighted(text.slice(0, end), words));
+  if (end < text.length) body.append(restOf(text.slice(end), words));
+  const [name, score] = "reranked" in scores ? ["reranked", scores.reranked] : ["cosine", scores.cosine];
   return h("li", { class: "card result" },
     h("div", { class: "score" },
-      h("span", { class: "number", title: "cosine with the query" }, scores.cosine === undefined ? "–" : scores.cosine.toFixed(2)),
-      h("span", { class: "meter", "--share": `${Math.max(0, 100 * (scores.cosine ?? 0))}%`, "aria-hidden": "true" })),
+      h("span", { class: "number", title: `${name}, at most 1` }, score === undefined ? "–" : score.toFixed(2)),
+      h("span", { class: "meter", "--share": `${Math.max(0, 100 * (score ?? 0))}%`, "aria-hidden": "true" }),
+      why ? h("a", { class: "note", href: why }, "Why?", h("span", { class: "hidden" }, ` ${text.slice(0, 60)}`)) : null),
     h("div", { class: "found" },
-      title ? h("h3", {}, highlighted(String(title), words)) : null,
+      metadata.title ? h("h2", {}, highlighted(String(metadata.title), words)) : null,
       body,
-      h("p", { class: "note about" }, aboutOf(scores, metadata))));
+      h("p", { class: "note about" }, aboutOf(equal[0])),
+      equal.length > 1 ? h("details", {}, h("summary", {}, `${equal.length} equal`), h("ul", { class: "note about" }, equal.slice(1).map((one) => h("li", {}, aboutOf(one) || one.id)))) : null));
+}
+
+// Where a long passage is cut: after a word, if it has spaces.
+function endOf(text) {
+  if (text.length <= LONG) return text.length;
+  const space = text.lastIndexOf(" ", LONG);
+  return space > 0 ? space : LONG;
 }
 
 function restOf(text, words) {
   const more = h("button", { type: "button", class: "link" }, "… more");
-  more.addEventListener("click", () => more.replaceWith(...highlighted(text.slice(LONG), words)));
+  more.addEventListener("click", () => more.replaceWith(...highlighted(text, words)));
   return more;
 }
 
-// Where a passage comes from, and its other metadata, in one line.
-function aboutOf(scores, metadata) {
+// Where a passage comes from, its other metadata, and the scores that are not shown beside it, in one line.
+function aboutOf({ scores, metadata }) {
   const { file, title, row, start, stop, ...others } = metadata;
   const place = file ? [`${String(file).split("/").pop()}${row === undefined ? "" : `, row ${Number(row).toLocaleString("en")}`}`] : [];
   const words = scores.words === undefined ? [] : [`words ${scores.words.toFixed(1)}`];
-  return [...place, ...Object.entries(others).map(([name, value]) => `${name}: ${value}`), ...words].join(" · ");
+  const cosine = scores.reranked === undefined || scores.cosine === undefined ? [] : [`cosine ${scores.cosine.toFixed(2)}`];
+  return [...place, ...Object.entries(others).map(([name, value]) => `${name}: ${value}`), ...cosine, ...words].join(" · ");
 }
+
+// A condition of the filter language that the passage with this value meets.
+function conditionOn(name, value) {
+  const column = /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) && !KEYWORDS.test(name) ? name : `\`${name}\``;
+  if (value === undefined) return `${column} is not null`;
+  if (name === "file") return `file like "%${quoted(value)}"`; // the server stores its path, and shows its name
+  return `${column} = ${typeof value === "string" ? `"${quoted(value)}"` : value}`;
+}
+
+const quoted = (text) => text.replaceAll('"', '""');

@@ -32,6 +32,7 @@ class WhyView {
       leave: () => this.mark(-1, -1),
     });
     this.layers = new LayerPicker((layer) => this.showLayer(layer));
+    this.layer = null; // its name; null means all layers
     root.append(...this.layout());
   }
 
@@ -60,6 +61,7 @@ class WhyView {
     this.inputs.forEach(([, input], side) => {
       input.value = given[side] || input.value || SENTENCE_PAIRS[0][1][side];
     });
+    this.layer = values.layer ?? null;
     this.compute();
   }
 
@@ -74,9 +76,14 @@ class WhyView {
     this.compute();
   }
 
+  noteState() {
+    const [a, b] = this.inputs.map(([, input]) => input.value.trim());
+    noteAddress("why", { a, b, layer: this.layer });
+  }
+
   async compute() {
     const [first, second] = this.inputs.map(([, input]) => input.value.trim());
-    noteAddress("why", { a: first, b: second });
+    this.noteState();
     if (!first || !second) {
       this.latest.cancel();
       this.result.replaceChildren(notice("Type a sentence in each field."));
@@ -94,8 +101,7 @@ class WhyView {
     this.found = found;
     this.total.textContent = found.cosine.toFixed(3);
     found.texts.forEach((side, at) => this.sentences[at].replaceChildren(...side.words.map((word, n) => this.wordOf(at, n, word, side.special[n]))));
-    this.layers.show(found);
-    this.showLayer(null);
+    this.showLayer(this.layers.show(found, this.layer));
     if (this.result.firstChild !== this.parts[0]) this.result.replaceChildren(...this.parts);
   }
 
@@ -105,6 +111,8 @@ class WhyView {
 
   // The contributions of one layer, or of all layers (null).
   showLayer(layer) {
+    this.layer = layer === null ? null : this.found.layers[layer];
+    this.noteState();
     this.contributions = layer === null ? this.found.contributions : this.found.layer_contributions[layer];
     const inTable = this.contributions.slice(0, MOST_WORDS).map((line) => line.slice(0, MOST_WORDS));
     this.most = Math.max(...inTable.flat().map(Math.abs));

@@ -1,0 +1,111 @@
+"""Does `likewise choose` find the best candidate, and how much of the data does it need? Races replayed 200 times.
+
+    python -m benchmarks.choose_replay
+
+Every candidate is scored on every item once; a race then draws the items in another order each time. A draw is right
+if the race chose the candidate with the highest mean over all items, or one within the margin of it. An undecided race
+took all items; its leader counts too. The table of docs/how-to/choose-a-model.md is drawn from the results.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from likewise import Embedder
+from likewise.data.datasets import data_folder
+from likewise.evaluate.collection import read_collection
+from likewise.evaluate.items import ItemSource, items_of_collection, items_of_data
+from likewise.evaluate.race import StoppingRule, race
+
+from .pages import PageTables, draw
+from .record import place, read, save
+
+MODELS = ("likewise-mini", "likewise-static", "avg-glove")
+DIMENSIONS = (None, 96)
+DRAWS = 200
+MARGINS = (0.01, 0.02, 0.05)
+
+
+def sources() -> Mapping[str, ItemSource]:
+    """Local data of three kinds."""
+    folder = data_folder()
+    if folder is None:
+        raise SystemExit("set LIKEWISE_DATA to the folder of data sets")
+    return {
+        "NLI triplets": items_of_data("nli/triplets"),
+        "Quora's question pairs": items_of_data("qqp_subset/pairs"),
+        "SciFact": items_of_collection(read_collection(folder / "scifact")),
+    }
+
+
+def all_scores(source: ItemSource) -> dict[str, np.ndarray]:
+    """The score of each item by each candidate."""
+    found = {}
+    for name in MODELS:
+        model = Embedder.load(name)
+
+        def encode(texts: list[str], role: str | None = None, model: Embedder = model) -> np.ndarray:
+            how = model.encode if role is None else getattr(model, f"encode_{role}")
+            return np.asarray(how(texts, overflow="truncate", show_progress_bar=False))
+
+        smaller = [dim for dim in DIMENSIONS if dim is None or dim < model.dimension]
+        rows = source.scorer(encode)(np.arange(source.count), [(dim, None) for dim in smaller])
+        found |= {f"{name} {dim or model.dimension}": row for dim, row in zip(smaller, rows, strict=True)}
+    return found
+
+
+def replayed(scores: np.ndarray, margin: float) -> dict[str, float]:
+    """Of DRAWS races: how many were right or undecided, and the fraction of all items that they took."""
+    means, right, undecided, used = scores.mean(1), 0, 0, []
+    for seed in range(DRAWS):
+        found = race(
+            lambda alive, items: scores[np.ix_(alive, items)],
+            *scores.shape,
+            rule=StoppingRule(margin=margin, seed=seed),
+        )
+        right += bool(means.max() - means[found.best] < margin)
+        undecided += found.verdict == "undecided"
+        used.append(found.used.max() / scores.shape[1])
+    return {"right": right / DRAWS, "undecided": undecided / DRAWS, "items": float(np.median(used)),
+            "items of 95 %": float(np.quantile(used, 0.95))}  # fmt: skip
+
+
+def measure() -> dict[str, Any]:
+    """Every source with every margin, and the candidates' means."""
+    results = {}
+    for name, source in sources().items():
+        scores = all_scores(source)
+        rows = np.stack([*scores.values()])
+        results[name] = {
+            "metric": source.metric,
+            "items": source.count,
+            "means": {candidate: float(row.mean()) for candidate, row in scores.items()},
+            "margins": {str(margin): replayed(rows, margin) for margin in MARGINS},
+        }
+        print(name, results[name], flush=True)
+    return results
+
+
+def table() -> Iterator[str]:
+    """A line for each data set and margin."""
+    stored = read("choose_replay")
+    yield "| data | items | best, second | margin | right | undecided | items needed, median (95 %) |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, of in stored["results"].items():
+        first, second = sorted(of["means"].values(), reverse=True)[:2]
+        for margin, one in of["margins"].items():
+            needed = f"{one['items']:.1%} ({one['items of 95 %']:.1%})"
+            yield (
+                f"| {name} | {of['items']:,} | {100 * first:.2f}, {100 * second:.2f} | {margin} | {one['right']:.1%} | "
+                f"{one['undecided']:.1%} | {needed} |"
+            )
+    yield ""
+    yield f"{place(stored['machine'])}."
+
+
+TABLES: PageTables = {"docs/how-to/choose-a-model.md": {"choose-replay": lambda: [*table()]}}
+
+if __name__ == "__main__":
+    save("choose_replay", measure())
+    draw(TABLES)

@@ -1,0 +1,269 @@
+"""Do README's claims hold on this machine? Ten of them, each tried, beside what README says (docs/verify.md).
+
+`make verify-claims` takes a few minutes. A claim that cannot be tried here says why, and does not count as holding. The
+exit status is 1 if a claim fails. Speed is compared with sentence-transformers in turns, in CPU time on one thread; it
+runs in build/venv-peers if that is there (`make verify-claims PEERS=yes` installs it), otherwise in this Python.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from likewise import Embedder
+from likewise.errors import LikewiseError
+from likewise.model_files import locate
+from likewise.model_files.names import RECOMMENDED_MODEL
+
+from .peers.contenders import CORE, REFERENCE
+from .peers.installed import closure, folder_megabytes, megabytes
+from .peers.process import ROOT, ContenderFailed, Process, Spec, cold_start, environment, slug
+from .table import OURS, OURS_FP32
+
+README = (ROOT / "README.md").read_text("utf-8")
+PEERS = ROOT / "build" / "venv-peers" / "bin" / "python"
+ROUNDS = 5
+SENTENCES = [
+    line
+    for name in ("calibration.txt", "held_out.txt")
+    for line in (ROOT / "src/likewise/engines/int8" / name).read_text("utf-8").splitlines()
+    if 4 <= len(line.split()) <= 20
+]
+"""Sentences as long as those of README's table, written for likewise: no data set is needed."""
+
+
+class NotTried(Exception):
+    """Something is missing here; the message says what, and how to get it."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of README, and the figure found here."""
+
+    words: str
+    readme: str
+    """What README says, as a pattern. Its group is the figure wanted, of two groups their ratio, of none 0."""
+    find: Callable[[], float]
+    slack: float = 0.0
+    """The claim holds if at most this much more is found than README says,"""
+    share: float | None = None
+    """or, for ratios of speed, which depend on processor and texts, if at least this share of it is found."""
+
+    def wanted(self) -> float:
+        """README's figure."""
+        match = re.search(self.readme, README)
+        if match is None:
+            raise ValueError(f"README no longer says {self.readme!r}: change the claim {self.words!r} with it")
+        figures = [float(group) for group in match.groups()]
+        return figures[0] / figures[-1] if len(figures) == 2 else sum(figures)
+
+    def holds(self, found: float) -> bool:
+        """Whether the figure found is within the tolerance."""
+        return found >= self.share * self.wanted() if self.share else found <= self.wanted() + self.slack
+
+    def tolerance(self) -> str:
+        """The figures with which the claim holds."""
+        if self.share:
+            return f"at least {self.share * self.wanted():.2g}"
+        return f"at most {self.wanted() + self.slack:.3g}"
+
+
+def example() -> float:
+    """The largest difference between what README's first program prints and what README shows."""
+    program = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
+    assert program is not None, "README's first program is not followed by what it prints"
+    printed = run(program[1])
+    number = r"-?\d+\.?\d*"
+    wanted, found = (np.array(re.findall(number, text), float) for text in (program[2], printed))
+    return float(np.abs(wanted - found).max()) if wanted.shape == found.shape else np.inf
+
+
+def run(program: str) -> str:
+    """What a program prints in a new process; an error is part of it."""
+    done = subprocess.run([sys.executable, "-c", program], env=environment(1), cwd=ROOT, capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else f"{done.stdout}{done.stderr}"
+
+
+def torch_imported() -> float:
+    """1 if embedding imports torch or transformers, or does not work without them."""
+    program = (
+        "import sys; sys.modules.update(torch=None, transformers=None)\n"
+        "from likewise import Embedder; print(Embedder.load().encode(['A cat sleeps.']).shape == (1, 384))"
+    )
+    return float(run(program).strip() != "True")
+
+
+def installed() -> float:
+    """Megabytes of likewise and all that it depends on."""
+    packages, missing = closure(CORE)
+    if missing:
+        raise PackageNotFoundError(", ".join(missing))
+    return sum(megabytes(package) for package in packages.values()) + folder_megabytes(ROOT / "src" / "likewise")
+
+
+def differing_values() -> float:
+    """Values of vectors that are not the same, to the bit, alone, in other batches, and in reverse order."""
+    embedder = Embedder.load()
+    wanted = embedder.encode(SENTENCES)
+    others = (
+        np.concatenate([embedder.encode([text]) for text in SENTENCES]),
+        embedder.encode(SENTENCES, batch_tokens=128),
+        embedder.encode(SENTENCES[::-1])[::-1],
+    )
+    return float(sum((wanted != other).sum() for other in others))
+
+
+def cut_in_silence() -> float:
+    """How many of two ways to encode a text that is too long say nothing: a warning by default, an error if asked."""
+    embedder, text = Embedder.load(), "A long text goes on. " * 400
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        embedder.encode([text])
+    try:
+        embedder.encode([text], overflow="error")
+    except LikewiseError:
+        return float(not raised)
+    return float(not raised) + 1
+
+
+def pickles_run() -> float:
+    """1 if a model folder's pickle is loaded or its code runs."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, trace = Path(temporary, "model"), Path(temporary, "trace")
+        shutil.copytree(locate("likewise-mini"), folder)
+        (folder / "model.safetensors").unlink()
+        pickled = f"cposix\nsystem\n(Vtouch {trace}\ntR."  # a pickle that runs a command
+        (folder / "pytorch_model.bin").write_bytes(pickled.encode())
+        (folder / "modeling_likewise.py").write_text(f"open({str(trace)!r}, 'w')\n")
+        try:
+            Embedder.load(str(folder))
+        except LikewiseError:
+            return float(trace.exists())
+    return 1.0
+
+
+@contextmanager
+def contenders(folder: Path) -> Iterator[dict[str, Process]]:
+    """Processes of likewise in fp32 and int8, and of sentence-transformers, on one thread each."""
+    texts = folder / "texts.json"
+    texts.write_text(json.dumps({"sentences": SENTENCES}), "utf-8")
+    started: dict[str, Process] = {}
+    try:
+        for name, spec in specs().items():
+            started[name] = Process(python_of(name), spec, folder / f"{slug(name)}.txt")
+            started[name].ask("load", texts=str(texts))
+        yield started
+    except ContenderFailed as error:
+        raise NotTried(f"{error}; make verify-claims PEERS=yes installs sentence-transformers") from None
+    finally:
+        for process in started.values():
+            process.stop()
+
+
+def specs() -> dict[str, Spec]:
+    """What each contender loads."""
+    try:
+        model = str(locate(RECOMMENDED_MODEL))
+    except LikewiseError:
+        raise NotTried(f"{RECOMMENDED_MODEL} is not here: likewise model download {RECOMMENDED_MODEL}") from None
+    native, peer = ("likewise_engine", {"engine": "native"}), ("sentence_transformers_encode", {})
+    rows = {OURS_FP32: (native, "fp32"), OURS: (native, "int8"), REFERENCE: (peer, "fp32")}
+    return {
+        name: Spec(name, backend, precision, RECOMMENDED_MODEL, model, "", options=options)
+        for name, ((backend, options), precision) in rows.items()
+    }
+
+
+def python_of(name: str) -> str:
+    """The Python that runs a contender."""
+    return str(PEERS) if name == REFERENCE and PEERS.exists() else sys.executable
+
+
+@cache
+def vectors_and_seconds() -> tuple[dict[str, np.ndarray], dict[str, list[float]]]:
+    """The vectors of each contender, and its CPU seconds in each round; contenders take turns within a round."""
+    seconds: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as temporary, contenders(Path(temporary)) as processes:
+        vectors = {name: Path(temporary, f"{slug(name)}.npy") for name in processes}
+        for name, process in processes.items():
+            process.ask("vectors", corpus="sentences", to=str(vectors[name]))
+        for _ in range(ROUNDS):
+            for name, process in processes.items():
+                seconds.setdefault(name, []).append(process.ask("encode", corpus="sentences")["cpu_seconds"])
+        return {name: np.load(path) for name, path in vectors.items()}, seconds
+
+
+def furthest() -> float:
+    """The largest difference between a value of ours in fp32 and sentence-transformers'."""
+    vectors, _ = vectors_and_seconds()
+    return float(np.abs(vectors[OURS_FP32] - vectors[REFERENCE]).max())
+
+
+def times_as_fast(name: str) -> float:
+    """The median over rounds of sentence-transformers' seconds divided by ours."""
+    _, seconds = vectors_and_seconds()
+    return median(theirs / ours for theirs, ours in zip(seconds[REFERENCE], seconds[name], strict=True))
+
+
+def starts_faster() -> float:
+    """The same for new processes that load the model and encode one text; the first round only fills the disk cache."""
+    vectors_and_seconds()  # says what is missing
+    with tempfile.TemporaryDirectory() as temporary:
+        rounds = [
+            [cold_start(python_of(n), specs()[n], Path(temporary, "log")).cpu_s for n in (REFERENCE, OURS_FP32)]
+            for _ in range(3)
+        ]
+    return median(theirs / ours for theirs, ours in rounds[1:])
+
+
+FASTER = r"\| sentences per second \| [\d,]+ \| [\d,]+ \(\*\*([\d.]+) ×\*\*\) \|"
+FASTER_INT8 = r"\| sentences per second \| .*? \| .*? \| [\d,]+ \(\*\*([\d.]+) ×"
+START = r"first vector of a new process \| ([\d.]+) s \| ([\d.]+) s"
+CLAIMS = (
+    Claim("the first program prints what README shows", r"from likewise import Embedder, sim", example, slack=0.01),
+    Claim("torch is needed for embedding", "install without torch", torch_imported),
+    Claim("megabytes installed", r"\| installed \| [\d,]+ MB \| (\d+) MB", installed, slack=25),
+    Claim("values that change with batch and order", "The same text has the same vector", differing_values),
+    Claim("long texts cut in silence", "Nothing is cut in silence", cut_in_silence),
+    Claim("pickles loaded, code of folders run", "nothing is unpickled", pickles_run),
+    Claim("difference from sentence-transformers, fp32", r"within (2e-6)", furthest),
+    Claim("times as fast on sentences, fp32", FASTER, lambda: times_as_fast(OURS_FP32), share=0.7),
+    Claim("times as fast on sentences, int8", FASTER_INT8, lambda: times_as_fast(OURS), share=0.7),
+    Claim(
+        "times as fast to the first vector", r"first vector .*? \| ([\d.]+) s \| ([\d.]+) s", starts_faster, share=0.5
+    ),
+)
+"""Ten claims. The first vector's time is mostly reading files, and so half of its ratio may be lost."""
+
+
+def main() -> None:
+    print(f"{'claim':<45}{'README':>8}  {'holds if':<15}{'found':>9}  holds")
+    results = []
+    for claim in CLAIMS:
+        before = f"{claim.words:<45}{claim.wanted():>8.3g}  {claim.tolerance():<15}"
+        try:
+            found = claim.find()
+        except NotTried as error:
+            results.append(None)
+            print(f"{before}{'—':>9}  not tried: {error}", flush=True)
+            continue
+        results.append(claim.holds(found))
+        print(f"{before}{found:>9.3g}  {'yes' if results[-1] else 'NO'}", flush=True)
+    print(f"{results.count(True)} of {len(CLAIMS)} hold, {results.count(False)} fail, {results.count(None)} not tried")
+    raise SystemExit(int(False in results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+"""Classifier: logistic regression on a frozen embedder's vectors, calibrated on held-out folds."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..array_types import Bool, Float
+from ..embedder import Embedder
+from ..errors import BadInput, BadModel
+from ..evaluate.statistics.significance import Interval, intervals
+from ..model_files.folder import write_json
+from ..model_files.saving import ENTRY_FILES, atomic_folder
+from ..runtime.arguments import real_number
+from ..runtime.progress import Progress
+from ..runtime.untrusted_files import read_object, regular_file_exists
+from ..runtime.weight_files import WeightReader, write_safetensors
+from .labels import LABEL_TYPES, Label, Targets, checked_rows, stratified_folds, targets
+from .logistic import best_temperature, calibration_error, fit_logistic, log_loss, logits_of, probabilities
+
+FORMAT = "likewise-classifier-1"
+SETTINGS, WEIGHTS = "classifier.json", "classifier.safetensors"
+L2 = (1.0, 0.1, 0.01, 0.001, 0.0001)
+"""Penalties to choose from, strongest first: each solution is the start of the next."""
+MOST_CLASSES = 100_000
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How well the classifier does on texts held out by cross-validation, each classified without having been seen.
+
+    The penalty and the temperature were chosen on the same held-out texts: two numbers, so figures are a little high.
+    """
+
+    texts: int
+    folds: int
+    l2: float
+    temperature: float
+    accuracy: float
+    """The fraction of texts whose class (multi-label: whose set of labels) is right, with its 95 % interval."""
+    accuracy_low: float
+    accuracy_high: float
+    log_loss: float
+    """In nats per text, calibrated."""
+    calibration_error: float
+    """Expected calibration error of the most probable class (multi-label: of all labels), calibrated, 0 to 1."""
+    calibration_error_before: float
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """Classifies texts; create one with `fit` or `load`.
+
+    `predict` returns None (abstains) for texts whose confidence is below `abstain_below`: the probability of the most
+    probable class or, with several labels per text, of the least certain decision about a label.
+    """
+
+    embedder: Embedder
+    classes: list[Label]
+    weights: Float[np.ndarray, "C D1"]
+    temperature: float
+    is_multi_label: bool
+    abstain_below: float
+    report: FitReport
+
+    @classmethod
+    def fit(
+        cls,
+        texts: Sequence[str],
+        labels: Sequence[Any] | np.ndarray,
+        model: str | Path | Embedder | None = None,
+        *,
+        abstain_below: float = 0.0,
+        seed: int = 0,
+        show_progress_bar: Progress = None,
+    ) -> "Classifier":
+        """Learn from labelled texts; the model's weights stay as they are. Two texts per class are enough to begin.
+
+        Args:
+            texts: N texts.
+            labels: a str or int per text; or a list of them per text, which may be empty (multi-label).
+            model: a name, a folder or an embedder; `likewise-mini` by default.
+            abstain_below: from 0 (never abstain) to 1.
+            seed: of the folds.
+            show_progress_bar: while texts are encoded.
+
+        Raises:
+            BadInput: texts or labels cannot be learnt from; the message names the row.
+        """
+        rows = checked_rows(texts)
+        wanted, least = targets(len(rows), labels), _fraction(abstain_below)
+        embedder = _embedder(model)
+        x = embedder.encode(rows, show_progress_bar=show_progress_bar)
+        weights, report = _fitted(x, wanted, seed)
+        return cls(embedder, wanted.classes, weights, report.temperature, wanted.is_multi_label, least, report)
+
+    def predict(self, texts: Sequence[str]) -> list[Any]:
+        """For each text its class (multi-label: the list of labels with a probability of at least 0.5), or None."""
+        return self.decide(self.predict_proba(texts))
+
+    def predict_proba(self, texts: Sequence[str]) -> Float[np.ndarray, "N C"]:
+        """The calibrated probability of each class, in the order of `classes`."""
+        return self.probabilities(self.embedder.encode(texts, show_progress_bar=False))
+
+    def probabilities(self, vectors: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
+        """The same, for the vectors that `embedder.encode` returns."""
+        return probabilities(logits_of(self.weights, vectors) / self.temperature, self.is_multi_label)
+
+    def decide(self, chances: Float[np.ndarray, "N C"]) -> list[Any]:
+        """The predictions for these probabilities."""
+        sure = _confidence(chances, self.is_multi_label).min(1, initial=1) >= self.abstain_below
+        if self.is_multi_label:
+            found = [[self.classes[c] for c in np.flatnonzero(row >= 0.5)] for row in chances]
+            return [labels if yes else None for labels, yes in zip(found, sure, strict=True)]
+        return [self.classes[c] if yes else None for c, yes in zip(chances.argmax(1), sure, strict=True)]
+
+    def save(self, folder: str | Path) -> None:
+        """Write classifier.json and classifier.safetensors into a model's folder; a folder without one gets the model.
+
+        Raises:
+            BadInput: the folder contains another model.
+        """
+        folder = Path(folder)
+        if _has_model(folder):
+            self._check_model(Embedder.load(folder).fingerprint, folder)
+        else:
+            self.embedder.save(folder)
+        with atomic_folder(folder) as partial:
+            write_safetensors(partial / WEIGHTS, {"weights": ("F32", np.ascontiguousarray(self.weights, "<f4"))})
+            write_json(partial / SETTINGS, self._as_json(_digest(partial / WEIGHTS)))
+
+    def _as_json(self, digest: str) -> dict[str, Any]:
+        model = {"name": Path(self.embedder.manifest.encoder).name, "fingerprint": self.embedder.fingerprint}
+        decisions = {"is_multi_label": self.is_multi_label, "abstain_below": self.abstain_below}
+        numbers = {"dimension": self.weights.shape[1] - 1, "weights": digest, "report": asdict(self.report)}
+        return {"format": FORMAT, "model": model, "classes": self.classes, **decisions, **numbers}
+
+    def _check_model(self, fingerprint: str, source: object) -> None:
+        _check_fingerprint(self.embedder.fingerprint, fingerprint, source)
+
+    @classmethod
+    def load(cls, folder: str | Path, model: Embedder | None = None) -> "Classifier":
+        """Load what `save` wrote, with the folder's model unless the same model is passed.
+
+        Raises:
+            BadInput: there is no classifier, or it belongs to another model.
+            BadModel: its files are damaged.
+        """
+        folder = Path(folder)
+        if not regular_file_exists(folder / SETTINGS):
+            raise BadInput(f"{folder} has no {SETTINGS}; Classifier.fit(texts, labels).save(folder) writes it")
+        found = _checked(read_object(folder / SETTINGS), folder)
+        embedder = Embedder.load(folder) if model is None else model
+        _check_fingerprint(found["model"]["fingerprint"], embedder.fingerprint, folder)
+        weights = _read_weights(folder, found["weights"], (len(found["classes"]), embedder.dimension + 1))
+        report = FitReport(**found["report"])
+        decisions = bool(found["is_multi_label"]), float(found["abstain_below"])
+        return cls(embedder, found["classes"], weights, report.temperature, *decisions, report)
+
+
+def _fraction(value: float) -> float:
+    if not 0 <= (found := real_number("abstain_below", value)) <= 1:
+        raise BadInput(f"abstain_below is {value}; expected a probability, 0 to 1")
+    return found
+
+
+def _embedder(model: str | Path | Embedder | None) -> Embedder:
+    if isinstance(model, Embedder):
+        return model
+    return Embedder.load() if model is None else Embedder.load(model)
+
+
+def _fitted(x: Float[np.ndarray, "N D"], wanted: Targets, seed: int) -> tuple[Float[np.ndarray, "C D1"], FitReport]:
+    """Choose the penalty and the temperature on held-out rows, then fit all rows."""
+    truth, is_multi_label = wanted.truth, wanted.is_multi_label
+    if not np.isfinite(x).all():
+        raise BadInput(f"the vector of texts[{int(np.argmin(np.isfinite(x).all(1)))}] is not finite")
+    fold = stratified_folds(truth, seed)
+    held_out = np.empty((len(L2), *truth.shape))
+    for number in range(int(fold.max()) + 1):
+        seen, start = fold != number, None
+        for i, l2 in enumerate(L2):
+            start = fit_logistic(x[seen], truth[seen], l2, is_multi_label, start)
+            held_out[i, ~seen] = logits_of(start, x[~seen])
+    temperatures = [best_temperature(logits, truth, is_multi_label) for logits in held_out]
+    losses = [
+        log_loss(logits / t, truth, is_multi_label) for logits, t in zip(held_out, temperatures, strict=True)
+    ]  # calibrated, since that is what will be used
+    best = int(np.argmin(losses))
+    report = _report(held_out[best], truth, is_multi_label, (L2[best], temperatures[best], int(fold.max()) + 1))
+    return fit_logistic(x, truth, L2[best], is_multi_label), report
+
+
+def _report(
+    logits: Float[np.ndarray, "N C"],
+    truth: Float[np.ndarray, "N C"],
+    is_multi_label: bool,
+    chosen: tuple[float, float, int],
+) -> FitReport:
+    l2, temperature, count = chosen
+    raw, calibrated = (probabilities(one, is_multi_label) for one in (logits, logits / temperature))
+    accuracy = accuracy_interval(_right(calibrated, truth, is_multi_label).all(1))
+    errors = [
+        calibration_error(_confidence(p, is_multi_label).ravel(), _right(p, truth, is_multi_label).ravel())
+        for p in (calibrated, raw)
+    ]
+    loss = log_loss(logits / temperature, truth, is_multi_label)
+    scores = (accuracy.value, accuracy.low, accuracy.high)
+    return FitReport(len(truth), count, l2, temperature, *scores, loss, *errors)
+
+
+def accuracy_interval(right: Bool[np.ndarray, " N"]) -> Interval:
+    """The fraction of right answers with its 95 % bootstrap interval."""
+    [found] = intervals([right.astype(np.float64)], None, statistic="mean")
+    return found
+
+
+def _confidence(chances: Float[np.ndarray, "N C"], is_multi_label: bool) -> Float[np.ndarray, "N c"]:
+    """The probability of each decision: one class per text, or yes or no for each label."""
+    return np.asarray(np.maximum(chances, 1 - chances) if is_multi_label else chances.max(1, keepdims=True))
+
+
+def _right(chances: Float[np.ndarray, "N C"], truth: Any, is_multi_label: bool) -> Any:
+    """Whether each decision is right."""
+    return (chances >= 0.5) == truth if is_multi_label else (chances.argmax(1) == truth.argmax(1))[:, None]
+
+
+def _has_model(folder: Path) -> bool:
+    return any((folder / name).exists() for name in ENTRY_FILES)
+
+
+def _check_fingerprint(ours: object, theirs: str, source: object) -> None:
+    if ours != theirs:
+        raise BadInput(
+            f"the classifier was fitted to the model {ours!r:.40}, but the model for {source} is {theirs!r}; fit a "
+            "classifier to this model, or use its own"
+        )
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _checked(found: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings, if `save` could have written them; raises `BadModel` otherwise."""
+    try:
+        classes, report = found["classes"], found["report"]
+        sound = found["format"] == FORMAT and 1 <= len(classes) <= MOST_CLASSES
+        sound = sound and type(classes[0]) in LABEL_TYPES and {*map(type, classes)} == {type(classes[0])}
+        sound = sound and len({*classes}) == len(classes) and type(found["is_multi_label"]) is bool
+        sound = sound and 0 <= found["abstain_below"] <= 1 and isinstance(found["model"]["fingerprint"], str)
+        sound = sound and {*report} == {one.name for one in fields(FitReport)} and isinstance(found["weights"], str)
+        sound = sound and all(type(one) in (int, float) and math.isfinite(one) for one in report.values())
+        sound = sound and report["temperature"] > 0
+    except (KeyError, TypeError, IndexError, AttributeError, OverflowError):
+        sound = False
+    if not sound:
+        raise BadModel(f"{folder / SETTINGS} is not a classifier of format {FORMAT}; fit and save it again")
+    return found
+
+
+def _read_weights(folder: Path, digest: str, shape: tuple[int, int]) -> Float[np.ndarray, "C D1"]:
+    path = folder / WEIGHTS
+    with ExitStack() as stack:
+        reader = WeightReader(folder, stack, "numpy", [path])
+        kind = reader.kinds.get("weights")
+        if kind is None or kind.type != "F32" or kind.shape != shape:
+            raise BadModel(f"{path} holds {dict(reader.kinds)!r:.200}; expected F32 weights of shape {shape}")
+        weights = reader.fp32("weights")
+        if not np.isfinite(weights).all():
+            raise reader.not_finite("weights")
+    if _digest(path) != digest:
+        raise BadModel(f"{path} does not belong to the {SETTINGS} beside it: a save was interrupted. Save it again")
+    return np.asarray(weights)

@@ -1,0 +1,101 @@
+"""The labels of texts as numbers, each row checked, and the folds of cross-validation."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..array_types import Float, Int
+from ..errors import BadInput
+
+MOST_FOLDS = 5
+LABEL_TYPES = (str, int, bool)
+Label = str | int
+
+
+class Targets(NamedTuple):
+    """The classes in sorted order, and which texts have which."""
+
+    classes: list[Label]
+    truth: Float[np.ndarray, "N C"]
+    is_multi_label: bool
+
+
+def checked_rows(texts: Sequence[Any]) -> list[str]:
+    """The texts as a list; raises `BadInput` for a row that is not text, or blank."""
+    if isinstance(texts, str):
+        raise BadInput("texts is one str; expected a list of texts")
+    found = [*texts]
+    for i, text in enumerate(found):
+        if not isinstance(text, str) or not text.strip():
+            raise BadInput(f"texts[{i}] is {text!r:.80}; expected a text that is not blank")
+    return found
+
+
+def targets(texts: int, labels: Sequence[Any] | np.ndarray) -> Targets:
+    """Check the labels of this many texts; a list of labels for each text means multi-label.
+
+    Raises:
+        BadInput: labels do not fit the texts or each other, there is one class only, a class has one text, or all
+            texts have a label; the message names the row.
+    """
+    rows = labels.tolist() if isinstance(labels, np.ndarray) else [*labels]
+    if len(rows) != texts or not rows:
+        raise BadInput(f"there are {texts:,} texts and {len(rows):,} labels; expected one label per text")
+    is_multi_label = isinstance(rows[0], list | tuple | set | frozenset)
+    sets = [_labels_of(i, row, is_multi_label) for i, row in enumerate(rows)]
+    _check_types(sets)
+    counts = Counter(label for row in sets for label in row)
+    _check_counts(counts, sets, is_multi_label)
+    classes = sorted(counts)
+    place = {label: c for c, label in enumerate(classes)}
+    truth = np.zeros((texts, len(classes)))
+    for i, row in enumerate(sets):
+        truth[i, [place[label] for label in row]] = 1
+    return Targets(classes, truth, is_multi_label)
+
+
+def _labels_of(i: int, row: Any, is_multi_label: bool) -> list[Label]:
+    if isinstance(row, list | tuple | set | frozenset) != is_multi_label:
+        wanted = "a list of labels" if is_multi_label else "one label"
+        raise BadInput(f"labels[{i}] is {row!r:.80}; expected {wanted}, like labels[0]")
+    found = [one.item() if isinstance(one, np.generic) else one for one in (row if is_multi_label else [row])]
+    for one in found:
+        if type(one) not in LABEL_TYPES:
+            raise BadInput(f"labels[{i}] is {row!r:.80}; expected labels of type str, int or bool")
+    if len({*found}) < len(found):
+        raise BadInput(f"labels[{i}] is {row!r:.80}, which repeats a label")
+    return found
+
+
+def _check_types(sets: Sequence[Sequence[Label]]) -> None:
+    first = next((type(label) for row in sets for label in row), str)
+    for i, row in enumerate(sets):
+        for label in row:
+            if type(label) is not first:
+                raise BadInput(f"labels[{i}] has {label!r:.80}; expected labels of type {first.__name__}, as before it")
+
+
+def _check_counts(counts: Counter[Label], sets: Sequence[Sequence[Label]], is_multi_label: bool) -> None:
+    if len(counts) < (1 if is_multi_label else 2):
+        raise BadInput(f"the labels have {len(counts)} classes; expected at least {1 if is_multi_label else 2}")
+    for label, count in counts.items():
+        row = next(i for i, row in enumerate(sets) if label in row)
+        if count == 1:
+            raise BadInput(
+                f"class {label!r:.80} has one text, in row {row}; expected two or more per class: one to learn "
+                "from and one to check. Add a text, or leave the class out"
+            )
+        if is_multi_label and count == len(sets):
+            raise BadInput(f"all {count:,} texts have the label {label!r:.80}; there is nothing to learn: leave it out")
+
+
+def stratified_folds(truth: Float[np.ndarray, "N C"], seed: int) -> Int[np.ndarray, " N"]:
+    """The fold of each row. Rows of the same labels are dealt out in turn, so that each fold has its share of them."""
+    random = np.random.default_rng(seed)
+    _, kind = np.unique(truth, axis=0, return_inverse=True)
+    order = np.lexsort([random.random(len(truth)), kind.reshape(-1)])
+    fold = np.empty(len(truth), np.int64)
+    fold[order] = np.arange(len(truth)) % min(MOST_FOLDS, len(truth))
+    return fold

@@ -1,0 +1,124 @@
+"""torch's kernel for packed sentences on a GPU, trusted only after it agreed with padded attention on this machine.
+
+The kernel is young: its signature differs between versions of torch, and some GPUs lack it. Before the first use on a
+device, for a data type, width of a head, length, window, and with or without gradients, it computes random sentences in
+a few milliseconds. If it fails, sentences are padded instead, which is slower and needs more memory, and one warning
+says so. `LIKEWISE_GPU=plain` in the environment pads always.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Lock
+from typing import NamedTuple
+from warnings import warn
+
+import torch
+from torch import Tensor
+
+from ..arrays.ragged import Ragged
+from ..runtime.arguments import known_name
+from ..runtime.devices import is_out_of_memory_error
+
+Attention = Callable[[Tensor, Tensor, Tensor, Ragged, int | None], Tensor]
+"""Queries, keys and values (T, H, K) of the tokens, and a window or None, to the result (T, H, K)."""
+
+VARIABLE = "LIKEWISE_GPU"  # how a GPU computes attention: "" or "plain"
+DEVICES = ("cuda",)
+HALF = (torch.float16, torch.bfloat16)  # the only data types of the kernel
+SHORTEST, LONGEST = (
+    16,
+    1024,
+)  # tokens of a test's sentence; a longer one passes through the same code once more per block of keys
+TOLERANCE = 4  # times the data type's epsilon; rounding takes about one, a window off by one token 10 and more
+_LOCK = Lock()
+
+
+class Case(NamedTuple):
+    """What decides which code of the kernel runs."""
+
+    device: torch.device
+    dtype: torch.dtype
+    head_width: int
+    length: int  # of the longest sentence, rounded up to a power of two, SHORTEST or more
+    window: int | None
+    trains: bool
+
+
+def packed_attention(q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, window: int | None) -> Tensor:
+    """Attention by the kernel, which reads packed tokens directly."""
+    from torch.nn.attention.varlen import varlen_attn  # absent from some builds
+
+    longest = max(tokens.lengths)
+    reach = (-1, -1) if window is None or window >= longest else (window, window)
+    return varlen_attn(q, k, v, tokens.offsets, tokens.offsets, longest, longest, window_size=reach)  # type: ignore[return-value]
+
+
+def is_trusted(q: Tensor, tokens: Ragged, window: int | None, padded: Attention) -> bool:
+    """Whether the kernel computes these queries; `padded` is what a case that is new is compared with."""
+    if q.device.type not in DEVICES or q.dtype not in HALF or not len(q):
+        return False
+    if known_name(VARIABLE, os.environ.get(VARIABLE, ""), ("", "plain")):
+        return False
+    longest = max(tokens.lengths)
+    length = max(SHORTEST, 1 << (longest - 1).bit_length())
+    near = window if window is not None and window < longest else None
+    trains = torch.is_grad_enabled() and q.requires_grad
+    with _LOCK:  # threads that share a model wait for one test
+        return _passes(Case(q.device, q.dtype, q.shape[2], length, near, trains), padded)
+
+
+@cache
+def _passes(case: Case, padded: Attention) -> bool:
+    """Whether the kernel passes; a case that ran out of memory is tested again next time.
+
+    The test has a thread of its own, where neither autocast, inference mode nor gradient checkpointing is on.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            error = thread.submit(_error, case, padded).result()
+        except Exception as problem:  # of any type: ImportError, TypeError, RuntimeError, NotImplementedError …
+            if is_out_of_memory_error(problem):
+                raise
+            lines = str(problem).strip().splitlines() or [""]
+            return _distrust(case, f"it raised {type(problem).__name__}: {lines[0]:.200}")
+    passes = error <= TOLERANCE * torch.finfo(case.dtype).eps
+    return passes or _distrust(case, f"its results differ from those by padding by {error:.2g} of their size")
+
+
+def _error(case: Case, padded: Attention) -> float:
+    """The relative error of the result or, if that is larger, of its gradient; infinite if one is not a number."""
+    length = min(case.length, max(LONGEST, 2 * (case.window or 0)))
+    lengths = (length, 1, length // 2 + 1)
+    tokens = Ragged(torch.zeros(sum(lengths), dtype=torch.int64, device=case.device), lengths)
+    drawn = torch.randn(sum(lengths), 4, 2, case.head_width, generator=torch.Generator().manual_seed(0))
+    drawn[:, 0] *= 3  # a token looks at few others, so that each of those it may see matters
+    rows = drawn.to(case.device, case.dtype)
+    results = []
+    for attention, dtype in ((packed_attention, case.dtype), (padded, torch.float32)):
+        x = rows.to(dtype).requires_grad_(case.trains)
+        q, k, v, weights = x.unbind(1)
+        out = attention(q, k, v, tokens, case.window)
+        gradients = torch.autograd.grad((out * weights.detach()).sum(), [q, k, v]) if case.trains else ()
+        results.append([x.detach().float() for x in (out, torch.cat(gradients) if gradients else out)])
+    errors = [float((a - b).norm() / b.norm()) for a, b in zip(*results, strict=True)]
+    return max(error if error == error else float("inf") for error in errors)
+
+
+def _distrust(case: Case, why: str) -> bool:
+    _warn_once(
+        f"torch's attention kernel for packed sentences failed its test on {case.device} ({case.dtype}, heads of "
+        f"{case.head_width} dimensions, {case.length} tokens): {why}. Sentences are padded instead: results are right, "
+        f"but slower. {VARIABLE}=plain pads without a test; later failures of this kind are not reported"
+    )
+    return False
+
+
+_warned: list[str] = []
+
+
+def _warn_once(message: str) -> None:
+    if not _warned:
+        _warned.append(message)
+        warn(message, stacklevel=2)

@@ -1,0 +1,184 @@
+"""A classifier learns from few texts, says how sure it is, is saved as itself, and names rows that do not fit."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from likewise.classify import Classifier
+from likewise.classify.labels import checked_rows, stratified_folds, targets
+from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
+from likewise.errors import BadInput, BadModel
+
+RANDOM = np.random.default_rng(1)
+WORDS = {"animal": ["cat", "dog", "a"], "query": ["query", "quick", "on"], "letter": ["b", "c", "x"]}
+TEXTS = [" ".join(RANDOM.choice(words, 5)) for words in WORDS.values() for _ in range(12)]
+LABELS = [name for name in WORDS for _ in range(12)]
+SETS = [[label, "even"] if i % 2 else [label] if i % 3 else [] for i, label in enumerate(LABELS)]
+
+
+@pytest.fixture(scope="module")
+def embedder(folders):
+    return NumpyEmbedder.load(folders("bert"))
+
+
+@pytest.fixture(scope="module")
+def fitted(embedder):
+    return Classifier.fit(TEXTS, LABELS, embedder, show_progress_bar=False)
+
+
+@pytest.fixture(scope="module")
+def multi_label(embedder):
+    return Classifier.fit(TEXTS, SETS, embedder, show_progress_bar=False)
+
+
+def test_held_out_texts_are_classified_far_better_than_by_chance(fitted):
+    report = fitted.report
+    assert report.accuracy_low > 1 / 3
+    assert report.accuracy_low <= report.accuracy <= report.accuracy_high
+    assert (report.texts, report.folds) == (36, 5)
+    assert 0 <= report.calibration_error <= 1
+    assert fitted.classes == sorted(WORDS)
+
+
+def test_probabilities_sum_to_one_and_the_highest_is_predicted(fitted):
+    chances = fitted.predict_proba(TEXTS)
+    np.testing.assert_allclose(chances.sum(1), 1)
+    predicted = fitted.predict(TEXTS)
+    assert predicted == [fitted.classes[c] for c in chances.argmax(1)]
+    assert np.mean([ours == label for ours, label in zip(predicted, LABELS, strict=True)]) > 0.6
+
+
+def test_with_lists_of_labels_each_label_is_decided_on_its_own(multi_label):
+    chances = multi_label.predict_proba(TEXTS)
+    assert multi_label.is_multi_label and multi_label.classes == sorted([*WORDS, "even"])
+    expected = [[c for c, p in zip(multi_label.classes, row, strict=True) if p >= 0.5] for row in chances]
+    assert multi_label.predict(TEXTS) == expected
+    assert any(expected)
+
+
+@pytest.mark.parametrize("labels", [LABELS, SETS])
+def test_it_abstains_below_the_threshold_and_only_there(embedder, labels):
+    one = Classifier.fit(TEXTS, labels, embedder, abstain_below=0.6, show_progress_bar=False)
+    chances = one.predict_proba(TEXTS)
+    sure = np.maximum(chances, 1 - chances).min(1) if one.is_multi_label else chances.max(1)
+    assert [found is not None for found in one.predict(TEXTS)] == [*(sure >= 0.6)]
+
+
+@pytest.mark.parametrize("kind", [int, bool])
+def test_labels_may_be_numbers_or_booleans_and_come_back_as_such(embedder, kind, tmp_path):
+    labels = [kind(label == "query") for label in LABELS]
+    Classifier.fit(TEXTS, np.array(labels), embedder, show_progress_bar=False).save(tmp_path / "it")
+    assert {*map(type, Classifier.load(tmp_path / "it", embedder).predict(TEXTS))} == {kind}
+
+
+def test_two_texts_per_class_are_enough(embedder):
+    few = Classifier.fit(TEXTS[::6], LABELS[::6], embedder, show_progress_bar=False)
+    assert few.report.texts == 6
+
+
+@pytest.mark.parametrize("name", ["fitted", "multi_label"])
+def test_a_saved_classifier_loads_as_itself_with_its_model(name, request, tmp_path):
+    classifier = request.getfixturevalue(name)
+    classifier.save(tmp_path / "it")
+    for model in (None, classifier.embedder):
+        loaded = Classifier.load(tmp_path / "it", model)
+        np.testing.assert_allclose(loaded.predict_proba(TEXTS), classifier.predict_proba(TEXTS), atol=1e-5)
+        assert loaded.report == classifier.report
+        assert loaded.predict(TEXTS[:3]) == classifier.predict(TEXTS[:3])
+
+
+def test_it_is_saved_beside_its_own_model_and_refused_beside_another(fitted, folders, tmp_path):
+    ours, other = tmp_path / "ours", tmp_path / "other"
+    shutil.copytree(folders("bert"), ours)
+    shutil.copytree(folders("mpnet"), other)
+    before = {path.name: path.read_bytes() for path in ours.iterdir() if path.is_file()}
+    fitted.save(ours)
+    assert all((ours / name).read_bytes() == content for name, content in before.items())
+    with pytest.raises(BadInput, match="fitted to the model"):
+        fitted.save(other)
+    for name in ("classifier.json", "classifier.safetensors"):
+        shutil.copy(ours / name, other)
+    with pytest.raises(BadInput, match="fitted to the model"):
+        Classifier.load(other)
+
+
+DAMAGE = {
+    "format": "x", "classes": [], "is_multi_label": 1, "abstain_below": 2, "model": {}, "weights": 3, "report": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", DAMAGE)
+def test_damaged_settings_are_refused(fitted, tmp_path, key):
+    fitted.save(tmp_path / "it")
+    path = tmp_path / "it" / "classifier.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: DAMAGE[key]}))
+    with pytest.raises(BadModel, match="is not a classifier"):
+        Classifier.load(tmp_path / "it", fitted.embedder)
+
+
+def test_weights_of_another_fit_or_damaged_ones_are_refused(fitted, embedder, tmp_path):
+    fitted.save(tmp_path / "one")
+    other = Classifier.fit(TEXTS[:-2], LABELS[:-2], embedder, show_progress_bar=False)
+    other.save(tmp_path / "two")
+    path = tmp_path / "one" / "classifier.safetensors"
+    shutil.copy(tmp_path / "two" / "classifier.safetensors", path)
+    with pytest.raises(BadModel, match="does not belong"):
+        Classifier.load(tmp_path / "one", embedder)
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(BadModel, match="cannot be read"):
+        Classifier.load(tmp_path / "one", embedder)
+
+
+def test_a_folder_without_a_classifier_is_named(tmp_path):
+    with pytest.raises(BadInput, match=r"has no classifier\.json; Classifier\.fit"):
+        Classifier.load(tmp_path)
+
+
+TWO = ["a", "a", "b", "b"]
+BAD_LABELS = {
+    "too few": (["a", "b"], "4 texts and 2 labels"),
+    "one class": (["a"] * 4, "1 classes; expected at least 2"),
+    "alone": (["a", "a", "a", "b"], "class 'b' has one text, in row 3"),
+    "mixed types": (["a", "a", 1, 1], r"labels\[2\] has 1; expected labels of type str"),
+    "floats": ([0.5, 0.5, 1.0, 1.0], r"labels\[0\] is 0.5"),
+    "missing": (["a", "a", None, "b"], r"labels\[2\] is None"),
+    "a list among labels": (["a", "a", ["b"], "b"], r"labels\[2\] is \['b'\]; expected one label"),
+    "a label among lists": ([["a"], "a", ["b"], ["b"]], r"labels\[1\] is 'a'; expected a list"),
+    "twice": ([["a", "a"], ["a"], [], []], r"labels\[0\] .* repeats"),
+    "on all": ([["a"], ["a"], ["a"], ["a"]], "all 4 texts have the label 'a'"),
+    "no labels at all": ([[], [], [], []], "0 classes; expected at least 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LABELS)
+def test_labels_that_do_not_fit_are_named_with_their_row(embedder, name):
+    labels, about = BAD_LABELS[name]
+    with pytest.raises(BadInput, match=about):
+        Classifier.fit(["cat", "dog", "b", "c"], labels, embedder)
+
+
+@pytest.mark.parametrize("bad", ["", " \n", None, 3])
+def test_a_blank_text_or_one_that_is_no_text_is_named_with_its_row(bad):
+    with pytest.raises(BadInput, match=r"texts\[2\] is"):
+        checked_rows(["cat", "dog", bad, "c"])
+
+
+def test_texts_are_checked_before_anything_is_learnt(embedder):
+    with pytest.raises(BadInput, match=r"texts\[1\] is ' '"):
+        Classifier.fit(["cat", " ", "b", "c"], TWO, embedder)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.5, float("nan")])
+def test_a_threshold_that_is_no_probability_is_refused(embedder, bad):
+    with pytest.raises(BadInput, match="abstain_below"):
+        Classifier.fit(["cat", "dog", "b", "c"], TWO, embedder, abstain_below=bad)
+
+
+@pytest.mark.parametrize("labels", [LABELS, ["a", "a", *"bbbbbbbbb"], TWO])
+def test_no_fold_holds_all_texts_of_a_class(labels):
+    wanted = targets(len(labels), labels)
+    fold = stratified_folds(wanted.truth, seed=3)
+    assert all(len({*fold[column > 0]}) > 1 for column in wanted.truth.T)
+    assert np.ptp(np.bincount(fold)) <= 1
