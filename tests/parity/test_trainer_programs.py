@@ -28,6 +28,8 @@ MODULES = {
 """The import that replaces each of theirs; docs/drop-in.md has the same table."""
 STEPS = 50
 TOLERANCE = 1e-4
+CLIPPED_TOGETHER = {"inference_classes": 1e-2}
+"""A loss with weights of its own: theirs clips the model's gradients only, ours the loss's with them."""
 WITHOUT_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
@@ -79,7 +81,7 @@ def test_a_program_has_the_same_losses_with_other_imports(name, folders, data, t
         with Path(record).open("a", encoding="utf-8") as file:
             furthest = max(abs(found[k] - v) / abs(v) for k, v in first.items())
             file.write(json.dumps({"program": name, "steps": len(first), "furthest": furthest}) + "\n")
-    assert {key: found[key] for key in first} == pytest.approx(first, rel=TOLERANCE)
+    assert {key: found[key] for key in first} == pytest.approx(first, rel=CLIPPED_TOGETHER.get(name, TOLERANCE))
     metrics, ours_metrics = (lines_with(one, lambda name: name.startswith("eval_")) for one in (theirs, ours))
     assert set(ours_metrics) == set(metrics)
     assert ours_metrics == pytest.approx(metrics, rel=1e-3, abs=1e-3)

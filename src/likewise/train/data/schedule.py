@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -38,6 +38,7 @@ StepBatches: TypeAlias = Sequence[tuple[DataSource, Batch]]
 """The batches whose mean gradient makes one step, each with its source."""
 
 
+@runtime_checkable
 class Schedule(Protocol):
     """An order of batches that depends only on its own settings and the step."""
 

@@ -167,6 +167,13 @@ class SentenceTransformerTrainingArguments:
     5e-05
     """
 
+    bf16: bool
+    warmup_steps: float
+    eval_steps: float | None
+    prompts: Any
+    metric_for_best_model: str | None
+    greater_is_better: bool | None
+
     def __init__(self, output_dir: str | None = None, **given: Any) -> None:
         values = current_names(given, **OLDER)
         for name in values:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ....errors import BadInput
 from ....train.data.batch import TrainingRows
 from ....train.data.schedule import DataSource
@@ -100,7 +102,8 @@ def _source(
     prompted = {column: _with_prompt(values, prompts, column) for column, values in texts.items()}
     labels = None if label is None else columns[label]
     rows = TrainingRows.of(_as_read(prompted, labels, objective, name), objective)
-    return DataSource(rows, objective, name or "data"), RowsToOrder(list(texts.values()), labels)
+    by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors group nothing
+    return DataSource(rows, objective, name or "data"), RowsToOrder(list(texts.values()), by_label)
 
 
 def _with_prompt(values: Sequence[Any], prompts: str | Mapping[str, str], column: str) -> Sequence[Any]:

@@ -59,11 +59,11 @@ class RunFlow:
 
     @property
     def steps_per_epoch(self) -> int:
-        return -(-self.batches_per_epoch // self.args.gradient_accumulation_steps)
+        return -(-self.batches_per_epoch // int(self.args.gradient_accumulation_steps))
 
     def _epoch(self, step: int) -> float:
         whole, rest = divmod(step, self.steps_per_epoch)
-        return whole + rest * self.args.gradient_accumulation_steps / self.batches_per_epoch
+        return whole + rest * int(self.args.gradient_accumulation_steps) / self.batches_per_epoch
 
     def _ends_epoch(self, step: int) -> bool:
         return step % self.steps_per_epoch == 0 or step == self.max_steps or self.control.should_training_stop
