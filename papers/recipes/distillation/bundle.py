@@ -149,7 +149,7 @@ Some tasks also use texts that the model was trained on (for MRPC, those of its 
 
 def single_words_note(model: TorchEmbedder, sources: Sequence[str]) -> str:
     """The tests that have single words of the vocabulary as texts, and how many."""
-    result = single_words(model, sources).items()
+    result = single_words(model.tokenizer, sources).items()
     return ", ".join(f"{shared:,} of the {whole:,} of {file}" for file, (shared, whole) in result) or "none"
 
 

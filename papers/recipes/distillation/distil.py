@@ -14,24 +14,22 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from likewise.embedder import Embedder
 from likewise.encoders.encoder import UNBOUNDED
 from likewise.encoders.layers import without_dropout
 from likewise.encoders.prune_layers import prune_layers
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.heads import Normalize
-from likewise.model_files.provenance import provenance
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Distillation
 from likewise.train.settings import TrainSettings
 
 from ..flags import count_from, flags, paper_settings
-from ..recipe import Recipe, backbone, named_shortly, picked_rows, sample_rows, start
+from ..recipe import Recipe, backbone, picked_rows, sample_rows, start
 from .changed_texts import CHANGED, changed_texts, near_words
 from .near_texts import near_source, near_texts
-from .teacher import fitted, known_vectors, load_teacher, teacher_vectors, whitened, with_teacher
+from .teacher import Teacher, fitted, load_teacher, whitened, with_teacher
 from .unlabelled import SOURCES, unlabelled, words
 
 EPSILON = 1e-11
@@ -57,17 +55,16 @@ def distillation_settings(args: Namespace, **more: Any) -> TrainSettings:
     return paper_settings(args, adam_epsilon=EPSILON, weight_decay=0.0, **more)
 
 
-def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape: Any) -> Recipe:
+def student_of(name: str, args: Namespace, teacher: Teacher, base: str, **shape: Any) -> Recipe:
     """The recipe for a student of this shape, which is identified by its backbone's fingerprint, `base`."""
     shape |= {"whitened": args.whiten} if args.whiten else {}
     shape |= {f"{name} times": times for name, times in args.repeat.items()}
     shape |= {"changed": args.changed} if args.changed else {}
     shape |= {"near texts": args.near_texts} if args.near_texts else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
-    note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
-    about, seen = {"teacher": teacher.fingerprint, **shape}, provenance(teacher)
-    learned = [*dict.fromkeys((*seen.trained_on, *seen.less_tests))]
-    return Recipe(name, args, identity=about, note=note, base=base, learned=learned, without_test_texts=True)
+    note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {teacher.name}"])
+    about = {"teacher": teacher.fingerprint, **shape}
+    return Recipe(name, args, identity=about, note=note, base=base, learned=teacher.learned, without_test_texts=True)
 
 
 def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
@@ -91,7 +88,7 @@ def distillation_flags(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentP
     return parser
 
 
-def read_as_much(student: TorchEmbedder, teacher: Embedder) -> None:
+def read_as_much(student: TorchEmbedder, teacher: Teacher) -> None:
     """Let the student read as many tokens as its teacher, or as many as it can, not the paper's 128.
 
     A table of word vectors, which has no positions, keeps the limit in its folder.
@@ -102,11 +99,10 @@ def read_as_much(student: TorchEmbedder, teacher: Embedder) -> None:
 
 
 def kept(whole: TorchEmbedder, blocks: Sequence[int] | None) -> TorchEmbedder:
-    """The model with only these blocks of its encoder."""
-    if blocks is None:
-        return whole
-    encoder = prune_layers(whole.encoder, blocks)
-    return TorchEmbedder(whole.tokenizer, encoder, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
+    """The model with only these blocks of its encoder, or all of them, and without prompts."""
+    encoder = whole.encoder if blocks is None else prune_layers(whole.encoder, blocks)
+    manifest = replace(whole.manifest, prompts={}, default_prompt=None)
+    return TorchEmbedder(whole.tokenizer, encoder, whole.pooling, whole.heads, manifest).to(whole.device).eval()
 
 
 def with_unit_length(student: TorchEmbedder) -> TorchEmbedder:
@@ -118,7 +114,7 @@ def with_unit_length(student: TorchEmbedder) -> TorchEmbedder:
     return student
 
 
-def taught(teacher: Embedder, args: Namespace, width: int, whole: TorchEmbedder) -> Iterator[DataSource]:
+def taught(teacher: Teacher, args: Namespace, width: int, whole: TorchEmbedder) -> Iterator[DataSource]:
     """One source per data set: its texts with the teacher's vectors, encoded once and kept for other students.
 
     Vectors wider than the student's `width` are projected on their first principal axes and rotated towards `whole`'s.
@@ -139,16 +135,14 @@ def taught(teacher: Embedder, args: Namespace, width: int, whole: TorchEmbedder)
         yield from sources_of(found, vectors, args)
 
 
-def texts_and_vectors(teacher: Embedder, args: Namespace) -> tuple[dict[str, list[str]], np.ndarray]:
+def texts_and_vectors(teacher: Teacher, args: Namespace) -> tuple[dict[str, list[str]], np.ndarray]:
     """The texts by data set, changed texts last, and the teacher's vectors for all of them in this order, (T, D)."""
-    found = unlabelled(args.sentences, teacher)
-    if (
-        args.rows is not None and not known_vectors(args.teacher, teacher, found).exists()
-    ):  # for few rows, not all texts need encoding
+    found = unlabelled(args.sentences, teacher.tokenizer)
+    if args.rows is not None and not teacher.knows(found):  # for few rows, not all texts need encoding
         total = sum(map(len, found.values()))
         found = {name: _some(texts, args.rows, total) for name, texts in found.items()}
     made = changed(found, teacher, args.changed) if args.changed else {}
-    vectors = [teacher_vectors(args.teacher, teacher, texts) for texts in (found, made) if texts]
+    vectors = [teacher.vectors(texts) for texts in (found, made) if texts]
     return found | made, np.concatenate(vectors)
 
 
@@ -166,10 +160,10 @@ def sources_of(found: Mapping[str, list[str]], vectors: np.ndarray, args: Namesp
             yield DataSource(sample_rows(one, share), objective, name)
 
 
-def changed(texts: Mapping[str, Sequence[str]], teacher: Embedder, count: int) -> dict[str, list[str]]:
+def changed(texts: Mapping[str, Sequence[str]], teacher: Teacher, count: int) -> dict[str, list[str]]:
     """Make `count` texts by changing these; the teacher's vectors decide which words are near each other."""
-    known = words(teacher)
-    near = near_words(known, np.asarray(teacher.encode(known, show_progress_bar=False)))
+    known = words(teacher.tokenizer)
+    near = near_words(known, teacher.encode(known))
     return {CHANGED: changed_texts([text for one in texts.values() for text in one], near, count)}
 
 

@@ -5,9 +5,9 @@ from functools import partial
 
 from likewise.data.catalogue.entry import TEXT_COLUMNS
 from likewise.data.datasets import check_dataset, load_dataset
-from likewise.embedder import Embedder
 from likewise.evaluate.tasks.registry import TASKS
 from likewise.text.normalization import normalized
+from likewise.text.tokenizer import Tokenizer
 
 VOCABULARY = "vocabulary"
 """The single words of the teacher's vocabulary, so that words that occur in no sentence are learned as well."""
@@ -27,7 +27,7 @@ ALIKE = {"wiki_sections/sentences": "wiki_sections/triplets"}
 letters = partial(normalized, punctuation=False)
 
 
-def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]]:
+def unlabelled(sources: Sequence[str], tokenizer: Tokenizer) -> dict[str, list[str]]:
     """The distinct texts of each source, in order, except test texts; only letters and digits are compared.
 
     A test derived from a source (`touched`) does not count as a test here. Single words of the vocabulary are not
@@ -38,7 +38,7 @@ def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]
     for source in sources:
         result[source] = texts = []
         if source == VOCABULARY:
-            texts += words(teacher)
+            texts += words(tokenizer)
             continue
         for text in texts_of(source):
             form = letters(text)
@@ -53,9 +53,9 @@ def tested(sources: Sequence[str] = ()) -> set[str]:
     return {letters(text) for file in _others(sources) for text in texts_of(file)}
 
 
-def single_words(model: Embedder, sources: Sequence[str]) -> dict[str, tuple[int, int]]:
+def single_words(tokenizer: Tokenizer, sources: Sequence[str]) -> dict[str, tuple[int, int]]:
     """For each test that contains words of the vocabulary as texts: how many, and its number of distinct texts."""
-    known = {letters(word) for word in words(model)}
+    known = {letters(word) for word in words(tokenizer)}
     forms = {file: {letters(text) for text in texts_of(file)} for file in _others(sources)}
     return {file: (len(texts & known), len(texts)) for file, texts in forms.items() if texts & known}
 
@@ -88,6 +88,6 @@ def is_question(text: str) -> bool:
     return text.rstrip().endswith("?")
 
 
-def words(teacher: Embedder) -> list[str]:
+def words(tokenizer: Tokenizer) -> list[str]:
     """The whole words of two or more letters in a word-piece vocabulary."""
-    return sorted(word for word in teacher.tokenizer.token_ids_by_name if len(word) > 1 and word.isalpha())
+    return sorted(word for word in tokenizer.token_ids_by_name if len(word) > 1 and word.isalpha())

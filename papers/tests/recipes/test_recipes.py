@@ -6,6 +6,7 @@ import importlib
 import json
 import shutil
 import signal
+from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from papers.recipes import recipe as shared
 from papers.recipes.ablation_pooling_concatenation import CELLS, cells
 from papers.recipes.distillation import bundle, mini, unlabelled
 from papers.recipes.distillation.static import LONGEST, alone, word_piece_table
-from papers.recipes.distillation.teacher import fitted, principal, whitened
+from papers.recipes.distillation.teacher import Teacher, fitted, principal, whitened, with_teacher
 from papers.tables.sbert_ablation import ABLATION
 from tests.tiny import model_folder
 
@@ -369,7 +370,7 @@ def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatc
     assert not unlabelled.tested() >= {letters(text) for text in unlabelled.texts_of("nli/train")}
     one = next(unlabelled.texts_of("nli/train"))
     monkeypatch.setattr(unlabelled, "tested", lambda sources: {letters(f"{one.upper()}!")})
-    found = unlabelled.unlabelled(("nli/train", unlabelled.VOCABULARY), teacher)
+    found = unlabelled.unlabelled(("nli/train", unlabelled.VOCABULARY), teacher.tokenizer)
     forms = [letters(text) for text in found["nli/train"]]
     assert letters(one) not in forms and len(forms) == len(set(forms)) > 40
     assert set(found[unlabelled.VOCABULARY]) <= set(teacher.tokenizer.token_ids_by_name)
@@ -552,6 +553,38 @@ def test_a_table_of_words_that_learns_again_reads_as_far_as_before(place, model)
     carried_out("static", model, place, "--words", "6", *told)
     carried_out("distil", str(place / "out"), place, *told, out="again")
     assert TorchEmbedder.load(place / "again").tokenizer.max_seq_length == LONGEST
+
+
+def test_several_teachers_add_their_cosines(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # vectors are kept below the current folder
+    one, texts = TorchEmbedder.load(model, device="cpu"), ["A cat sleeps.", "Shares fell.", "Rain."]
+    other = TorchEmbedder.load(model_folder(tmp_path / "other", seed=1), device="cpu")
+    alone, both = (Teacher({"a": one}, [1.0]), Teacher({"a": one, "b": other}, [1.0, 3.0]))
+    cosines = [v @ v.T for v in (m.encode(texts) for m in (one, other))]
+    found = both.vectors({"texts": texts})
+    np.testing.assert_allclose(found @ found.T, (cosines[0] + 3 * cosines[1]) / 4, atol=1e-6)
+    np.testing.assert_allclose(found, both.encode(texts), atol=1e-6)
+    assert both.knows({"texts": texts}) and not both.knows({"texts": texts[:2]})
+    assert (alone.fingerprint, alone.name, both.name) == (one.fingerprint, "a", "1 a + 3 b")
+    assert len({both.fingerprint, alone.fingerprint, Teacher({"a": one, "b": other}, [1.0, 2.0]).fingerprint}) == 3
+    assert (both.dimension, both.tokenizer) == (2 * one.dimension, one.tokenizer)
+
+
+@pytest.mark.parametrize("wrong", ["a=x", "a,a", "a=0", "a=-1,b"])
+def test_a_teachers_weight_that_is_none_is_refused(wrong, capsys):
+    with pytest.raises(SystemExit):
+        with_teacher(ArgumentParser()).parse_args(["--teacher", wrong])
+    assert "--teacher" in capsys.readouterr().err
+
+
+def test_students_have_no_prompts(place, model, tmp_path):
+    shutil.copytree(model, tmp_path / "asking")
+    (tmp_path / "asking" / "config_sentence_transformers.json").write_text(
+        '{"prompts": {"query": "query: "}, "default_prompt_name": "query"}'
+    )
+    carried_out("distil", str(tmp_path / "asking"), place, "--teacher", model, "--sentences", "nli/train")
+    student = Embedder.load(place / "out")
+    assert not student.manifest.prompts and student.manifest.default_prompt is None
 
 
 def test_a_teacher_in_int8_is_the_native_engines(place, model, tmp_path):
