@@ -1,0 +1,67 @@
+"""A training program of sentence-transformers beside the same one with its imports changed: CPU time, in turn.
+
+    python -m benchmarks.trainer_programs                          (needs the group parity)
+    python -m benchmarks.trainer_programs in_batch_negatives --model all-MiniLM-L6-v2 --rounds 3
+
+The programs are those of tests/parity/trainer_programs, whose losses that test compares. Each run is a process of its
+own with one thread; its time is the CPU time that it takes beyond a process that stops after one step.
+"""
+
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from likewise.data.datasets import data_folder
+from likewise.model_files import locate
+from tests.parity.test_trainer_programs import HERE, moved
+
+from .options import options
+from .record import save
+
+KINDS = ("sentence-transformers", "likewise")
+
+
+def cpu_seconds(source: str, model: Path, steps: int) -> float:
+    """The CPU time of a process that runs the program for this many steps."""
+    short = re.sub(r"(max_steps|num_train_epochs)=\d+", f"max_steps={steps}", source)
+    with TemporaryDirectory() as folder:
+        program = Path(folder) / "program.py"
+        program.write_text(short, "utf-8")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, str(program), str(model), f"{folder}/output", str(data_folder())]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(name: str, model: Path, rounds: int, steps: int = 30) -> dict[str, Any]:
+    """Seconds for `steps` steps with each library, medians of rounds in turn, and their ratio."""
+    program = (HERE / f"{name}.py").read_text("utf-8")
+    sources = dict(zip(KINDS, (program, moved(program)), strict=True))
+    times: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for _ in range(rounds):
+        for kind, source in sources.items():
+            times[kind].append(cpu_seconds(source, model, steps + 1) - cpu_seconds(source, model, 1))
+    medians = {kind: statistics.median(one) for kind, one in times.items()}
+    ratio = medians[KINDS[0]] / medians[KINDS[1]]
+    print(name, *(f"{kind} {one:.1f} s" for kind, one in medians.items()), f"{ratio:.2f} ×", flush=True)
+    return {"seconds": medians, "ratio": ratio, "steps": steps, "model": model.name}
+
+
+def main() -> None:
+    """Measure the programs and record them."""
+    programs = ["in_batch_negatives", "similarity", "triplets"]
+    args = options(__doc__, given={"programs": programs}, model="all-MiniLM-L6-v2", rounds=3)
+    results = {name: measure(name, Path(locate(args.model)), args.rounds) for name in args.programs}
+    save("trainer_programs", results)
+
+
+if __name__ == "__main__":
+    main()
