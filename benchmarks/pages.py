@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MODULES = (
+    "choose_replay",
     "computations",
     "development",
     "evaluation",

@@ -403,7 +403,7 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
     page = (made / "README.md").read_text()
     assert "| stsb |" in page and "comes with the package" in page and "in int8" in page
     assert (
-        "Its teacher is all-MiniLM-L6-v2; both are under" in page
+        "offered under Apache-2.0, as its teacher all-MiniLM-L6-v2 is" in page
         and "## Before this training\n\nIt had read a novel." in page
     )
     digest = capsys.readouterr().out.split('sha256="')[1][:64]

@@ -188,12 +188,12 @@ class CachedEncode:
         self._vectors: dict[str, np.ndarray] = {}
         self._bytes = 0
 
-    def __call__(self, texts: Sequence[str], callback: TextsCallback, keep: int = MEMORY_BYTES) -> np.ndarray:
+    def __call__(self, texts: Sequence[str], callback: TextsCallback, keep: int | None = None) -> np.ndarray:
         """The vectors of the texts; `callback` receives the number of finished and of all distinct texts.
 
-        Vectors of earlier calls stay in memory up to `keep` bytes.
+        Vectors of earlier calls stay in memory up to `keep` bytes (default: MEMORY_BYTES).
         """
-        if self._bytes > keep:
+        if self._bytes > (MEMORY_BYTES if keep is None else keep):
             self._vectors, self._bytes = {}, 0
         distinct = dict.fromkeys(texts)
         missing = [text for text in distinct if text not in self._vectors]
