@@ -51,7 +51,7 @@ def measure(ranker: str, documents: int, queries: int) -> None:
         earlier["bm25"] = found = WordRanker().rank(made, {})
     if ranker == "hybrid":
         found = HybridRanker("model").rank(made, earlier)
-    value = found.metrics()[0].value
+    value = found.metrics[0].value
     seconds = time.perf_counter() - start - spent
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     busy = time.process_time() - busy  # on a busy machine, less than the time on the clock

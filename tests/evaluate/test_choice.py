@@ -6,10 +6,9 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate import StoppingRule, Variations, choose, data_task, evaluate
 from likewise.evaluate.collection import read_collection
-from likewise.evaluate.items import fused, items_of_collection, items_of_data
+from likewise.evaluate.items import items_of_collection, items_of_data
 from likewise.evaluate.metrics.binary_classification import auc
 from likewise.evaluate.reports.choice_report import format_choice, verdict
-from likewise.search.texts.text_index import reciprocal_rank_fusion
 
 N = 120
 
@@ -97,13 +96,6 @@ def test_a_truncated_candidate_scores_as_a_model_that_returns_fewer_dimensions()
     cut = source.scorer(lambda texts, role=None: good(texts))(items, [(None, None), (1, None)])
     short = source.scorer(lambda texts, role=None: good(texts)[:, :1])(items, [(None, None)])
     assert (cut[1] == short[0]).all() and (cut[0] != cut[1]).any()
-
-
-def test_half_the_weight_fuses_as_search_does():
-    random = np.random.default_rng(0)
-    a, b = random.permutation(30)[:20], random.permutation(30)[:15]
-    assert fused(a, b, 0.5).tolist() == [name for name, _ in reciprocal_rank_fusion([a.tolist(), b.tolist()])]
-    assert fused(a, b, 1.0)[:20].tolist() == a.tolist()
 
 
 def test_an_undecided_choice_says_how_many_items_would_do():

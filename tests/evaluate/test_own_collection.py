@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.evaluate import EvaluationSettings, collection_task, evaluate, with_baselines
+from likewise.evaluate import Cache, EvaluationSettings, collection_task, evaluate, with_baselines
 from likewise.evaluate.collection import JudgedCollection, read_collection
 from likewise.evaluate.known_items import NOTE, known_items
 from likewise.evaluate.own_collection import collection_tasks
@@ -61,6 +61,38 @@ def test_a_block_at_a_time_finds_what_one_product_finds(folder, monkeypatch):
     monkeypatch.setattr("likewise.evaluate.rankers.BLOCK", 7)
     parts = EmbeddingRanker(letters).rank(collection, {})
     assert all((a == b).all() for a, b in zip(whole.rows, parts.rows, strict=True))
+
+
+class TwoSided:
+    """Encodes queries and documents differently, as a model with prompts does; its fingerprint allows a cache."""
+
+    fingerprint = "two-sided"
+
+    def __init__(self) -> None:
+        self.asked = []
+
+    def encode(self, texts):
+        pytest.fail(f"{len(texts)} texts have no role")
+
+    def encode_query(self, texts):
+        self.asked.append("query")
+        return letters(texts)[:, ::-1].copy()
+
+    def encode_document(self, texts):
+        self.asked.append("document")
+        return letters(texts)
+
+
+def test_queries_and_documents_are_encoded_in_their_roles_and_cached_apart(folder, tmp_path):
+    collection, model = read_collection(folder), TwoSided()
+    wanted = EmbeddingRanker(model.encode_query, model.encode_document).rank(collection, {}).rows
+    cache = Cache(tmp_path / "cache")
+    for again in (False, True):
+        model.asked.clear()
+        found = evaluate({"two": model}, collection_task(folder), settings=QUICK, cache=cache)["two", "beir"]
+        assert not found.error
+        assert all((a == b).all() for a, b in zip(found.result.rankings.rows, wanted, strict=True))
+        assert ("document" in model.asked) is not again  # single queries are encoded again, to time them
 
 
 def test_bm25_hybrids_rerankers_and_run_files_are_rows_beside_the_model(folder, tmp_path):

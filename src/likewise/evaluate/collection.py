@@ -21,6 +21,7 @@ from ..files import READABLE, Table
 from ..files.lines import data_ending, open_lines
 from ..runtime.home_folder import expanded
 from ..wording import counted
+from .tasks.retrieval import RetrievalCollection
 
 DOCUMENT_ID = ("_id", "doc_id", "docid", "document_id", "corpus-id", "corpus_id", "pid", "id")
 QUERY_ID = ("_id", "query_id", "query-id", "qid", "id")
@@ -66,6 +67,13 @@ class JudgedCollection:
     def rows(self) -> Mapping[str, int]:
         """The position of each document, by id."""
         return {document: row for row, document in enumerate(self.ids)}
+
+    @cached_property
+    def judged(self) -> RetrievalCollection:
+        """The queries, documents and grades by position, which score rankings."""
+        grades = (self.judgements[query].items() for query in self.query_ids)
+        by_row = tuple({self.rows[document]: float(grade) for document, grade in each} for each in grades)
+        return RetrievalCollection(self.queries, self.documents, by_row)
 
     @cached_property
     def later_ids(self) -> Int[np.ndarray, " N"]:

@@ -19,12 +19,12 @@ from ..data.columns import DatasetColumns
 from ..errors import BadInput
 from ..search import search
 from ..search.bm25 import BM25Index
+from ..search.texts.text_index import reciprocal_rank_fusion
 from .collection import JudgedCollection
 from .own_data import binary_label, own_columns
 from .tasks.retrieval import DEPTH, RetrievalCollection
 from .tasks.triplets import SIDES
 
-FUSION = 60  # k of reciprocal rank fusion, as in `reciprocal_rank_fusion`
 Encode = Callable[..., Float[np.ndarray, "n E"]]
 """Converts texts, and optionally their role ("query" or "document"), to vectors."""
 Variant = tuple[int | None, float | None]
@@ -73,10 +73,7 @@ def items_of_collection(judged: JudgedCollection) -> ItemSource:
     """
     if not judged.queries:
         raise BadInput(f"{judged.name} has no judged queries; choosing needs queries and judgements (qrels)")
-    grades = (judged.judgements[query] for query in judged.query_ids)
-    rows = tuple({judged.rows[document]: float(grade) for document, grade in each.items()} for each in grades)
-    collection = RetrievalCollection(judged.queries, judged.documents, rows)
-    return _ranked(judged.name, collection, "ndcg@10", ("query", "document"), judged.notes)
+    return _ranked(judged.name, judged.judged, "ndcg@10", ("query", "document"), judged.notes)
 
 
 def _triplets(encode: Encode, sides: Sequence[Sequence[str]]) -> Scorer:
@@ -153,8 +150,8 @@ def _ranked(
                 k = min(DEPTH, len(documents))
                 rankings = list(search(queries[:, :dim], documents[:, :dim], k=k).indices)
                 if weight is not None:
-                    pairs = zip(part.queries, rankings, strict=True)
-                    rankings = [fused(ranking, bm25(query), weight) for query, ranking in pairs]
+                    both = ((ranking, bm25(query)) for query, ranking in zip(part.queries, rankings, strict=True))
+                    rankings = [_fused(*pair, weight) for pair in both]
                 evidence = part.scores(rankings, (metric,))[0].evidence
                 assert evidence
                 rows.append(evidence.values)
@@ -166,13 +163,9 @@ def _ranked(
     return ItemSource(title, described, len(collection.queries), scorer, True, notes)
 
 
-def fused(by_vectors: Int[np.ndarray, " n"], by_words: Int[np.ndarray, " m"], weight: float) -> Int[np.ndarray, " _"]:
-    """Reciprocal rank fusion of two rankings, the first with this weight and the second with the rest."""
-    scores: dict[int, float] = {}
-    for ranking, share in ((by_vectors, weight), (by_words, 1 - weight)):
-        for rank, document in enumerate(ranking.tolist(), 1):
-            scores[document] = scores.get(document, 0.0) + share / (FUSION + rank)
-    return np.array(sorted(scores, key=lambda document: -scores[document]), np.int64)
+def _fused(by_vectors: Int[np.ndarray, " n"], by_words: Int[np.ndarray, " m"], weight: float) -> Int[np.ndarray, " _"]:
+    pairs = reciprocal_rank_fusion((by_vectors.tolist(), by_words.tolist()), weights=(weight, 1 - weight))
+    return np.array([document for document, _ in pairs], np.int64)
 
 
 def _cosines(

@@ -43,11 +43,15 @@ def known_items(collection: JudgedCollection, *, count: int = MAX_QUERIES, seed:
     ids = tuple(collection.ids[row] for row in chosen)
     note = f"{NOTE.format(what)} ({counted(len(ids), 'document')} drawn at random)"
     judgements = {document: {document: 1} for document in ids}
-    untitled = ("",) * len(collection.ids)
     return replace(
-        *(collection,), titles=untitled, bodies=tuple(bodies), query_ids=ids, queries=tuple(queries),
-        judgements=judgements, notes=(*collection.notes, note),
-    )  # fmt: skip
+        collection,
+        titles=("",) * len(collection.ids),
+        bodies=tuple(bodies),
+        query_ids=ids,
+        queries=tuple(queries),
+        judgements=judgements,
+        notes=(*collection.notes, note),
+    )
 
 
 def _without_sentences(

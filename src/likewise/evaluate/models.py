@@ -8,7 +8,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +26,7 @@ from .task import Encode
 
 LoadModel = Callable[[str], Any]
 FitModel = Callable[[Sequence[str]], Encode]
+ROLES = ("query", "document")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class OpenedModel:
     provenance: Provenance = UNKNOWN_PROVENANCE
     notes: tuple[str, ...] = ()
     ranker: Ranker | None = None
+    roles: Mapping[str, Encode] = field(default_factory=dict)
+    """How it encodes a "query" or a "document", if it tells them apart."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,13 @@ def _opened(model: Any) -> OpenedModel:
             "of texts, or an object with `encode`"
         )
     quiet = {"show_progress_bar": False} if _takes_progress(encode) else {}  # the evaluation shows its own progress
-    return OpenedModel(
-        lambda texts: np.asarray(encode(list(texts), **quiet)), None, fingerprint, provenance(model), notes
-    )
+    roles = {role: getattr(model, f"encode_{role}", None) for role in ROLES}
+    encodes = {role: _arrays(found, quiet) for role, found in roles.items() if callable(found)}
+    return OpenedModel(_arrays(encode, quiet), None, fingerprint, provenance(model), notes, roles=encodes)
+
+
+def _arrays(encode: Callable[..., Any], options: Mapping[str, Any]) -> Encode:
+    return lambda texts: np.asarray(encode(list(texts), **options))
 
 
 def _takes_progress(function: Callable[..., Any]) -> bool:

@@ -1,7 +1,6 @@
 """Retrieval on your own documents: a task on a collection, or on queries made from the documents themselves."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +37,9 @@ def collection_task(
         rankings = ranker.rank(collection, earlier)
         protocol = (
             f"ndcg@10: {counted(len(collection.queries), 'query', 'queries')}, "
-            f"{counted(len(collection.ids), 'document')}, the best {DEPTH} of each; models by exact search"
-            " by cosine"
+            f"{counted(len(collection.ids), 'document')}, the best {DEPTH} of each; models by exact search by cosine"
         )
-        return Result(collection.name, tuple(rankings.metrics()), protocol, collection.notes, rankings)
+        return Result(collection.name, rankings.metrics, protocol, collection.notes, rankings)
 
     def run(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
         vectors = TaskVectors.of(encode, collection.queries, collection.documents)  # a model may be fitted on all texts
@@ -59,5 +57,5 @@ def collection_tasks(
         folders = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and "corpus" in layout(folder)]
         if not folders:
             raise BadInput(f"{path} is no folder in BEIR's layout, and no folder in it is one: corpus.jsonl is missing")
-        return tuple(map(partial(collection_task), folders))
+        return tuple(map(collection_task, folders))
     return (collection_task(path, queries, qrels),)

@@ -47,9 +47,10 @@ class Ranker(ABC):
 
 @dataclass(frozen=True)
 class EmbeddingRanker(Ranker):
-    """Exact search by cosine, one block of documents at a time; `uncached` is timed."""
+    """Exact search by cosine, one block of documents at a time; `uncached`, which encodes queries, is timed."""
 
     encode: Encode
+    encode_documents: Encode | None = None  # if queries are encoded in another way
     uncached: Encode | None = None
     name: str = "model"
 
@@ -58,7 +59,7 @@ class EmbeddingRanker(Ranker):
         best: Hits | None = None
         for start in range(0, len(collection.ids), BLOCK):
             texts = collection.documents[start : start + BLOCK]
-            block = _finite(self.encode(texts), texts, "document", collection.ids[start:])
+            block = _finite((self.encode_documents or self.encode)(texts), texts, "document", collection.ids[start:])
             found = search(vectors, block, k=DEPTH)
             found = Hits(found.indices + start, found.scores)
             best = found if best is None else merged((best, found), DEPTH)

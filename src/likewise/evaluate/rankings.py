@@ -18,7 +18,6 @@ from ..errors import BadInput
 from ..runtime.atomic_files import atomic_file
 from .collection import JudgedCollection, trec_fields
 from .task import Score
-from .tasks.retrieval import RetrievalCollection
 
 METRICS = ("ndcg@10", "map@100", "mrr@10", "recall@10", "recall@100", "precision@10")
 
@@ -60,16 +59,12 @@ class Rankings:
     @cached_property
     def by_query(self) -> Mapping[str, Float[np.ndarray, " Q"]]:
         """The value of each of METRICS for each query, in the order of the collection's queries."""
-        return {score.name: score.evidence.values for score in self.metrics() if score.evidence}
+        return {score.name: score.evidence.values for score in self.metrics if score.evidence}
 
-    def metrics(self) -> list[Score]:
+    @cached_property
+    def metrics(self) -> tuple[Score, ...]:
         """The mean of each of METRICS over the queries, with the values of single queries as evidence."""
-        collection = self.collection
-        judged = tuple(
-            {collection.rows[document]: float(grade) for document, grade in collection.judgements[query].items()}
-            for query in collection.query_ids
-        )
-        return RetrievalCollection(collection.queries, collection.documents, judged).scores(self.rows, METRICS)
+        return tuple(self.collection.judged.scores(self.rows, METRICS))
 
     def write(self, path: Path, name: str) -> None:
         """Write a TREC run file; it is renamed into place once complete."""

@@ -16,7 +16,7 @@ from ..errors import BadInput, DataNotFound, LikewiseError
 from ..model_files.provenance import Provenance
 from ..runtime.progress import format_duration
 from .cache import Cache, CachedEncode, TextsCallback, columns_digest, json_digest, source_digest
-from .models import EvaluatedModel, FitModel, LoadModel, OpenedModel, models_to_evaluate
+from .models import ROLES, EvaluatedModel, FitModel, LoadModel, OpenedModel, models_to_evaluate
 from .rankers import EmbeddingRanker
 from .results import Cell, Results, from_json, to_json, without_secondary_evidence
 from .statistics.comparison import estimates
@@ -152,9 +152,7 @@ def _row(
     progress: "_Progress",
     cells: Mapping[tuple[str, str], Cell],
 ) -> Iterator[tuple[Task, Cell]]:
-    stored = run.cache.vectors(model.fingerprint) if run.cache and model.fingerprint and model.encode else None
-    readable = stored if run.cache and not run.cache.recompute else None
-    encode = CachedEncode(model.encode, readable, stored) if model.encode else None
+    encode = _cached(model.encode, model.fingerprint, run) if model.encode else None
     for task in tasks:
         with progress.cell(entry.name, task.name) as callback:
             if task.rank is not None and (model.encode or model.ranker):
@@ -206,7 +204,8 @@ def _ranked_cell(
     try:
         if ranker is None:
             assert cached
-            ranker = EmbeddingRanker(functools.partial(cached, callback=callback, keep=0), model.encode)
+            queries, documents = (_in_role(model, cached, role, run, callback) for role in ROLES)
+            ranker = EmbeddingRanker(queries, documents, model.roles.get("query", model.encode))
         earlier = {m: cell.result.rankings for (m, t), cell in cells.items() if t == task.name and cell.result}
         assert task.rank
         with warnings.catch_warnings(record=True) as caught:
@@ -217,6 +216,18 @@ def _ranked_cell(
     except Exception as error:  # a model can run any code
         return Cell(name, task.name, error=_reason(error), seconds=time.perf_counter() - start)
     return Cell(name, task.name, result, seconds=time.perf_counter() - start)
+
+
+def _in_role(model: OpenedModel, cached: CachedEncode, role: str, run: _Run, callback: TextsCallback) -> Encode:
+    """The model's `encode` for queries or documents, whose vectors are stored apart."""
+    if role in model.roles:
+        cached = _cached(model.roles[role], model.fingerprint and f"{model.fingerprint} {role}", run)
+    return functools.partial(cached, callback=callback, keep=0)
+
+
+def _cached(encode: Encode, fingerprint: str | None, run: _Run) -> CachedEncode:
+    stored = run.cache.vectors(fingerprint) if run.cache and fingerprint else None
+    return CachedEncode(encode, stored if run.cache and not run.cache.recompute else None, stored)
 
 
 def _stored_cell(name: str, task: Task, key: str | None, cache: Cache | None) -> Cell | None:

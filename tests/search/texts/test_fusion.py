@@ -1,5 +1,6 @@
 """Reciprocal rank fusion is the paper's sum, and agrees with rankings that agree."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,3 +34,14 @@ def test_rankings_that_agree_are_kept(ranking, times):
 def test_a_ranking_that_names_a_thing_twice_is_refused():
     with pytest.raises(BadInput, match="a ranking of 3 items has only 2 distinct ones"):
         reciprocal_rank_fusion([[1, 2, 1]])
+
+
+def test_weights_multiply_each_rankings_share():
+    random = np.random.default_rng(0)
+    one, other = random.permutation(30)[:20].tolist(), random.permutation(30)[:15].tolist()
+    found = dict(reciprocal_rank_fusion([one, other], weights=(0.3, 0.7)))
+    places = [{name: 1 / (60 + rank) for rank, name in enumerate(ranking, 1)} for ranking in (one, other)]
+    wanted = {name: 0.3 * places[0].get(name, 0) + 0.7 * places[1].get(name, 0) for name in {*one, *other}}
+    assert found == pytest.approx(wanted)
+    first = reciprocal_rank_fusion([one, other], weights=(1.0, 0.0))
+    assert [name for name, _ in first][:20] == one

@@ -48,11 +48,10 @@ def format_csv(results: Results) -> str:
             low, high = (score.interval.low, score.interval.high) if score.interval else ("", "")
             seconds = round(cell.seconds, 2)
             lines.writerow([cell.model, cell.task, score.name, score.value, low, high, score.n, seconds, ""])
-        rankings = cell.result.rankings if cell.result else None
-        for metric, values in rankings.by_query.items() if rankings is not None else ():
-            assert rankings is not None
-            for query, value in zip(rankings.collection.query_ids, values.tolist(), strict=True):
-                lines.writerow([cell.model, cell.task, f"{metric}/{query}", value, "", "", 1, "", ""])
+        if cell.result and (rankings := cell.result.rankings):
+            for metric, values in rankings.by_query.items():
+                for query, value in zip(rankings.collection.query_ids, values.tolist(), strict=True):
+                    lines.writerow([cell.model, cell.task, f"{metric}/{query}", value, "", "", 1, "", ""])
         if cell.error:
             lines.writerow([cell.model, cell.task, "", "", "", "", "", round(cell.seconds, 2), cell.error])
     return out.getvalue()

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from .cross_encoder import CrossEncoder
     from .model_card_data import SentenceTransformerModelCardData
     from .sentence_transformer import SentenceTransformer
-    from .training.arguments import (
+    from .training.callbacks import EarlyStoppingCallback, TrainerCallback
+    from .training.trainer import CrossEncoderTrainer, SentenceTransformerTrainer
+    from .training.training_arguments import (
         BatchSamplers,
         CrossEncoderTrainingArguments,
         MultiDatasetBatchSamplers,
         SentenceTransformerTrainingArguments,
     )
-    from .training.callbacks import EarlyStoppingCallback, TrainerCallback
-    from .training.trainer import CrossEncoderTrainer, SentenceTransformerTrainer
     from .util import SimilarityFunction, quantize_embeddings
 
 __all__ = [
@@ -66,7 +66,7 @@ __getattr__, __dir__ = lazy_names(
         "losses": [],
         "model_card_data": ["SentenceTransformerModelCardData"],
         "models": [],
-        "training.arguments": [
+        "training.training_arguments": [
             "BatchSamplers",
             "CrossEncoderTrainingArguments",
             "MultiDatasetBatchSamplers",

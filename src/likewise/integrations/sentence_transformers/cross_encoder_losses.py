@@ -9,8 +9,8 @@ from .loading import refused_class
 from .losses import refuse_option
 
 REFUSED = {
-    "MultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective ranking, with negatives",
-    "CachedMultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective ranking",
+    "MultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective in-batch",
+    "CachedMultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective in-batch",
     "ListNetLoss": "likewise train --kind cross-encoder --objective ranking, with a column per candidate",
     "MarginMSELoss": "likewise train --kind cross-encoder --objective ranking, with a teacher's scores",
     "RankNetLoss": "likewise train --kind cross-encoder --objective margin",

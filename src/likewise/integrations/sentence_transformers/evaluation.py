@@ -351,7 +351,7 @@ REFUSED = {
     "NanoBEIREvaluator": "InformationRetrievalEvaluator over files on this machine",
     "RerankingEvaluator": "InformationRetrievalEvaluator",
     "ParaphraseMiningEvaluator": "BinaryClassificationEvaluator over labelled pairs",
-    "TranslationEvaluator": "likewise evaluate with tatoeba pairs, or InformationRetrievalEvaluator",
+    "TranslationEvaluator": "InformationRetrievalEvaluator, with the translations as documents",
     "LabelAccuracyEvaluator": "BinaryClassificationEvaluator",
     "MSEEvaluator": "EmbeddingSimilarityEvaluator over the teacher's similarities",
     "MSEEvaluatorFromDataFrame": "EmbeddingSimilarityEvaluator over the teacher's similarities",

@@ -149,15 +149,10 @@ class CachedMultipleNegativesRankingLoss(MultipleNegativesRankingLoss):
         similarity_fct: Any = cos_sim,
         mini_batch_size: int = 32,
         mini_batch_num_tokens: int | None = None,
-        gather_across_devices: bool = False,
-        directions: Sequence[str] = ("query_to_doc",),
-        partition_mode: str = "joint",
-        show_progress_bar: bool = False,  # noqa: ARG002, the run has its own
-        hardness_mode: str | None = None,
-        hardness_strength: float = 0.0,
+        **options: Any,
     ) -> None:
-        options = (directions, partition_mode, hardness_mode, hardness_strength)
-        super().__init__(model, scale, similarity_fct, gather_across_devices, *options)
+        options.pop("show_progress_bar", None)  # the run has its own
+        super().__init__(model, scale, similarity_fct, **options)
         self.max_tokens_per_step = mini_batch_num_tokens or mini_batch_size * model.max_seq_length
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -267,17 +268,19 @@ class TextIndex:
         return [len(ids) for ids in self.embedder.tokenizer.token_ids(texts)]
 
 
-def reciprocal_rank_fusion(rankings: Iterable[Sequence[Ranked]], k: int = 60) -> list[tuple[Ranked, float]]:
-    """All ranked items with the sum of 1 / (k + rank) over the rankings, ranks from 1, best first.
+def reciprocal_rank_fusion(
+    rankings: Iterable[Sequence[Ranked]], k: int = 60, weights: Iterable[float] = repeat(1.0)
+) -> list[tuple[Ranked, float]]:
+    """All ranked items with the sum of weight / (k + rank) over the rankings, ranks from 1, best first.
 
     The method is from Cormack, Clarke and Buettcher 2009, whose k is 60. In a tie, the item that occurs first wins.
     """
     scores: dict[Ranked, float] = defaultdict(float)
-    for ranking in rankings:
+    for ranking, weight in zip(rankings, weights, strict=False):
         if len({*ranking}) < len(ranking):
             raise BadInput(f"a ranking of {len(ranking):,} items has only {len({*ranking}):,} distinct ones")
         for rank, name in enumerate(ranking, 1):
-            scores[name] += 1 / (k + rank)
+            scores[name] += weight / (k + rank)
     return sorted(scores.items(), key=itemgetter(1), reverse=True)
 
 

@@ -16,7 +16,7 @@ import torch
 from ....errors import BadInput
 from ....train.data.batch import TrainingRows
 from ....train.data.schedule import DataSource, StepBatches
-from .arguments import BatchSamplers, MultiDatasetBatchSamplers
+from .training_arguments import BatchSamplers, MultiDatasetBatchSamplers
 
 Rows = list[int]
 MORE_PASSES = 2  # how often the data are shuffled again if a pass without duplicates gives too few whole batches

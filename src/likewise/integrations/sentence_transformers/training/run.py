@@ -17,8 +17,9 @@ from ....train.output import checkpoint as checkpoints
 from ....train.output.run_folder import CHECKPOINTS
 from ....train.run_state import RunCheckpoints, RunState
 from ....train.step_state import StepState
-from .arguments import SentenceTransformerTrainingArguments
+from .batch_order import PeerSchedule
 from .callbacks import EarlyStoppingCallback, TrainerControl, TrainerState, eval_name
+from .training_arguments import SentenceTransformerTrainingArguments
 
 STATE = "trainer_state.json"
 
@@ -26,8 +27,13 @@ STATE = "trainer_state.json"
 class RunFlow:
     """A run in progress, as its callbacks see it. It is itself called after each step of `likewise.train`."""
 
-    def __init__(self, trainer: Any, batches_per_epoch: int, max_steps: int) -> None:
-        self.trainer, self.batches_per_epoch, self.max_steps = trainer, batches_per_epoch, max_steps
+    def __init__(self, trainer: Any, schedule: PeerSchedule, max_steps: int) -> None:
+        self.trainer, self.max_steps = trainer, max_steps
+        self.batches_per_epoch, self.batches_per_step = (
+            schedule.batches_per_epoch,
+            trainer.args.gradient_accumulation_steps,
+        )
+        self.steps_per_epoch = schedule.steps_per_epoch(self.batches_per_step)
         self.args: SentenceTransformerTrainingArguments = trainer.args
         self.state: TrainerState = trainer.state
         self.control: TrainerControl = trainer.control
@@ -57,13 +63,9 @@ class RunFlow:
             self.event("on_epoch_begin")
         self.event("on_step_begin")
 
-    @property
-    def steps_per_epoch(self) -> int:
-        return -(-self.batches_per_epoch // int(self.args.gradient_accumulation_steps))
-
     def _epoch(self, step: int) -> float:
         whole, rest = divmod(step, self.steps_per_epoch)
-        return whole + rest * int(self.args.gradient_accumulation_steps) / self.batches_per_epoch
+        return float(whole + rest * self.batches_per_step / self.batches_per_epoch)
 
     def _ends_epoch(self, step: int) -> bool:
         return step % self.steps_per_epoch == 0 or step == self.max_steps or self.control.should_training_stop

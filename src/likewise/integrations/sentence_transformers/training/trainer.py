@@ -29,11 +29,11 @@ from ..cross_encoder_losses import BinaryCrossEntropyLoss, CrossEntropyLoss
 from ..evaluation import SequentialEvaluator
 from ..loading import refuse_argument
 from ..losses import CoSENTLoss
-from .arguments import CrossEncoderTrainingArguments, SentenceTransformerTrainingArguments
 from .batch_order import PeerSchedule
 from .callbacks import TrainerControl, TrainerState, check_callback
 from .data import NamedData, named_sets, read_data
 from .run import RunFlow, RunFolders, folder_to_resume, without_default_prompt
+from .training_arguments import CrossEncoderTrainingArguments, SentenceTransformerTrainingArguments
 
 HOOKS = (
     *("compute_loss", "training_step", "get_train_dataloader", "get_eval_dataloader", "get_batch_sampler"),
@@ -189,7 +189,7 @@ class SentenceTransformerTrainer:
             num_train_epochs=-(-max_steps // epoch), train_batch_size=args.per_device_train_batch_size
         )
         self.control = TrainerControl()
-        flow = RunFlow(self, schedule.batches_per_epoch, max_steps)
+        flow = RunFlow(self, schedule, max_steps)
         job = training_job(str(getattr(self.model, "name", "model")), self.model.loaded, data.sources, settings, None)
         trainer = self._trainer(job, flow, schedule)
         self.call_event("on_train_begin")
@@ -201,7 +201,6 @@ class SentenceTransformerTrainer:
         if args.load_best_model_at_end and self.state.best_model_checkpoint:
             finished_weights(job, Path(self.state.best_model_checkpoint))
         self.model.card = partial(self._card, job, result)
-        self.steps_per_epoch = epoch
         return result
 
     def _trainer(self, job: TrainingJob, flow: RunFlow, schedule: PeerSchedule) -> Trainer:

@@ -1,0 +1,176 @@
+"""Training programs of sentence-transformers here: steps, checkpoints, resuming, the best model, and what is refused.
+
+tests/parity/test_trainer_programs.py compares losses and metrics with the reference library's.
+"""
+
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from likewise import Embedder
+from likewise.errors import BadInput
+from likewise.integrations.sentence_transformers import (
+    EarlyStoppingCallback,
+    SentenceTransformer,
+    SentenceTransformerModelCardData,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+    TrainerCallback,
+    cross_encoder_losses,
+    evaluation,
+    losses,
+)
+from likewise.integrations.sentence_transformers.training.callbacks import UNCALLED
+from likewise.integrations.sentence_transformers.training.trainer import HOOKS, UNSERVED
+from likewise.integrations.sentence_transformers.training.training_arguments import REFUSED, SERVED, WITHOUT_EFFECT
+from likewise.train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, parse_objective
+
+TEXTS = ["the cat sleeps", "a dog barks", "rain falls", "the tree grows", "a quick fox", "it naps"]
+ROWS = {
+    "sentence1": TEXTS * 2,
+    "sentence2": TEXTS[1:] + TEXTS[:1] + TEXTS[2:] + TEXTS[:2],
+    "score": [i % 4 / 3 for i in range(12)],
+}
+EVALUATOR = evaluation.EmbeddingSimilarityEvaluator(*ROWS.values(), name="dev")
+
+
+@pytest.fixture
+def made(folders, tmp_path):
+    """A function that makes a trainer with these arguments, each time of the same untrained model."""
+
+    def make(callbacks=(), folder="out", evaluator=None, loss=None, **arguments):
+        model = SentenceTransformer(str(folders("bert")), device="cpu")
+        settled = {"max_steps": 6, "per_device_train_batch_size": 4, "logging_steps": 1, "disable_tqdm": True}
+        args = SentenceTransformerTrainingArguments(str(tmp_path / folder), **{**settled, **arguments})
+        chosen = loss or losses.CosineSimilarityLoss(model)
+        return SentenceTransformerTrainer(
+            model, args, ROWS, loss=chosen, callbacks=list(callbacks), evaluator=evaluator
+        )
+
+    return make
+
+
+def vectors(trainer):
+    return trainer.model.encode(TEXTS, show_progress_bar=False)
+
+
+def test_a_run_trains_logs_every_step_and_saves_a_model_with_its_card(made, tmp_path):
+    trainer = made(save_strategy="no", learning_rate=1e-3)
+    trainer.model.model_card_data = SentenceTransformerModelCardData(language="en", license="mit", model_name="Mine")
+    before = vectors(trainer)
+    output = trainer.train()
+    steps = [line["step"] for line in trainer.state.log_history if "loss" in line]
+    assert (output.global_step, steps) == (6, [1, 2, 3, 4, 5, 6])
+    assert output.training_loss == pytest.approx(np.mean([x["loss"] for x in trainer.state.log_history if "loss" in x]))
+    assert np.abs(vectors(trainer) - before).max() > 1e-4
+    trainer.save_model(str(tmp_path / "model"))
+    card = (tmp_path / "model" / "README.md").read_text("utf-8")
+    assert "# Mine" in card and "license: mit" in card and "language: en" in card
+    np.testing.assert_allclose(Embedder.load(tmp_path / "model").encode(TEXTS), vectors(trainer), atol=2e-6)
+
+
+KILLED = """
+import os, signal, sys
+from likewise.integrations.sentence_transformers import *
+from likewise.integrations.sentence_transformers import losses
+from tests.integrations.sentence_transformers.test_trainer import ROWS
+
+class Killer(TrainerCallback):
+    def on_step_end(self, args, state, control, **more):
+        if state.global_step == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+model = SentenceTransformer(sys.argv[1], device="cpu")
+args = SentenceTransformerTrainingArguments(sys.argv[2], max_steps=6, per_device_train_batch_size=4, logging_steps=1,
+                                            save_steps=2, disable_tqdm=True)
+SentenceTransformerTrainer(model, args, ROWS, loss=losses.CosineSimilarityLoss(model), callbacks=[Killer]).train()
+"""
+
+
+def test_a_run_that_was_killed_resumes_to_the_same_bits(made, folders, tmp_path):
+    whole = made(folder="whole", save_steps=2)
+    whole.train()
+    command = [sys.executable, "-c", KILLED, str(folders("bert")), str(tmp_path / "killed")]
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    resumed = made(folder="killed", save_steps=2)
+    assert resumed.train(resume_from_checkpoint=True).global_step == 6
+    np.testing.assert_array_equal(vectors(resumed), vectors(whole))
+    both = ([x["loss"] for x in one.state.log_history if "loss" in x] for one in (resumed, whole))
+    assert next(both) == next(both)
+
+
+def test_resuming_without_a_checkpoint_is_refused(made, tmp_path):
+    with pytest.raises(BadInput, match="no checkpoint to resume from"):
+        made().train(resume_from_checkpoint=True)
+    with pytest.raises(BadInput, match="not a checkpoint that can be resumed"):
+        made().train(resume_from_checkpoint=str(tmp_path))
+
+
+def test_the_best_model_is_loaded_at_the_end_and_older_checkpoints_are_removed(made, tmp_path):
+    every = {"eval_strategy": "steps", "eval_steps": 1, "save_steps": 1, "save_total_limit": 2, "learning_rate": 0.05}
+    best = {"load_best_model_at_end": True, "metric_for_best_model": "dev_spearman_cosine"}
+    trainer = made(evaluator=EVALUATOR, **every, **best)
+    trainer.train()
+    values = [x["eval_dev_spearman_cosine"] for x in trainer.state.log_history if "eval_dev_spearman_cosine" in x]
+    assert len(values) == 6 and trainer.state.best_metric == max(values)
+    assert EVALUATOR(trainer.model)["dev_spearman_cosine"] == pytest.approx(max(values), abs=1e-6)
+    kept = {path.name for path in (tmp_path / "out").glob("checkpoint-*")}
+    assert kept == {f"checkpoint-{trainer.state.best_global_step}", "checkpoint-6"}
+
+
+def test_early_stopping_ends_a_run_that_does_not_improve(made):
+    never = {"eval_strategy": "steps", "eval_steps": 1, "learning_rate": 1e-12, "save_strategy": "no"}
+    stopper = EarlyStoppingCallback(early_stopping_patience=2)
+    trainer = made([stopper], evaluator=EVALUATOR, metric_for_best_model="dev_spearman_cosine", **never)
+    assert trainer.train().global_step == 3  # the first evaluation is the best, two more are not better
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_argument_that_is_not_served_is_refused_with_the_way(name):
+    default, way = REFUSED[name]
+    value = "other" if isinstance(default, str) else not default if isinstance(default, bool) else [1]
+    with pytest.raises(BadInput, match=rf"does not take {name}=") as error:
+        SentenceTransformerTrainingArguments("out", **{name: value})
+    assert str(error.value).endswith(way)
+    assert not hasattr(SentenceTransformerTrainingArguments("out", **{name: default}), "zzz")
+
+
+def test_arguments_are_in_one_table_each_and_a_misspelt_one_gets_the_nearest():
+    assert not {*SERVED} & {*REFUSED} and not {*WITHOUT_EFFECT} & ({*SERVED} | {*REFUSED})
+    with pytest.raises(BadInput, match="did you mean learning_rate"):
+        SentenceTransformerTrainingArguments("out", learning_rat=1)
+
+
+@pytest.mark.parametrize("module", [losses, cross_encoder_losses, evaluation])
+def test_what_is_not_served_can_be_imported_and_says_what_to_use_when_it_is_made(module):
+    for name, way in module.REFUSED.items():
+        with pytest.raises(BadInput, match=f"{name} is not served") as error:
+            getattr(module, name)()
+        assert str(error.value).endswith(way)
+        table = RERANKER_OBJECTIVES if module is cross_encoder_losses else OBJECTIVES
+        for spec in re.findall(r"--objective ([a-z-]+(?::[a-z0-9=+,]*[a-z0-9])?)", way):
+            parse_objective(spec, table)  # the way exists
+
+
+@pytest.mark.parametrize("name", UNSERVED)
+def test_a_part_of_the_trainer_that_is_not_served_is_refused(folders, name):
+    model = SentenceTransformer(str(folders("bert")))
+    with pytest.raises(BadInput, match=f"does not take {name}="):
+        SentenceTransformerTrainer(model, train_dataset=ROWS, **{name: object()})
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_an_overridden_hook_is_refused_when_the_class_is_made(name):
+    with pytest.raises(BadInput, match=f"overrides {name}, which is never called"):
+        type("Own", (SentenceTransformerTrainer,), {name: lambda self: None})
+
+
+@pytest.mark.parametrize("name", UNCALLED)
+def test_a_callback_with_an_event_that_is_never_called_is_refused(made, name):
+    with pytest.raises(BadInput, match=f"has {name}, which is not called"):
+        made([type("Own", (TrainerCallback,), {name: lambda self, *args, **more: None})])
