@@ -56,7 +56,7 @@ def all_scores(source: ItemSource) -> dict[str, np.ndarray]:
 
 
 def replayed(scores: np.ndarray, margin: float) -> dict[str, float]:
-    """Of DRAWS races: how many were right or undecided, and the fraction of all items that they took."""
+    """Run DRAWS races: the shares that were right and undecided, and the fraction of the items that they used."""
     means, right, undecided, used = scores.mean(1), 0, 0, []
     for seed in range(DRAWS):
         found = race(

@@ -6,16 +6,21 @@ Vectors are random, 384 wide, and made a block at a time as an encoder would; te
 ranker runs in a process of its own, whose peak memory includes the collection and the interpreter.
 """
 
-import argparse
+import json
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from likewise.evaluate.collection import JudgedCollection
 from likewise.evaluate.rankers import EmbeddingRanker, HybridRanker, WordRanker
+
+from .options import options
+from .pages import PageTables, draw
+from .record import place, read, save
 
 DOCUMENTS, QUERIES, WORDS, WIDTH = 100_000, 1000, 80, 384
 RANKERS = ("vectors", "bm25", "hybrid")
@@ -32,12 +37,12 @@ def collection(documents: int, queries: int) -> JudgedCollection:
     return JudgedCollection("random", ids, ("",) * documents, texts, query_ids, asked, judgements)
 
 
-def measure(ranker: str, documents: int, queries: int) -> None:
-    """Print the seconds of ranking and scoring, less those spent in `encode`, and the peak memory."""
+def measure(ranker: str, documents: int, queries: int) -> dict[str, float]:
+    """The seconds of ranking and scoring, less those spent in `encode`, and the peak memory."""
     made, spent = collection(documents, queries), 0.0
     random = np.random.default_rng(1)
 
-    def encode(texts):
+    def encode(texts: Sequence[str]) -> np.ndarray:
         nonlocal spent
         start = time.perf_counter()
         vectors = random.standard_normal((len(texts), WIDTH), np.float32)
@@ -54,25 +59,43 @@ def measure(ranker: str, documents: int, queries: int) -> None:
     value = found.metrics[0].value
     seconds = time.perf_counter() - start - spent
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    busy = time.process_time() - busy  # on a busy machine, less than the time on the clock
-    print(
-        f"{ranker:8} {seconds:6.1f} s beyond encoding ({busy:.1f} s of CPU), peak {peak:,.0f} MB, nDCG@10 {value:.2f}",
-        flush=True,
-    )
+    return {
+        "seconds beyond encoding": round(seconds, 1),
+        "seconds of CPU": round(time.process_time() - busy, 1),  # on a busy machine, less than the time on the clock
+        "peak MB": round(peak),
+        "ndcg@10": value,
+    }
+
+
+def table() -> Iterator[str]:
+    """A line for each ranker."""
+    stored = read("collection_search")
+    of = stored["results"]
+    yield f"| {of['documents']:,} documents, {of['queries']:,} queries | seconds beyond encoding | peak memory, MB |"
+    yield "|---|---|---|"
+    for ranker in RANKERS:
+        yield f"| {ranker} | {of[ranker]['seconds beyond encoding']} | {of[ranker]['peak MB']:,} |"
+    yield ""
+    yield f"{place(stored['machine'])}."
+
+
+TABLES: PageTables = {"docs/how-to/evaluate-on-your-documents.md": {"collection-search": lambda: [*table()]}}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--documents", type=int, default=DOCUMENTS)
-    parser.add_argument("--queries", type=int, default=QUERIES)
-    parser.add_argument("--ranker", choices=RANKERS, help="measure this one in this process")
-    args = parser.parse_args()
+    """Measure each ranker in a process of its own, and record them."""
+    args = options(__doc__, documents=DOCUMENTS, queries=QUERIES, ranker="")
     if args.ranker:
-        measure(args.ranker, args.documents, args.queries)
+        print(json.dumps(measure(args.ranker, args.documents, args.queries)))
         return
-    sizes = ["--documents", str(args.documents), "--queries", str(args.queries)]
+    results = {"documents": args.documents, "queries": args.queries}
     for ranker in RANKERS:
-        subprocess.run([sys.executable, "-m", "benchmarks.collection_search", "--ranker", ranker, *sizes], check=True)
+        sizes = ["--documents", str(args.documents), "--queries", str(args.queries)]
+        command = [sys.executable, "-m", "benchmarks.collection_search", "--ranker", ranker, *sizes]
+        results[ranker] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        print(ranker, results[ranker], flush=True)
+    save("collection_search", results)
+    draw(TABLES)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,35 @@
 """Do queries made from the documents rank models as people's judgements do? Kendall's τ on SciFact.
 
-    python -m benchmarks.known_items MODEL MODEL …
+    python -m benchmarks.known_items [MODEL …]
 
 Every model is evaluated on SciFact's test queries, on its titles against bodies, and on sentences against the rest of
 their documents. τ compares the order of the models' nDCG@10 with the order by judgements.
 """
 
-import argparse
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 from likewise.data.datasets import data_folder
-from likewise.evaluate import collection_task, evaluate
-from likewise.evaluate.cache import Cache
+from likewise.evaluate import Cache, collection_task, evaluate
 from likewise.evaluate.collection import read_collection
 from likewise.evaluate.known_items import known_items
+from likewise.evaluate.task import Task
+
+from .options import options
+from .pages import PageTables, draw
+from .record import place, read, save
 
 KINDS = ("judgements", "titles", "sentences")
-ENOUGH = 0.7
+MODELS = (
+    *("likewise-mini", "likewise-static", "all-MiniLM-L6-v2", "e5-small-v2", "multilingual-e5-small-cut", "avg-glove"),
+    *("bert-tiny-splade", "minilm-l6-h384-raw", "bert-cls(bert-tiny-splade)", "bert-cls(all-MiniLM-L6-v2)"),
+)
+"""Ten local models, good and bad: by other poolings than their own, two are worse than they are."""
 
 
-def tasks():
+def tasks() -> list[Task]:
     """SciFact as it is judged, and with queries from its titles and from its sentences."""
     folder = data_folder()
     if folder is None:
@@ -31,23 +40,43 @@ def tasks():
     return [collection_task(replace(one, name=kind)) for one, kind in zip(collections, KINDS, strict=True)]
 
 
-def kendall(a, b) -> float:
+def kendall(a: Sequence[float], b: Sequence[float]) -> float:
     """Kendall's τ of two rows of numbers without ties."""
     signs = [(a[i] - a[j]) * (b[i] - b[j]) for i, j in combinations(range(len(a)), 2)]
     return sum((sign > 0) - (sign < 0) for sign in signs) / len(signs)
 
 
+def measure(models: Sequence[str]) -> dict[str, Any]:
+    """nDCG@10 of each model by each kind of query, and τ of the order by judgements with each other kind."""
+    results = evaluate(list(models), tasks(), cache=Cache.of_user())
+    if results.failed:
+        raise SystemExit(f"{results.failed[0].model}: {results.failed[0].error}")
+    values = {kind: {model: results[model, kind].value for model in results.models} for kind in KINDS}
+    rows = {kind: [*of.values()] for kind, of in values.items()}
+    return {"ndcg@10": values, "tau": {kind: kendall(rows[KINDS[0]], rows[kind]) for kind in KINDS[1:]}}
+
+
+def table() -> Iterator[str]:
+    """A line for each model, best first by judgements, and τ."""
+    stored = read("known_items")
+    values, taus = stored["results"]["ndcg@10"], stored["results"]["tau"]
+    yield "| nDCG@10 on SciFact | judged claims | titles | sentences |"
+    yield "|---|---|---|---|"
+    for model in sorted(values[KINDS[0]], key=values[KINDS[0]].get, reverse=True):
+        yield f"| {model} | " + " | ".join(f"{100 * values[kind][model]:.2f}" for kind in KINDS) + " |"
+    yield f"| Kendall's τ with the order by judgements | | {' | '.join(f'{tau:.2f}' for tau in taus.values())} |"
+    yield ""
+    yield f"{place(stored['machine'])}."
+
+
+TABLES: PageTables = {"docs/how-to/evaluate-on-your-documents.md": {"known-items": lambda: [*table()]}}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", metavar="MODEL")
-    results = evaluate(parser.parse_args().models, tasks(), cache=Cache.of_user())
-    values = {kind: [results[model, kind].value for model in results.models] for kind in KINDS}
-    for i, model in enumerate(results.models):
-        print(f"{model:32}", *(f"{kind} {100 * values[kind][i]:6.2f}" for kind in KINDS), sep="  ")
-    for kind in KINDS[1:]:
-        tau = kendall(values["judgements"], values[kind])
-        verdict = "reaches" if tau >= ENOUGH else "does not reach"
-        print(f"{kind}: τ = {tau:.2f} over {len(results.models)} models, which {verdict} {ENOUGH}")
+    """Measure the models, record them and draw the page's table."""
+    args = options(__doc__, given={"models": [*MODELS]})
+    save("known_items", measure(args.models))
+    draw(TABLES)
 
 
 if __name__ == "__main__":

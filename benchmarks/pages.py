@@ -14,8 +14,10 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 MODULES = (
     "choose_replay",
+    "collection_search",
     "computations",
     "development",
+    "known_items",
     "evaluation",
     "indexes",
     "layers_page",

@@ -38,7 +38,9 @@ what it claims:
   Items are drawn in a random order. A winner, or a leader that no other candidate left beats by --margin or more, is
   wrong with a probability of at most --alpha, although the data is looked at again and again. All intervals are valid
   at any time, too. Candidates that have lost are not encoded any more. With --corpus, each model encodes all
-  documents once; what is saved are judged queries."""
+  documents once; what is saved are judged queries.
+
+The exit code is 1 if the choice is undecided."""
 
 PLOT = "evaluate.reports.choice_plot"
 

@@ -42,7 +42,7 @@ class JudgedCollection:
     """N documents, and Q queries that each have a relevant document; all ids are texts.
 
     Args:
-        titles: each document's title, "" if it has none.
+        titles: each document's title, or an empty text.
         bodies: each document's text without the title.
         judgements: the grade of each query's judged documents; above 0 is relevant, and more is better.
         notes: what was left out.

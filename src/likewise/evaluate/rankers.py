@@ -216,7 +216,7 @@ def _earlier(name: str, earlier: Earlier) -> Rankings:
 def _timed(
     queries: Sequence[str], rank: Callable[[str, int], tuple[np.ndarray, np.ndarray]]
 ) -> tuple[Iterator[tuple[np.ndarray, np.ndarray]], list[float]]:
-    """The ranking of each query, and the seconds that it took."""
+    """The ranking of each query, and its time in seconds."""
     found, seconds = [], []
     for i, query in enumerate(queries):
         start = time.perf_counter()

@@ -18,19 +18,19 @@ def format_choice(choice: Choice) -> str:
 def verdict(choice: Choice) -> str:
     """What was shown, in one or two sentences."""
     name, margin = choice.best.name, f"{100 * choice.rule.margin:g}"
-    took = f"{choice.items:,} of {counted(choice.total, 'item')}"
+    items = f"{choice.items:,} of {counted(choice.total, 'item')}"
     if choice.verdict == "winner":
-        return f"{name} is the best: all others lost, after {took}."
+        return f"{name} is the best: after {items}, every other candidate has lost."
     if choice.verdict == "tie":
         left = sum(entrant.state == "within margin" for entrant in choice.entrants)
         return (
-            f"{name} is good enough: after {took}, {counted(left, 'other candidate is', 'other candidates are')} left, "
-            f"and none of them is better by {margin} points or more."
+            f"{name} is good enough: after {items}, {counted(left, 'other candidate is', 'other candidates are')} "
+            f"left, and none of them is better by {margin} points or more."
         )
     more = f"about {choice.needed:,} items would decide" if choice.needed else "no number of items can be predicted"
     return (
-        f"Undecided: {name} leads after {took}, but another candidate could be better by {margin} points or more. If "
-        f"the difference stays as it is, {more}; a larger margin needs fewer."
+        f"Undecided: {name} leads after {items}, but another candidate could still be better by {margin} points or "
+        f"more. If the difference stays as it is, {more}; a larger margin needs fewer."
     )
 
 

@@ -3,10 +3,10 @@
     capital(m) = mean over g of Π (1 − g + g · y / m)
 
 A gambler who believes that the mean of the y ≥ 0 is above m keeps the share 1 − g of the money at every item and bets g
-on y / m. If the mean is m or less, the capital is a nonnegative supermartingale: it ever reaches 1 / alpha with
-probability alpha at most (Ville). All means whose capital stayed below 1 / alpha are a confidence sequence. This is the
-diversified Kelly bet of Waudby-Smith and Ramdas (2023, "Estimating means of bounded random variables by betting",
-section B), with fixed shares g: it falls as m grows, so that tests of several m are one event, and the order of the
+on y / m. If the mean is m or less, the capital is a nonnegative supermartingale: the probability that it ever reaches
+1 / alpha is at most alpha (Ville). All means whose capital stayed below 1 / alpha form a confidence sequence. This is
+the diversified Kelly bet of Waudby-Smith and Ramdas (2023, "Estimating means of bounded random variables by betting"),
+with fixed shares g: it falls as m grows, so that tests of several m are one event, and the order of the
 items does not matter.
 """
 

@@ -106,7 +106,7 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
         {},
         "TrainSettings(layer_lr_decay=…, objective_learning_rate=…) with likewise.train.train",
     ),
-    "router_mapping": ({}, "train each route as a model of its own"),
+    "router_mapping": ({}, "train each route as a separate model"),
     "label_smoothing_factor": (0.0, "no loss smooths labels"),
     "neftune_noise_alpha": (None, "dropout is the noise that training adds"),
     "torch_compile": (False, "leave it out: steps are already fused"),

@@ -150,8 +150,8 @@ function resultOf(equal, words, why) {
   const [name, score] = "reranked" in scores ? ["reranked", scores.reranked] : ["cosine", scores.cosine];
   return h("li", { class: "card result" },
     h("div", { class: "score" },
-      h("span", { class: "number", title: `${name}, at most 1` }, score === undefined ? "–" : score.toFixed(2)),
-      h("span", { class: "meter", "--share": `${Math.max(0, 100 * (score ?? 0))}%`, "aria-hidden": "true" }),
+      h("span", { class: "number", title: name === "cosine" ? "cosine, at most 1" : "the reranker's score" }, score === undefined ? "–" : score.toFixed(2)),
+      h("span", { class: "meter", "--share": `${100 * Math.min(1, Math.max(0, score ?? 0))}%`, "aria-hidden": "true" }),
       why ? h("a", { class: "note", href: why }, "Why?", h("span", { class: "hidden" }, ` ${text.slice(0, 60)}`)) : null),
     h("div", { class: "found" },
       metadata.title ? h("h2", {}, highlighted(String(metadata.title), words)) : null,
