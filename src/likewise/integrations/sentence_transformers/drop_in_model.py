@@ -248,7 +248,10 @@ class DropInModel(Generic[Model]):
 
     def push_to_hub(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
         """Raise BadInput with what to do instead: nothing here writes to the hub."""
-        raise BadInput("push_to_hub is not served: save_pretrained(folder), then hf upload REPOSITORY FOLDER")
+        raise BadInput(
+            f"{type(self).__name__} has no push_to_hub, since nothing here writes to the hub: "
+            "save_pretrained(folder), then hf upload REPOSITORY FOLDER"
+        )
 
     def save_pretrained(self, path: str | Path, **options: Any) -> None:
         self.save(path, **options)
