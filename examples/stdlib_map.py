@@ -10,7 +10,6 @@ import argparse
 import ast
 import json
 import re
-import sys
 import sysconfig
 import time
 from collections.abc import Iterator, Sequence
@@ -18,11 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from likewise import Embedder
+from likewise.cli.terminal_tables import excerpt, printable, styled
 from likewise.cluster import ClusterSummary, cluster_vectors, describe_clusters
 from likewise.cluster.maps.cluster_map import ClusterMap
 from likewise.cluster.maps.layout import map_layout
@@ -43,8 +40,6 @@ NEAR_COPIES = 0.995  # cosine; more similar pairs hardly differ, for example by 
 IN_OTHER_WORDS = 0.4  # maximum share of words that the sentences of a displayed pair have in common
 DOTS = 1500  # in the map: t-SNE of all sentences would take longer than all other steps
 OVERVIEW = "65 hours with a cross-encoder, 5 seconds with sentence embeddings"
-
-console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def sentences(root: Path) -> dict[str, str]:
@@ -112,26 +107,23 @@ def in_other_words(found: Sequence[ScoredPair], texts: Sequence[str]) -> list[Sc
 
 def show_pairs(found: Sequence[ScoredPair], texts: Sequence[str], homes: Sequence[str]) -> None:
     for i, j, score in found:
-        console.print(f"  [bold green]{score:.3f}[/]  {escape(texts[i])}  [dim]{homes[i]}[/]")
-        console.print(f"         {escape(texts[j])}  [dim]{homes[j]}[/]")
+        print(f"  {styled(f'{score:.3f}', 'bold green')}  {texts[i]}  {styled(homes[i], 'dim')}")
+        print(f"         {texts[j]}  {styled(homes[j], 'dim')}")
 
 
 def show_groups(groups: Sequence[ClusterSummary], texts: Sequence[str], most: int = 12) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False, width=min(console.width, 130))
-    table.add_column(justify="right", style="bold green")
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
-    for group in groups[:most]:
-        table.add_row(str(group.size), escape(group.name), escape(texts[group.central[0]]))
-    console.print(table)
+    shown = groups[:most]
+    central = [texts[group.central[0]] for group in shown]
+    columns = {">texts": [group.size for group in shown], "words": [group.name for group in shown], "example": central}
+    printable(excerpt(columns, 130, 0), 130)
 
 
 def show_answers(embedder: Embedder, vectors: np.ndarray, texts: Sequence[str], homes: Sequence[str]) -> None:
     hits = search(embedder.encode(QUESTIONS), vectors, k=3)
     for question, indices, scores in zip(QUESTIONS, *hits, strict=True):
-        console.print(f"  [bold]{question}[/]")
+        print(f"  {styled(question, 'bold')}")
         for i, score in zip(indices, scores, strict=True):
-            console.print(f"    [green]{score:.2f}[/]  {escape(texts[i])}  [dim]{homes[i]}[/]")
+            print(f"    {styled(f'{score:.2f}', 'green')}  {texts[i]}  {styled(homes[i], 'dim')}")
 
 
 def draw(
@@ -165,11 +157,11 @@ def main() -> None:
     args = parser.parse_args()
     clock = Clock()
 
-    console.rule("[bold]What does Python's standard library talk about?")
+    print(styled("What does Python's standard library talk about?", "bold"))
     with clock.step("read the docstrings"):
         result = sentences(Path(sysconfig.get_path("stdlib")))
         texts, homes = list(result)[: args.limit], list(result.values())[: args.limit]
-    console.print(f"{len(texts):,} distinct sentences from {len(set(homes)):,} modules. Embedding them …")
+    print(f"{len(texts):,} distinct sentences from {len(set(homes)):,} modules. Embedding them …")
     with clock.step("load the model"):
         embedder = load(args.model)
     with clock.step("embed the sentences"):
@@ -182,25 +174,30 @@ def main() -> None:
     if not groups:
         raise SystemExit(f"{len(texts):,} sentences contain no group of 12, so there is no map to draw: raise --limit")
 
-    console.print(f"\n[bold]The most similar pairs[/] of {len(texts) * (len(texts) - 1) // 2:,} with different words")
+    print(
+        f"\n{styled('The most similar pairs', 'bold')} of {len(texts) * (len(texts) - 1) // 2:,} with different words"
+    )
     show_pairs(in_other_words(alike, texts)[:6], texts, homes)
-    console.print(f"\n[bold]{len(groups)} groups[/] of at least 12 sentences; the largest, with their typical words")
+    print(
+        f"\n{styled(f'{len(groups)} groups', 'bold')} of at least 12 sentences; the largest, with their typical words"
+    )
     show_groups(groups, texts)
-    console.print("\n[bold]Three questions[/], answered by meaning rather than by words")
+    print(f"\n{styled('Three questions', 'bold')}, answered by meaning rather than by words")
     with clock.step("answer three questions"):
         show_answers(embedder, vectors, texts, homes)
-    console.print("\nDrawing the map …")
+    print("\nDrawing the map …")
     with clock.step("draw the map"):
         paths = draw(vectors, labels, texts, groups, args.output)
 
-    console.print("\n[bold]How long it took[/]")
+    print(f"\n{styled('How long it took', 'bold')}")
     for name, seconds in clock.seconds.items():
-        console.print(f"  {name:24} {seconds:8.2f} s")
+        print(f"  {name:24} {seconds:8.2f} s")
     work = sum(clock.seconds[name] for name in ("embed the sentences", "compare all pairs"))
-    console.print(
-        f"\nFinding the most similar pair among {len(texts):,} sentences took [bold green]{work:.1f} s[/] here.\n"
-        f"[dim]The paper reports for 10,000 sentences on a V100: {OVERVIEW}.[/]\n\n"
-        f"The map is in [bold]{paths[0]}[/], and a page to explore it is in [bold]{paths[1]}[/]"
+    took = styled(f"{work:.1f} s", "bold green")
+    print(
+        f"\nFinding the most similar pair among {len(texts):,} sentences took {took} here.\n"
+        f"{styled(f'The paper reports for 10,000 sentences on a V100: {OVERVIEW}.', 'dim')}\n\n"
+        f"The map is in {styled(str(paths[0]), 'bold')}, and a page to explore it is in {styled(str(paths[1]), 'bold')}"
     )
     if args.json:
         with atomic_file(args.output / "stdlib-map.json") as partial:

@@ -5,15 +5,15 @@ SIZES = {"wheel": 20 * MEGABYTE, "sdist": 20 * MEGABYTE, "installed": 32 * MEGAB
 """Bytes of each file in dist/, and of the package's folder without what Python compiles there. The bundled models are
 20 MB of it, the compiled library less than one."""
 
-CORE_PACKAGES = ("numpy", "rich", "safetensors")
+CORE_PACKAGES = ("numpy", "safetensors")
 """What the wheel requires without an extra."""
 
 IMPORTS = {"import likewise": 30, "likewise --version": 95, "likewise --help": 90, "first vector": 300}
 """The most modules that each may import beside those that Python starts with, a fifth more than were counted with
 Python 3.11. A count is the same on any machine, busy or not, where seconds are not."""
 NEVER_IMPORTED = {
-    "import likewise": ("numpy", "torch", "tokenizers", "rich"),
-    "likewise --version": ("numpy", "torch", "tokenizers", "rich"),
-    "likewise --help": ("numpy", "torch", "tokenizers", "rich"),
-    "first vector": ("torch", "tokenizers", "matplotlib", "sklearn", "scipy", "pandas", "rich"),
+    "import likewise": ("numpy", "torch", "tokenizers"),
+    "likewise --version": ("numpy", "torch", "tokenizers"),
+    "likewise --help": ("numpy", "torch", "tokenizers"),
+    "first vector": ("torch", "tokenizers", "matplotlib", "sklearn", "scipy", "pandas"),
 }

@@ -42,7 +42,7 @@ def preload() -> None:
     """Import what attempts import, so that forks share it, and keep it out of garbage collection; runs nothing."""
     more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks.registry", "likewise.evaluate.runner")
     more += ("likewise.train.layers.fusion_training", "likewise.train.output.run_folder", "likewise.cli.train.build")
-    more += ("likewise.cli.train.dry_run", "pandas", "pyarrow.parquet", "matplotlib.figure", "tests.tiny", "rich.table")
+    more += ("likewise.cli.train.dry_run", "pandas", "pyarrow.parquet", "matplotlib.figure", "tests.tiny")
     more += ("uvicorn.loops.uvloop", "uvicorn.lifespan.on", "uvicorn.loops.auto", "encodings.idna")
     more += ("likewise.encoders.architectures.transformers_model",) if OTHERS else ()
     more += tuple(f"transformers.models.{name}.modeling_{name}" for name in (n.replace("-", "_") for n in OTHERS))

@@ -28,7 +28,7 @@ HEAVY = (
 HEAVY += (
     " sklearn.model_selection pandas pyarrow.parquet tokenizers safetensors.torch pytest _pytest.fixtures hypothesis"
 )
-HEAVY += " jaxtyping beartype rich.console rich.progress"
+HEAVY += " jaxtyping beartype"
 INTEGRATION = ROOT / ".venv" / "integration" / "bin" / "python"
 """The Python of `make integration`, which has the packages and servers of other indexes."""
 QUIET = ("-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--no-header")

@@ -8,7 +8,7 @@ from typing import Any
 from likewise.engine_registry import ENGINES
 
 PRECISIONS = ("fp32", "bf16", "int8")
-CORE = ("numpy", "safetensors", "rich")
+CORE = ("numpy", "safetensors")
 """What likewise depends on; benchmarks/peers/installed.py adds what these depend on."""
 REFERENCE = "sentence-transformers fp32"
 """The contender whose speed is 1 ×, and with whose vectors the others' are compared."""

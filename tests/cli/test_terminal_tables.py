@@ -3,20 +3,25 @@
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from likewise.cli import terminal_tables
 from likewise.cli.terminal_tables import (
     aligned,
+    background,
+    cell_width,
     cut_to_width,
-    escape,
     excerpt,
     fill,
     fit_line,
     one_line,
     printable,
     shorten,
+    styled,
     table,
     width,
+    wrap,
 )
 
 
@@ -30,6 +35,8 @@ def terminal(request, monkeypatch):
     """Whether the output goes to a terminal, of 40 columns."""
     monkeypatch.setattr(terminal_tables, "sys", shown_on(terminal=request.param))
     monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     return request.param
 
 
@@ -56,6 +63,7 @@ def test_a_line_is_cut_to_a_terminal_and_complete_elsewhere(terminal):
 
 def test_any_value_is_one_line():
     assert one_line(" a\t b\n\nc ") == "a b c" and one_line(5) == "5" and one_line("\ud800") == "?"
+    assert one_line("\x1b]0;title\x07\x9b2J") == "\ufffd]0;title\ufffd\ufffd2J"  # nothing that controls the terminal
 
 
 def test_a_sentence_is_continued_further_in(terminal, capsys):
@@ -75,9 +83,10 @@ def test_a_report_line_is_folded_on_a_terminal_only(terminal, capsys):
 def test_numbers_are_aligned_to_the_right_and_nothing_stands_behind_a_line(terminal, capsys):
     rows = table("name", ">count")
     rows.add_row("a", "1")
-    rows.add_row(escape("[b]"), "12,345")
+    rows.add_row("[b]", "12,345")
     printable(rows, indent=2)
-    assert capsys.readouterr().out == "  name   count\n  a          1\n  [b]   12,345\n"
+    head = "\x1b[2mname   count\x1b[0m" if terminal else "name   count"
+    assert capsys.readouterr().out == f"  {head}\n  a          1\n  [b]   12,345\n"
     headless = table("", "", head=False)
     headless.add_row("a", "")
     printable(headless)
@@ -100,3 +109,52 @@ def test_a_text_of_a_narrow_terminal_keeps_a_few_columns(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     printable(excerpt({"first": ["a" * 100], "second": ["b" * 100]}, 10, 92))
     assert capsys.readouterr().out.splitlines()[1].split() == ["a" * 7 + "…", "b" * 7 + "…"]
+
+
+TEXT = st.text(st.sampled_from("ab c猫é\u0301\u200d👩"), max_size=40)
+
+
+@given(TEXT, st.integers(2, 30))
+def test_a_wrapped_text_has_all_its_words_in_lines_that_fit(text, columns):
+    lines = wrap(text, columns)
+    assert max(map(cell_width, lines)) <= columns
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    if all(cell_width(word) <= columns for word in text.split(" ")):
+        assert " ".join(lines).split() == text.split()
+
+
+@given(st.lists(st.tuples(TEXT, st.integers(0, 10**6), TEXT), min_size=1, max_size=5), st.integers(30, 60))
+def test_a_table_fits_and_each_cell_is_in_its_column(rows, room):
+    content = table("first", ">number", "last")
+    for first, number, last in rows:
+        content.add_row(first, str(number), last)
+    lines = [*content.lines(room)]
+    assert max(map(cell_width, lines)) <= room
+    cells = "".join("".join(lines).split())
+    assert sorted(cells) == sorted("".join(["firstnumberlast", *(f"{a}{n}{b}" for a, n, b in rows)]).replace(" ", ""))
+
+
+def test_numbers_never_wrap(capsys):
+    content = table(">number", "text")
+    content.add_row("1,234,567", "a b")
+    assert [*content.lines(3)] == [
+        "   number  t",
+        "           e",
+        "           x",
+        "           t",
+        "1,234,567  a",
+        "           b",
+    ]
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_colours_are_for_terminals_that_want_them(terminal, monkeypatch, name, value):
+    assert styled("a", "bold green") == ("\x1b[1;32ma\x1b[0m" if terminal else "a")
+    monkeypatch.setenv(name, value)
+    assert styled("a", "bold green") == "a"
+
+
+@pytest.mark.parametrize(("given", "found"), [("truecolor", "48;2;255;128;0"), ("", "48;5;214")])
+def test_a_background_is_exact_or_the_nearest_of_216(monkeypatch, given, found):
+    monkeypatch.setenv("COLORTERM", given)
+    assert background(255, 128, 0) == found

@@ -121,13 +121,13 @@ def _one(name: str, as_json: bool) -> None:
 
 
 def _describe(dataset: "Dataset") -> None:
-    from .terminal_tables import escape, printable, table
+    from .terminal_tables import printable, table
 
     print(f"{dataset.name}: {dataset.title}")
     rows = table("", "", head=False)
     for label in ("note", "licence", "terms", "citation", "homepage", "obtain"):
         if getattr(dataset, label):
-            rows.add_row(f"  {label}", escape(getattr(dataset, label)))
+            rows.add_row(f"  {label}", getattr(dataset, label))
     printable(rows, 100)
 
 

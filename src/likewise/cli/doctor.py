@@ -29,7 +29,7 @@ EPILOG = """examples:
 Please include the output when you report a problem. The exit code is 1 if the default model cannot encode a text."""
 
 LABEL = 10  # columns
-CORE = ("numpy", "safetensors", "rich")
+CORE = ("numpy", "safetensors")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -84,7 +84,7 @@ def _own_file(path: Path) -> "DatasetColumns":
 
 
 def _print(leaks: "Sequence[Leak]") -> None:
-    from .terminal_tables import aligned, escape, printable, table
+    from .terminal_tables import aligned, printable, table
 
     for train, group in groupby(leaks, lambda leak: leak.train):
         leaks_of_train = list(group)
@@ -95,7 +95,7 @@ def _print(leaks: "Sequence[Leak]") -> None:
         for leak in leaking:
             texts = (f"{leak.texts:,}", f"{leak.of_texts:,}", f"{100 * leak.share:.1f} %")
             pairs = (f"{leak.pairs:,}", f"{leak.known:,}", f"{leak.of_pairs:,}") if leak.of_pairs else ("–", "–", "–")
-            rows.add_row(escape(leak.test), *texts, *pairs)
+            rows.add_row(leak.test, *texts, *pairs)
         if leaking:
             printable(rows, indent=2)
         if clean:

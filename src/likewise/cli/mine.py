@@ -190,12 +190,12 @@ def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> Non
 
 
 def _print_rules(report: "MiningReport") -> None:
-    from .terminal_tables import escape, printable, table
+    from .terminal_tables import printable, table
 
     rules = table("rule", ">removed", ">of", ">rows left with too few")
     left = report.examined
     for stats in report.rule_stats:
-        rules.add_row(escape(stats.rule), f"{stats.removed:,}", f"{left:,}", f"{stats.rows_short:,}")
+        rules.add_row(stats.rule, f"{stats.removed:,}", f"{left:,}", f"{stats.rows_short:,}")
         left -= stats.removed
     printable(rules)
 

@@ -3,15 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.cli.index.search import best_excerpt, marked_excerpt, query_words, word_spans
+from likewise.cli import terminal_tables
+from likewise.cli.index.search import best_excerpt, marked, query_words, shown_excerpt, word_spans
 
 TEXT = st.lists(st.sampled_from(["cat", "dog", "sleeps", "a", "·", "verylongword" * 3]), max_size=30).map(" ".join)
 
 
-def test_the_words_of_the_query_are_marked():
-    shown = marked_excerpt("The Cat sleeps.\nThe dog, too.", "how long do cat sleeps", 100)
-    assert shown.plain == "The Cat sleeps. The dog, too."
-    assert [shown.plain[span.start : span.end] for span in shown.spans] == ["Cat", "sleeps"]
+def test_the_words_of_the_query_are_marked(monkeypatch):
+    monkeypatch.setattr(terminal_tables, "shows_colours", lambda: True)
+    shown = marked("The Cat sleeps. The dog, too.", query_words("how long do cat sleeps"))
+    assert shown == "The \x1b[1;32mCat\x1b[0m \x1b[1;32msleeps\x1b[0m. The dog, too."
 
 
 def test_short_words_are_marked_only_where_there_are_no_others():
@@ -21,7 +22,7 @@ def test_short_words_are_marked_only_where_there_are_no_others():
 
 def test_a_long_passage_is_shown_where_most_different_words_stand():
     text = "cat " * 30 + "filler " * 20 + "the cat sleeps near a dog " + "filler " * 20
-    shown = marked_excerpt(text, "cat sleeps dog", 60).plain
+    shown = shown_excerpt(text, query_words("cat sleeps dog"), 60)
     assert "cat sleeps near a dog" in shown and shown.startswith("…") and shown.endswith("…") and len(shown) <= 60
 
 

@@ -1,15 +1,13 @@
 """`likewise explain` shows, draws and writes the same contributions."""
 
-import io
 import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from likewise import Embedder
-from likewise.cli import main
+from likewise.cli import main, terminal_tables
 from likewise.cli.texts.explain import coloured_words
 from likewise.explain import Word, explain_pair
 
@@ -53,12 +51,12 @@ def test_the_terminal_shows_the_cosine_both_texts_and_the_greatest_pairs(words, 
     ]
 
 
-def test_colours_are_orange_where_a_word_adds_and_blue_where_it_takes():
-    stream = io.StringIO()
-    console = Console(file=stream, force_terminal=True, color_system="truecolor", width=200)
+def test_colours_are_orange_where_a_word_adds_and_blue_where_it_takes(monkeypatch):
+    monkeypatch.setattr(terminal_tables, "shows_colours", lambda: True)
+    monkeypatch.setenv("COLORTERM", "truecolor")
     parts = [Word("more", False), Word("less", False), Word("[SEP]", True)]
-    console.print(coloured_words(parts, np.array([1.0, -1.0, 0.0]), 1.0))
-    more, less = re.findall(r"48;2;(\d+);(\d+);(\d+)m(?:more|less)", stream.getvalue())
+    shown = " ".join(coloured_words(parts, np.array([1.0, -1.0, 0.0]), 1.0))
+    more, less = re.findall(r"48;2;(\d+);(\d+);(\d+)m(?:more|less)", shown)
     assert int(more[0]) > int(more[2]) and int(less[0]) < int(less[2])
 
 

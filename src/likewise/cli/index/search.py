@@ -126,24 +126,20 @@ def _as_json(args: argparse.Namespace, index: "TextIndex", result: "SearchResult
 
 def show_passages(passages: Sequence["Passage"], query: str) -> None:
     """Print the score and location on one line, then the part of the passage that contains the query's words."""
-    from rich.console import Console
+    from ..terminal_tables import fit_line, one_line, width, wrap
 
-    from ..terminal_tables import fit_line, width
-
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    is_terminal = sys.stdout.isatty()
+    room = width() - INDENT
+    words = query_words(query)
     for passage in passages:
         p = f"p={passage.scores['p']:.0e}  " if "p" in passage.scores else ""
         print(f"{passage.score:7.4f}  {p}{fit_line(place(passage), indent=9 + len(p))}")
-        room = (width() - INDENT) * LINES if sys.stdout.isatty() else len(passage.text) + 2
-        console.print(_indented(marked_excerpt(passage.text, query, room)))
+        text = one_line(passage.text)
+        lines = wrap(shown_excerpt(text, words, room * LINES), room) if is_terminal else [text]
+        for line in lines:
+            print(" " * INDENT * is_terminal + marked(line, words))
     if not passages:
         note("nothing was found")
-
-
-def _indented(text: Any) -> Any:
-    from rich.padding import Padding
-
-    return Padding(text, (0, 0, 0, INDENT)) if sys.stdout.isatty() else text
 
 
 def place(passage: "Passage") -> str:
@@ -194,14 +190,18 @@ def _at_blank(text: str, start: int, latest: int) -> int:
     return blank + 1 if blank >= 0 else start
 
 
-def marked_excerpt(text: str, query: str, size: int) -> Any:
-    """The excerpt on one line, with the words of the query marked."""
-    from rich.text import Text
-
-    words, line = query_words(query), " ".join(text.split())
+def shown_excerpt(line: str, words: frozenset[str], size: int) -> str:
+    """The excerpt of at most `size` characters, with … where the line goes on."""
     start, stop = best_excerpt(line, words, max(1, size - 2))
-    shown = ("…" if start else "") + line[start:stop] + ("…" if stop < len(line) else "")
-    result = Text(shown)
-    for begin, end in word_spans(shown, words):
-        result.stylize(MARK, begin, end)
-    return result
+    return ("…" if start else "") + line[start:stop] + ("…" if stop < len(line) else "")
+
+
+def marked(line: str, words: frozenset[str]) -> str:
+    """The line with these words marked, on a terminal."""
+    from ..terminal_tables import styled
+
+    parts, end = [], 0
+    for start, stop in word_spans(line, words):
+        parts += [line[end:start], styled(line[start:stop], MARK)]
+        end = stop
+    return "".join([*parts, line[end:]])

@@ -175,18 +175,18 @@ def _summary(texts: int, in_none: int, clusters: int, least: int, args: argparse
 
 def show_clusters(summaries: "Sequence[ClusterSummary]", texts: Sequence[str]) -> None:
     """Print a table of the largest clusters: number, size, mean cosine to the centre, name, and most central text."""
-    from rich.table import Column, Table
+    from ..terminal_tables import excerpt, printable
 
-    from ..terminal_tables import escape, one_line, printable
-
-    columns = [Column(name, justify="right", no_wrap=True) for name in ("#", "texts", "cosine")]
-    wide = [Column(name, ratio=ratio, no_wrap=True, overflow="ellipsis") for name, ratio in (("name", 2), ("text", 3))]
-    table = Table(*columns, *wide, box=None, pad_edge=False, header_style="dim", expand=True)
-    for summary in summaries[:SHOWN]:
-        numbers = (str(summary.number + 1), f"{summary.size:,}", f"{summary.cosine:.2f}")
-        table.add_row(*numbers, escape(summary.name), escape(one_line(texts[summary.central[0]])))
-    if summaries:
-        printable(table, WIDEST)
+    shown = summaries[:SHOWN]
+    columns: dict[str, Sequence[Any]] = {
+        ">#": [summary.number + 1 for summary in shown],
+        ">texts": [f"{summary.size:,}" for summary in shown],
+        ">cosine": [f"{summary.cosine:.2f}" for summary in shown],
+        "name": [summary.name for summary in shown],
+        "text": [texts[summary.central[0]] for summary in shown],
+    }
+    if shown:
+        printable(excerpt(columns, WIDEST, 0), WIDEST)
     if len(summaries) > SHOWN:
         print(f"{counted(len(summaries) - SHOWN, 'more cluster is', 'more clusters are')} not shown: --json prints all")
 

@@ -1,7 +1,8 @@
 """Splits the cosine of two texts exactly into contributions from word pairs, to show which words make them similar."""
 
 import argparse
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ fusion of means."""
 
 PLOT, HEAT_MAP = "explain.plots", "drawing a heat map"
 STRONGEST = 0.75  # colour strength of the largest contribution; 0 is the background
+BLACK, GREY = "38;5;16", "38;5;243"  # of words and special tokens, as SGR codes
 ADDS, TAKES = (213, 94, 0), (0, 114, 178)
 
 
@@ -87,39 +89,31 @@ WRITERS: "dict[str, Callable[[PairExplanation, Path, str], None]]" = {
 
 def show_explanation(explanation: "PairExplanation", most: int) -> None:
     """Print the cosine, both texts with coloured words, and the word pairs that contribute most."""
-    from rich.console import Console
+    from ..terminal_tables import one_line, printable, table, width, wrap_words
 
-    from ..terminal_tables import escape, one_line, printable, table
-
-    console = Console(highlight=False)
-    console.print(f"cosine {explanation.cosine:.4f}\n")
+    print(f"cosine {explanation.cosine:.4f}\n")
     totals = explanation.word_totals
     greatest = max(float(abs(total).max()) for total in totals) or 1.0
     for words, total in zip(explanation.words, totals, strict=True):
-        console.print(coloured_words(words, total, greatest))
-    console.print()
+        print(*wrap_words(coloured_words(words, total, greatest), width(sys.maxsize)), sep="\n")
+    print()
     pairs = table(">×100", "first text", "second text")
     for pair in explanation.top_pairs(most):
-        pairs.add_row(f"{100 * pair.contribution:+.1f}", *(escape(one_line(word)) for word in pair[:2]))
+        pairs.add_row(f"{100 * pair.contribution:+.1f}", *map(one_line, pair[:2]))
     printable(pairs)
     between = _between_words(explanation)
     special = explanation.cosine - between
-    console.print(f"\nbetween words {100 * between:+.1f}, with special tokens {100 * special:+.1f}")
+    print(f"\nbetween words {100 * between:+.1f}, with special tokens {100 * special:+.1f}")
 
 
-def coloured_words(words: "Sequence[Word]", totals: Any, greatest: float) -> Any:
+def coloured_words(words: "Sequence[Word]", totals: Any, greatest: float) -> Iterator[str]:
     """Words on an orange background if they increase the cosine, or on a blue one if they decrease it."""
-    from rich.style import Style
-    from rich.text import Text
+    from ..terminal_tables import background, one_line, styled
 
-    line = Text()
     for word, total in zip(words, totals.tolist(), strict=True):
         share = STRONGEST * min(1.0, abs(total) / greatest)
-        red, green, blue = (round(255 + share * (tone - 255)) for tone in (ADDS if total > 0 else TAKES))
-        style = Style(color="#777777" if word.special else "#000000", bgcolor=f"rgb({red},{green},{blue})")
-        line.append(word.text, style)
-        line.append(" ")
-    return line
+        colour = background(*(round(255 + share * (tone - 255)) for tone in (ADDS if total > 0 else TAKES)))
+        yield styled(one_line(word.text), f"{GREY if word.special else BLACK} {colour}")
 
 
 def _between_words(explanation: "PairExplanation") -> float:

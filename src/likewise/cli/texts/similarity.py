@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...errors import BadInput
 from ..model_options import add_model, load_from_options
 from ..parser import options
-from ..terminal_tables import fit_line
+from ..terminal_tables import GAP, cut_to_width, fit_line, printable, styled, table
 from .text_file import STDIN, read_texts
 
 if TYPE_CHECKING:
@@ -74,27 +74,20 @@ def _matrix(texts: Sequence[str], args: argparse.Namespace) -> list[list[float]]
 
 def show_matrix(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None:
     """Print the matrix with the texts to its left; on a terminal, warmer colours mean more similar."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from ..terminal_tables import one_line
-
     others = [x for i, row in enumerate(matrix) for j, x in enumerate(row) if i != j]
     low, high = min(others), max(others)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("", justify="right", style="dim", no_wrap=True)
-    table.add_column("", overflow="ellipsis", no_wrap=True, max_width=TEXT_COLUMNS)
-    for j in range(len(texts)):
-        table.add_column(str(j + 1), justify="right", no_wrap=True)
+    rows = table(">", "", *(f">{j + 1}" for j in range(len(texts))))
+    cells = [[f"{x:.2f}" for x in row] for row in matrix]
+    numbers = len(str(len(texts))) + GAP + sum(GAP + max(map(len, column)) for column in zip(*cells, strict=True))
     for i, row in enumerate(matrix):
-        cells = [f"[{_colour(x, low, high, i == j)}]{x:.2f}[/]" for j, x in enumerate(row)]
-        table.add_row(str(i + 1), escape(one_line(texts[i])), *cells)
-    width = None if sys.stdout.isatty() else 8 * len(texts) + TEXT_COLUMNS + 10
-    Console(highlight=False, width=width).print(table)
+        text = cut_to_width(texts[i], TEXT_COLUMNS + numbers, numbers)
+        coloured = (styled(cells[i][j], _colour(x, low, high, i == j)) for j, x in enumerate(row))
+        rows.add_row(styled(str(i + 1), "dim"), text, *coloured)
+    printable(rows)
 
 
 def _colour(x: float, low: float, high: float, same: bool) -> str:
+    """The style of a cell: warmer for a greater similarity, dim for a text and itself."""
     if same:
         return "dim"
     part = (x - low) / (high - low) if high > low else 1.0

@@ -12,7 +12,7 @@ from ...train.step.trainable import training_strategy
 from ...train.trained_parts import prepared_for_training
 from ...wording import counted
 from ..output import print_json
-from ..terminal_tables import aligned, escape, printable, table
+from ..terminal_tables import aligned, printable, table
 from .build import ReadyToTrain
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def dry_run(prepared: ReadyToTrain, *, as_json: bool) -> None:
         return
     rows = table("", "", head=False)
     for name, value in described.items():
-        rows.add_row(name, escape(str(value)))
+        rows.add_row(name, str(value))
     printable(rows)
     _show_batch(job, source, batch)
     aligned("\nNothing was trained: this was a dry run.")
@@ -104,7 +104,7 @@ def _show_batch(job: TrainingJob, source: DataSource, batch: "Batch") -> None:
     rows = table(">row", "column", "word pieces")
     for i in range(min(SHOWN_ROWS, len(batch))):
         for name, column in zip(names, batch.texts, strict=False):
-            rows.add_row(str(i), name, escape(" ".join(_pieces(job, [column[i]])[0])))
+            rows.add_row(str(i), name, " ".join(_pieces(job, [column[i]])[0]))
         for name, values in batch.numbers.items():
             shown = f"{len(values[i])} numbers" if values.ndim > 1 else f"{values[i].tolist():g}"
             rows.add_row(str(i), name, shown)
