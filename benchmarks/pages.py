@@ -20,6 +20,7 @@ MODULES = (
     "known_items",
     "evaluation",
     "indexes",
+    "int8_quality",
     "layers_page",
     "models",
     "page_tables",
