@@ -50,13 +50,14 @@ vectors are exact, whereas sentence-transformers loses digits. If scores are equ
 that contains NaN or infinity is an error.
 `python -m benchmarks.drop_in_page` writes this page.
 """
-TESTS = """## sentence-transformers' own inference tests
+TESTS = """## sentence-transformers' own tests of inference and training
 
 {total} tests in these files pass with sentence-transformers itself on the same machine (without the hub; models that
 cannot be downloaded are replaced by a local one of the same shape). **{passed} of them pass with the drop-in**,
 {refused} need something unsupported that is listed below, and {otherwise} differ for the reasons given. `python -m
 benchmarks.peer_tests` reads the tests from the project's repository at {commit} and copies none of them; {date},
-{machine}.
+{machine}. Their tests of losses and batch samplers are not
+among them: they call a loss with the model's features, and the drop-in's losses have no such call.
 
 | file | pass | refused | otherwise |
 |---|---|---|---|

@@ -28,6 +28,7 @@ MODULES = (
     "projection",
     "published",
     "serve_table",
+    "static_tables",
     "supported_models",
     "table",
     "token_ids",

@@ -1,4 +1,4 @@
-"""sentence-transformers' own tests of inference against the drop-in: what passes, what is refused, and why.
+"""The tests of sentence-transformers for inference and training, with the drop-in: what passes, what is refused, and why.
 
 git clone https://github.com/huggingface/sentence-transformers peer
 python -m benchmarks.peer_tests peer/tests --commit $(git -C peer rev-parse HEAD)
@@ -33,7 +33,12 @@ FILES = (
     "sentence_transformer/test_model.py",
     "sentence_transformer/test_compute_embeddings.py",
     "sentence_transformer/test_multi_process.py",
+    "sentence_transformer/test_trainer.py",
+    "sentence_transformer/test_training_args.py",
+    "sentence_transformer/evaluation",
     "cross_encoder/test_model.py",
+    "cross_encoder/test_trainer.py",
+    "cross_encoder/evaluation",
     "cross_encoder/test_multi_process.py",
     "util/test_similarity.py",
     "util/test_retrieval.py",

@@ -6,14 +6,27 @@ import os
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
 
 from likewise.integrations import sentence_transformers as drop_in
+from likewise.integrations.sentence_transformers import cross_encoder_losses
 
 OUTCOMES: dict[str, dict[str, str]] = {}
+TRAINING = {
+    "sentence_transformer.losses": drop_in.losses,
+    "sentence_transformer.evaluation": drop_in.evaluation,
+    "cross_encoder.losses": cross_encoder_losses,
+    "cross_encoder.evaluation": drop_in.evaluation,
+    "sentence_transformer.trainer": drop_in,
+    "sentence_transformer.training_args": drop_in,
+    "cross_encoder.trainer": drop_in,
+    "cross_encoder.training_args": drop_in,
+}
+"""Where training programs import from, and the drop-in's module with the same names."""
 PARTS = ("", "util", "util.similarity", "util.retrieval", "util.quantization", "util.tensor")
 
 
@@ -21,7 +34,7 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
     """In place of a function that is not served, so that no test passes by theirs."""
 
     def refuse(*arguments: Any, **options: Any) -> NoReturn:  # noqa: ARG001
-        raise ImportError(f"the drop-in's util has no {name}")
+        raise ImportError(f"the drop-in has no {name}")
 
     refuse.__name__ = name
     return refuse
@@ -40,6 +53,26 @@ def _replace() -> None:
             for name in _own_functions(module) - ours.keys():
                 setattr(module, name, _refusing(name))
                 setattr(import_module("sentence_transformers.util"), name, _refusing(name))
+
+
+def _replace_training() -> None:
+    """Puts the drop-in's trainers, arguments, losses and evaluators in place of sentence-transformers' own."""
+    for place, ours in TRAINING.items():
+        package = import_module(f"sentence_transformers.{place}")
+        below = [
+            import_module(one.name) for one in walk_packages(getattr(package, "__path__", ()), f"{package.__name__}.")
+        ]
+        names = {name for module in (package, *below) for name in _own_classes(module, package.__name__)}
+        around = [package, *below, *map(import_module, ("sentence_transformers", package.__name__.rpartition(".")[0]))]
+        for module in around:
+            for name in names & vars(module).keys():
+                setattr(module, name, getattr(ours, name, None) or _refusing(name))
+
+
+def _own_classes(module: ModuleType, package: str) -> set[str]:
+    return {
+        name for name, value in vars(module).items() if inspect.isclass(value) and value.__module__.startswith(package)
+    }
 
 
 def _own_functions(module: ModuleType) -> set[str]:
@@ -72,3 +105,4 @@ def pytest_sessionfinish() -> None:
 
 if os.environ.get("DROP_IN") == "1":  # when this is imported, as the tests' conftest.py is imported before any hook
     _replace()
+    _replace_training()

@@ -13,7 +13,7 @@ from ...evaluate.metrics.binary_classification import average_precision, best_ac
 from ...evaluate.metrics.ranking import RANKING_METRICS
 from ...search import search
 from .loading import refuse_argument, refused_class
-from .util import SimilarityFunction, as_array
+from .util import SimilarityFunction, as_array, similarity_name
 
 Metrics = dict[str, float]
 
@@ -96,8 +96,8 @@ class _EmbeddingEvaluator(_Evaluator):
         truncate_dim: int | None,
     ) -> None:
         super().__init__(name, write_csv)
-        self.main = None if main is None else SimilarityFunction(main).value
-        self.similarity_fn_names = list(similarity_fn_names or ([] if self.main is None else [self.main]))
+        self.main = None if main is None else similarity_name(main)
+        self.similarity_fn_names = [similarity_name(one) for one in similarity_fn_names or ([main] if main else [])]
         self.truncate_dim = truncate_dim
 
     def names(self, model: Any) -> list[str]:
@@ -179,7 +179,10 @@ class TripletEvaluator(_EmbeddingEvaluator):
     ) -> None:
         super().__init__(name, write_csv, similarity_fn_names, main_similarity_function, truncate_dim)
         _check_lengths(anchors=anchors, positives=positives, negatives=negatives)
-        self.anchors, self.positives, self.negatives, self.margin = anchors, positives, negatives, margin or 0.0
+        self.anchors, self.positives, self.negatives = anchors, positives, negatives
+        self.margin = (
+            {similarity_name(one): x for one, x in margin.items()} if isinstance(margin, Mapping) else margin or 0.0
+        )
 
     def compute_metrics(self, model: Any) -> Metrics:
         anchors = self.vectors(model, self.anchors, "query")
@@ -216,8 +219,15 @@ class BinaryClassificationEvaluator(_EmbeddingEvaluator):
     def compute_metrics(self, model: Any) -> Metrics:
         a, b = (self.vectors(model, texts) for texts in (self.sentences1, self.sentences2))
         gold = np.asarray(self.labels)
-        found = {name: threshold_metrics(self.pairwise(name, a, b), gold) for name in self.names(model)}
+        found = {}
+        for name in self.names(model):
+            found[name] = threshold_metrics(self.pairwise(name, a, b), gold)
+            if name in DISTANCES:  # which are similarities by their negative values here, and themselves there
+                found[name] |= {key: -value for key, value in found[name].items() if key.endswith("threshold")}
         return self.with_highest(found, "{0}_{1}")
+
+
+DISTANCES = ("euclidean", "manhattan")
 
 
 def threshold_metrics(scores: np.ndarray, gold: np.ndarray) -> Metrics:
@@ -347,6 +357,76 @@ class CrossEncoderCorrelationEvaluator(_Evaluator):
         return {"pearson": pearson(gold, found), "spearman": spearman(gold, found)}
 
 
+class CrossEncoderRerankingEvaluator(_Evaluator):
+    """How well a cross-encoder ranks the candidates of queries: mean average precision, MRR and nDCG at `at_k`.
+
+    Each sample has a `query`, `positive` texts, and either `negative` texts or `documents` in the order of a first
+    stage. The metrics of that order are reported beside those of the cross-encoder, as `base_…`. Positive texts that
+    are not among the documents are candidates too, unless `always_rerank_positives` is false; the base has them last.
+    """
+
+    def __init__(
+        self,
+        samples: Any,
+        at_k: int = 10,
+        always_rerank_positives: bool = True,
+        name: str = "",
+        prompt_name: str | None = None,
+        batch_size: int = 64,  # noqa: ARG002
+        show_progress_bar: bool = False,  # noqa: ARG002
+        write_csv: bool = True,
+    ) -> None:
+        super().__init__(name, write_csv)
+        self.csv_file = f"{type(self).__name__}{'_' + name if name else ''}_results_@{at_k}.csv"
+        self.at_k, self.prompt_name, self.primary_metric = at_k, prompt_name, f"ndcg@{at_k}"
+        self.candidates: list[tuple[str, list[str], np.ndarray]] = []
+        self.base: list[np.ndarray] = []
+        for sample in samples.values() if isinstance(samples, Mapping) else samples:
+            self._add(sample, always_rerank_positives)
+        if not self.candidates:
+            raise BadInput(f"{type(self).__name__} has no samples")
+
+    def _add(self, sample: Mapping[str, Any], always_rerank_positives: bool) -> None:
+        """Read a sample: a query, its candidates and which of them are relevant; and the order of its documents."""
+        for key in ("query", "positive"):
+            if key not in sample:
+                raise BadInput(f"each sample needs a {key!r}; this one has {', '.join(sample)}")
+        if ("negative" in sample) == ("documents" in sample):
+            raise BadInput(f"each sample needs exactly one of 'negative' and 'documents'; it has {', '.join(sample)}")
+        positive = [sample["positive"]] if isinstance(sample["positive"], str) else list(sample["positive"])
+        documents = list(sample["documents" if "documents" in sample else "negative"])
+        if "documents" in sample:
+            found = np.array([float(one in positive) for one in documents])
+            missing = len(positive) - int(found.sum())
+            self.base.append(np.append(found, np.ones(missing)) if found.any() else found)
+        if "negative" in sample or always_rerank_positives:
+            others = [one for one in documents if "negative" in sample or one not in positive]
+            relevant = np.array([1.0] * len(positive) + [0.0] * len(others))
+            self.candidates.append((sample["query"], [*positive, *others], relevant))
+        else:
+            self.candidates.append((sample["query"], documents, found))
+
+    def compute_metrics(self, model: Any) -> Metrics:
+        pairs = [(query, text) for query, texts, _ in self.candidates for text in texts]
+        scores = np.asarray(model.predict(pairs, prompt_name=self.prompt_name, show_progress_bar=False), np.float64)
+        ranked, start = [], 0
+        for _, texts, relevant in self.candidates:
+            ranked.append(relevant[np.argsort(-scores[start : start + len(texts)], kind="stable")])
+            start += len(texts)
+        return {**self._means(ranked, ""), **(self._means(self.base, "base_") if self.base else {})}
+
+    def _means(self, rows: Sequence[np.ndarray], prefix: str) -> Metrics:
+        """The metrics of relevances in the order of a ranking, as means over queries."""
+        ranked = np.zeros((len(rows), max(map(len, rows))))
+        for padded, row in zip(ranked, rows, strict=True):
+            padded[: len(row)] = row
+        cutoffs = {"map": ranked.shape[1], "mrr": self.at_k, "ndcg": self.at_k}
+        return {
+            prefix + (name if name == "map" else f"{name}@{k}"): float(RANKING_METRICS[name](ranked, ranked, k).mean())
+            for name, k in cutoffs.items()
+        }
+
+
 REFUSED = {
     "NanoBEIREvaluator": "InformationRetrievalEvaluator over files on this machine",
     "RerankingEvaluator": "InformationRetrievalEvaluator",
@@ -356,8 +436,7 @@ REFUSED = {
     "MSEEvaluator": "EmbeddingSimilarityEvaluator over the teacher's similarities",
     "MSEEvaluatorFromDataFrame": "EmbeddingSimilarityEvaluator over the teacher's similarities",
     "CrossEncoderClassificationEvaluator": "CrossEncoderCorrelationEvaluator",
-    "CrossEncoderRerankingEvaluator": "CrossEncoderCorrelationEvaluator",
-    "CrossEncoderNanoBEIREvaluator": "CrossEncoderCorrelationEvaluator",
+    "CrossEncoderNanoBEIREvaluator": "CrossEncoderRerankingEvaluator over files on this machine",
 }
 """The evaluators that do not exist here, and what to use instead."""
 

@@ -1,0 +1,44 @@
+"""The drop-in's evaluators refuse what they cannot evaluate; their metrics are compared with the peer's in tests/parity."""
+
+import re
+
+import pytest
+
+from likewise.errors import BadInput
+from likewise.integrations.sentence_transformers.evaluation import CrossEncoderRerankingEvaluator, TripletEvaluator
+
+BAD_SAMPLES = {
+    "no samples": [],
+    "needs a 'query'; this one has positive, negative": [{"positive": ["a"], "negative": ["b"]}],
+    "needs a 'positive'": [{"query": "q", "negative": ["b"]}],
+    "exactly one of 'negative' and 'documents'; it has query, positive": [{"query": "q", "positive": ["a"]}],
+    "exactly one": [{"query": "q", "positive": "a", "negative": [], "documents": []}],
+}
+
+
+@pytest.mark.parametrize("words", BAD_SAMPLES)
+def test_samples_of_a_reranker_are_checked(words):
+    with pytest.raises(BadInput, match=re.escape(words)):
+        CrossEncoderRerankingEvaluator(BAD_SAMPLES[words])
+
+
+@pytest.mark.parametrize("options", [{"similarity_fn_names": ["cosin"]}, {"margin": {"cosin": 0.5}}], ids=str)
+def test_unknown_similarities_are_refused_when_an_evaluator_is_made(options):
+    with pytest.raises(BadInput, match="'cosin'; it only supports cosine, dot"):
+        TripletEvaluator(["a"], ["p"], ["n"], **options)
+
+
+class Scores:
+    """A cross-encoder that scores pairs by the number after the text's name."""
+
+    def predict(self, pairs, **_):
+        return [float(text.split()[1]) for _, text in pairs]
+
+
+def test_candidates_are_ranked_by_score_beside_their_first_order():
+    sample = {"query": "q", "positive": ["good 2", "missing 0"], "documents": ["bad 3", "good 2", "bad 1"]}
+    found = CrossEncoderRerankingEvaluator([sample], at_k=3)(Scores())
+    assert found["mrr@3"] == found["base_mrr@3"] == 0.5
+    assert found["map"] == found["base_map"] == pytest.approx((1 / 2 + 2 / 4) / 2)
+    alone = CrossEncoderRerankingEvaluator([sample], at_k=3, always_rerank_positives=False)(Scores())
+    assert alone["map"] == 0.5 and alone["base_map"] == pytest.approx(0.5)
