@@ -1,4 +1,4 @@
-"""The tests of sentence-transformers for inference and training, with the drop-in: what passes, what is refused, and why.
+"""sentence-transformers' own tests of inference and training against the drop-in: what passes or is refused, and why.
 
 git clone https://github.com/huggingface/sentence-transformers peer
 python -m benchmarks.peer_tests peer/tests --commit $(git -C peer rev-parse HEAD)

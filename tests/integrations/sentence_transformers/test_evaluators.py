@@ -1,4 +1,4 @@
-"""The drop-in's evaluators refuse what they cannot evaluate; their metrics are compared with the peer's in tests/parity."""
+"""The drop-in's evaluators refuse what they cannot evaluate; tests/parity compares their metrics with the peer's."""
 
 import re
 
