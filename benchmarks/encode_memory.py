@@ -2,8 +2,8 @@
 
 python -m benchmarks.encode_memory [--counts 200000 2000000] [--model likewise-static] [--id]
 
-Each count runs in its own process, whose memory is read every 50 ms. The peaks are written to
-results/encode_memory.json and the curves to docs/figures/encode_memory.png.
+Each count runs in its own process, whose memory is read every 50 ms. The peaks and the curves are written to
+results/encode_memory.json; benchmarks/figures.py draws them.
 """
 
 import subprocess
@@ -12,15 +12,12 @@ import tempfile
 import time
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-
-from likewise.runtime.plot_style import BLUE, ORANGE, STYLE
-
 from .options import options
 from .record import save
 
 EVERY = 0.05  # seconds
-FIGURE = Path(__file__).parent.parent / "docs" / "figures" / "encode_memory.png"
+PARTS = 100
+"""Equal parts of a run, of each of which the curve keeps the highest reading."""
 
 
 def write_texts(path: Path, count: int) -> None:
@@ -53,20 +50,13 @@ def memory_of(command: list[str]) -> list[tuple[float, float]]:
     return curve
 
 
-def plot(curves: dict[int, list[tuple[float, float]]]) -> None:
-    """Draw memory over the course of each run."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(5, 2.6))
-        for (count, curve), colour in zip(sorted(curves.items()), (ORANGE, BLUE), strict=False):
-            end = curve[-1][0]
-            axes.plot(
-                [100 * s / end for s, _ in curve], [mb for _, mb in curve], color=colour, label=f"{count:,} texts"
-            )
-        axes.set(xlabel="part of the run (%)", ylabel="memory (MB)", ylim=(0, None))
-        axes.legend()
-        FIGURE.parent.mkdir(exist_ok=True)
-        figure.savefig(FIGURE, dpi=120)
-        plt.close(figure)
+def highest(curve: list[tuple[float, float]]) -> list[float]:
+    """The highest reading in each part of the run that has one, in MB."""
+    end, parts = curve[-1][0], dict[int, float]()
+    for second, mb in curve:
+        part = min(PARTS - 1, int(PARTS * second / end))
+        parts[part] = max(mb, parts.get(part, 0.0))
+    return [round(mb, 1) for mb in parts.values()]
 
 
 def main() -> None:
@@ -80,8 +70,8 @@ def main() -> None:
     peaks = {count: max(mb for _, mb in curve) for count, curve in curves.items()}
     few, many = (peaks[count] for count in args.counts)
     print({f"{count:,}": round(mb, 1) for count, mb in peaks.items()}, f"{many / few - 1:+.1%}")
-    plot(curves)
-    save("encode_memory", {"model": args.model, "ids": args.id, "peak_mb": peaks, "growth": many / few - 1})
+    kept = {"peak_mb": peaks, "growth": many / few - 1, "curves_mb": {n: highest(curve) for n, curve in curves.items()}}
+    save("encode_memory", {"model": args.model, "ids": args.id, **kept})
 
 
 if __name__ == "__main__":

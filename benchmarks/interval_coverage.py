@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 from likewise import Embedder
 from likewise.evaluate.statistics.significance import Interval, difference, interval
 
-from .record import data, save
+from .pages import PageTables, draw
+from .record import data, read, save
 
 MODELS = ("all-MiniLM-L6-v2", "likewise-mini")
 SAMPLES, PAIRS, RESAMPLES = 400, 300, 2000
@@ -35,6 +36,23 @@ def summary(found: list[Interval], truth: float) -> dict[str, Any]:
     return {"truth": truth, "covered": covered(found, truth), "mean half width": half, "first": first}
 
 
+def coverage() -> list[str]:
+    """A paragraph on how many intervals of samples contain the true value."""
+    record = read("interval_coverage")
+    found, where = record["results"], record["machine"]
+    held = {kind: f"{100 * found[kind]['covered']:.1f} %" for kind in ("score", "difference")}
+    half = {kind: f"{100 * found[kind]['mean half width']:.1f}" for kind in held}
+    return [
+        f"{held['score']} of the {found['samples']} intervals of {found['models'][0]}'s score contain the true "
+        f"score; they "
+        f"reach {half['score']} points to either side. {held['difference']} of the intervals of its *difference* from "
+        f"{found['models'][1]} on the same samples contain the true difference; they reach {half['difference']} "
+        f"points. "
+        f"([interval_coverage.json](../../benchmarks/results/interval_coverage.json), {where['cpu']}, {where['date']}, "
+        f"commit {where['commit']})"
+    ]
+
+
 def main() -> None:
     """Draw samples, compute both intervals of each, and save."""
     pairs = pq.read_table(data("sick", "test.parquet")).to_pydict()
@@ -49,6 +67,10 @@ def main() -> None:
     whole = interval(ours, gold, resamples=2).value, difference(ours, theirs, gold, resamples=2).value
     sizes = {"models": MODELS, "world": len(gold), "samples": SAMPLES, "pairs": PAIRS}
     save("interval_coverage", {**sizes, "score": summary(scores, whole[0]), "difference": summary(gaps, whole[1])})
+    draw(TABLES)
+
+
+TABLES: PageTables = {"docs/concepts/intervals.md": {"coverage": coverage}}
 
 
 if __name__ == "__main__":

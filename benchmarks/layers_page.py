@@ -1,9 +1,10 @@
-"""Draws the figures of docs/what-is-in-a-layer.md and fills its tables from benchmarks/results.
+"""Fills the tables of docs/what-is-in-a-layer.md from benchmarks/results, and measures what its figures show.
 
-    python -m benchmarks.layers_page --figures all-MiniLM-L6-v2 path/to/another/model
+    python -m benchmarks.layers_page --measure all-MiniLM-L6-v2 path/to/minilm-l6-h384-raw
 
-Without --figures, only the tables are redrawn. What dissection costs and what fusion gains is settled: the scripts
-that measured it, benchmarks/dissection.py and benchmarks/fusion.py, are in the history (last in commit 3751acd5).
+Without --measure, only the tables are redrawn; with it, results/layer_paths.json is written, which figures.py draws.
+What dissection costs and what fusion gains is settled: the scripts that measured it, benchmarks/dissection.py and
+benchmarks/fusion.py, are in the history (last in commit 3751acd5).
 """
 
 import argparse
@@ -11,37 +12,29 @@ from pathlib import Path
 from typing import Any
 
 from .pages import PageTables, draw
-from .record import read
+from .record import read, save
 
-FIGURES = Path(__file__).parent.parent / "docs" / "figures"
+CURVES = ("similarity", "novelty", "alignment", "anisotropy", "context")
 SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "mean of seven")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--figures", nargs="*", default=[], metavar="MODEL", help="models whose figures are redrawn")
-    args = parser.parse_args()
-    for name in args.figures:
-        figures(name)
+    parser.add_argument("--measure", nargs="*", default=[], metavar="MODEL", help="models whose layers are measured")
+    models = parser.parse_args().measure
+    if models:
+        save("layer_paths", {Path(name).name: layer_paths(name) for name in models})
     draw(TABLES)
 
 
-def figures(name: str) -> None:
-    """Draw heat map, path and importance for one model, on sentences from the standard library's docstrings."""
-    from matplotlib import pyplot as plt
-
+def layer_paths(name: str) -> dict[str, Any]:
+    """Measures by layer for one model, on sentences from the standard library's docstrings."""
     from likewise import Embedder
     from likewise.cli.models.dissect import sample
     from likewise.explain import anatomy
-    from likewise.explain.plots import plot_layers, plot_path
 
-    result, short = anatomy(Embedder.load(name, engine="torch", device="cpu"), sample()), Path(name).name
-    for kind, plot in {"layers": plot_layers, "path": plot_path}.items():
-        figure = plot(result, short)
-        target = FIGURES / f"{short}-{kind}.png"
-        target.parent.mkdir(exist_ok=True)
-        figure.savefig(target, dpi=110, bbox_inches="tight")
-        plt.close(figure)
+    found = anatomy(Embedder.load(name, engine="torch", device="cpu"), sample())
+    return {curve: getattr(found, curve).round(4).tolist() for curve in CURVES}
 
 
 def quality() -> list[str]:

@@ -2,7 +2,7 @@
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.models [MODEL …]
 
-Writes benchmarks/results/models.json, and the tables and plot of docs/models.md. Speed is measured on the distinct
+Writes benchmarks/results/models.json, and the tables of docs/models.md. Speed is measured on the distinct
 sentences of STS-B's test split, in fp32; quality is the mean Spearman × 100 over the seven STS sets, the mean accuracy
 over SentEval's seven tasks, and nDCG@10 on SciFact. `--tasks all` measures every task, as `likewise evaluate` does, and
 draws a table of them. Scores are kept in the user's cache, so an interrupted run resumes.
@@ -16,10 +16,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import matplotlib
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 
 from likewise import Embedder
 from likewise.data.datasets import read_dataset
@@ -29,7 +27,6 @@ from likewise.evaluate.task import Result
 from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES as SENTEVAL
 from likewise.evaluate.tasks.sts import STS_NAMES
 from likewise.model_names import load_named_embedder
-from likewise.runtime.plot_style import BLUE, ORANGE, STYLE
 from likewise.runtime.progress import StatusLine
 
 from .pages import PageTables, draw
@@ -37,11 +34,9 @@ from .record import RESULTS, in_turn, machine, ratio
 
 REFERENCE = "all-MiniLM-L6-v2"
 FIELD = ("likewise-mini", "likewise-static", REFERENCE, "avg-glove", "bert-tiny-splade", "minilm-l6-h384-raw")
-OURS = "likewise-"
 BUNDLED = ("likewise-mini", "likewise-static")
 ENGINES = (("torch", "fp32"), ("native", "fp32"), ("native", "int8"))
 FILE = RESULTS / "models.json"
-PICTURE = Path(__file__).parent.parent / "docs" / "figures" / "models.png"
 WANTED = {
     "likewise-mini": {"sts": 78.0, "scifact": 62.0, "trec": 85.0, "qqp": 74.5, "senteval": 81.0},
     "likewise-static": {"sts": 76.5, "scifact": 54.0},
@@ -82,7 +77,6 @@ def main() -> None:
             FILE.write_text(json.dumps(records, indent=2) + "\n", "utf-8")
     if {*parts} <= {*records}:
         draw(TABLES)
-        draw_picture()
 
 
 def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -214,14 +208,6 @@ def rows_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: {**speeds.get(name, {}), **row} for name, row in record["quality"]["results"].items()}
 
 
-def draw_picture() -> None:
-    """Speed against quality."""
-    with matplotlib.rc_context(STYLE):
-        PICTURE.parent.mkdir(exist_ok=True)
-        picture(rows_of(read())).savefig(PICTURE, dpi=160)
-    print(f"written: {PICTURE}")
-
-
 def table(rows: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> list[str]:
     """Models by decreasing STS average."""
     where, threads = record["speed"]["machine"], record["speed"]["threads"]
@@ -259,42 +245,6 @@ def _figure(row: Mapping[str, Any], task: str) -> str:
         return "–"
     between = row["intervals"].get(task)
     return f"{row['tasks'][task]:.2f}" + (f" [{between[0]:.2f}, {between[1]:.2f}]" if between else "")
-
-
-def picture(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Plot texts per second against STS scores; each dot's area shows the size of the weights."""
-    figure = Figure(figsize=(6.4, 3.6))
-    axes = figure.add_subplot()
-    shown = {name: row for name, row in rows.items() if "sts" in row and "texts_per_s" in row}
-    for name, row in shown.items():
-        colour = ORANGE if name.startswith(OURS) else BLUE
-        axes.scatter(row["texts_per_s"], row["sts"], s=20 + 2 * row["megabytes"], color=colour, alpha=0.85, zorder=2)
-        label, where = f"{name} · {row['megabytes']:.0f} MB", (row["texts_per_s"], row["sts"])
-        axes.annotate(label, where, textcoords="offset points", **_placed(row, list(shown.values())))
-    axes.set_xscale("log")
-    axes.set_xlabel("sentences a second (STS-B test, fp32, log scale)")
-    axes.set_ylabel("mean Spearman × 100 of seven STS sets")
-    axes.margins(x=0.2, y=0.15)
-    axes.grid(color="0.9", linewidth=0.7)
-    axes.set_axisbelow(True)
-    return figure
-
-
-def _placed(row: Mapping[str, Any], every: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A label's position: beside its dot, on the side with more room, or above or below it if another dot is there."""
-    speeds = np.log10([other["texts_per_s"] for other in every])
-    here, away = np.log10(row["texts_per_s"]), 1 if np.log10(row["texts_per_s"]) < speeds.mean() else -1
-    near = [
-        (away * (speed - here), other["sts"] - row["sts"])
-        for other, speed in zip(every, speeds, strict=True)
-        if other is not row and abs(other["sts"] - row["sts"]) < 6
-    ]
-    room = 0.9 if away > 0 else 1.6  # to the left there may be a label to the right of another dot
-    if not any(0 < aside < room for aside, _ in near):
-        return {"xytext": (10 * away, 0), "ha": "left" if away > 0 else "right", "va": "center"}
-    if any(above > 0 and abs(aside) < 0.4 for aside, above in near):
-        return {"xytext": (0, -10), "ha": "center", "va": "top"}
-    return {"xytext": (0, 10), "ha": "center", "va": "bottom"}
 
 
 TABLES: PageTables = {

@@ -1,4 +1,4 @@
-"""Fills README and docs with tables of measurements from benchmarks/results, so that no figure is typed by hand.
+"""Fills README and docs with tables of measurements from benchmarks/results, so that no number is typed by hand.
 
     python -m benchmarks.pages
 
@@ -19,8 +19,10 @@ MODULES = (
     "development",
     "known_items",
     "evaluation",
+    "figures",
     "indexes",
     "int8_quality",
+    "interval_coverage",
     "layers_page",
     "models",
     "page_tables",

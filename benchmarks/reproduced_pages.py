@@ -15,15 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from papers.ledger import LEDGER
-from papers.reporting.comparison_plot import draw_comparison
+from papers.reporting.chart import Chart
+from papers.reporting.claims import found_sentence
+from papers.reporting.comparison_plot import comparison_chart
 from papers.reporting.page import drawn_page
+from papers.reporting.verdict import VERDICTS
 from papers.tables.paper_tables import PAPER_TABLES
 
 from .record import RESULTS
 
 FOLDER = RESULTS / "reproduce"
 PAGES = Path(__file__).parent.parent / "docs" / "reproduced"
-VERDICTS = ("within noise", "better", "worse", "not comparable")
+AVERAGES = "table-1"
+"""The name of the chart that the overview shows."""
 Results = Mapping[str, Any]
 
 
@@ -40,8 +44,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     results = committed()
     for one in results:
         (PAGES / f"{one['table']}.md").write_text(drawn_page(one), "utf-8")
-        draw_comparison(one, PAGES / f"{one['table']}.png")
+        comparison_chart(one).save(PAGES / one["table"])
     (PAGES / "README.md").write_text(overview(results), "utf-8")
+    averages(results).save(PAGES / AVERAGES)
     print(f"generated the pages of {len(results)} tables in docs/reproduced")
 
 
@@ -56,13 +61,17 @@ def overview(results: Sequence[Results]) -> str:
     return "\n".join(_overview(results)) + "\n"
 
 
+def averages(results: Sequence[Results]) -> Chart:
+    """The last column of Sentence-BERT's table 1: the mean of seven STS sets."""
+    (table,) = (one for one in results if one["table"] == "sbert-1")
+    return comparison_chart({**table, "columns": {"avg": "Spearman × 100, mean of seven STS sets"}})
+
+
 def _overview(results: Sequence[Results]) -> Iterator[str]:
     yield "# The papers' tables, measured here\n"
-    yield (
-        "Drawn by `python -m benchmarks.reproduced_pages` from benchmarks/results/reproduce; `python -m papers all` "
-        "remeasures the tables. Figures are comparable only with the papers' own backbones (`--model "
-        "bert-base-uncased`); with the small ones used here, only the signs of differences are.\n"
-    )
+    yield f"{found_sentence([claim['holds'] for one in results for claim in one['claims']])}\n"
+    yield from [*averages(results).picture(AVERAGES), ""]
+    yield "Table 1 of Sentence-BERT: each system measured here is below the paper's system that it is compared with.\n"
     yield f"| table | rows | {' | '.join(VERDICTS)} | time |\n|---|---|{'---|' * len(VERDICTS)}---|"
     for one in results:
         texts = [text for row in one["rows"] for text in row["verdicts"].values()]
@@ -75,6 +84,12 @@ def _overview(results: Sequence[Results]) -> Iterator[str]:
         for claim in one["claims"]:
             cells = (claim["claim"], one["table"], *(str(claim[k]) for k in ("on", "measure", "seeds")))
             yield "| " + " | ".join(c.replace("|", "\\|") for c in (*cells, claim["difference"], claim["holds"])) + " |"
+    yield "\n## How it was measured\n"
+    yield (
+        "Drawn by `python -m benchmarks.reproduced_pages` from benchmarks/results/reproduce; `python -m papers all` "
+        "remeasures the tables. Figures are comparable only with the papers' own backbones (`--model "
+        "bert-base-uncased`); with the small ones used here, only the signs of differences are."
+    )
 
 
 if __name__ == "__main__":

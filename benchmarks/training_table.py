@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from likewise.evaluate.tasks.sts import STS_NAMES as STS
-from papers.reporting.claims import checked_claims
+from papers.reporting.chart import Chart, Mark, dot_rows
+from papers.reporting.claims import checked_claims, found_sentence
 from papers.reporting.run_lines import Line, concatenation, over_the_seeds, read_runs
 from papers.tables.sbert_ablation import ABLATION
 from papers.tables.sbert_sts import TABLE_1
@@ -40,6 +41,16 @@ ALONE = {  # its tables 2, 3, 4: one figure each, by our column
     "argument-similarity-afs": ("afs spearman 10-fold", {"SBERT-base": "74.13", "SBERT-large": "75.93"}),
 }
 
+BACKBONE = "bert-tiny-splade"
+WAYS = {
+    "untrained": {"recipe": "untrained", "pooling": "mean"},
+    "NLI, softmax": {"recipe": "sbert-nli", "rate": 2e-5},
+    "NLI, ranking": {"recipe": "sbert-nli-contrastive", "rate": 1e-4},
+    "STS-B, regression": {"recipe": "sbert-stsb", "rate": 1e-4},
+    "NLI, then STS-B": {"recipe": "sbert-nli-then-stsb", "rate": 1e-4},
+}
+"""Ways to train one backbone, as recorded in training.jsonl."""
+
 
 def main(lines: Path = LINES, page: Path = PAGE) -> None:
     """Read the lines and write the page."""
@@ -54,6 +65,12 @@ def main(lines: Path = LINES, page: Path = PAGE) -> None:
 def drawn(runs: Sequence[Line]) -> Iterator[str]:
     """The page, line by line."""
     yield "# Training results\n"
+    yield from _claims(runs)
+    plain = [line for line in runs if not line["recipe"].startswith("ablation")]
+    yield from _section("On all available data", [line for line in plain if _whole(line)], papers=True)
+    yield from _ablation([line for line in runs if line["recipe"].startswith("ablation")])
+    yield from _section("On part of the data, or on different data", [line for line in plain if not _whole(line)])
+    yield "## How to read these tables\n"
     yield (
         "Figures are Spearman's correlation × 100 of the cosines, over all pairs of a year; avg is the unweighted mean "
         "of the seven sets. With several seeds, figures are mean ± standard deviation. Rows in *italics* are figures "
@@ -61,13 +78,32 @@ def drawn(runs: Sequence[Line]) -> Iterator[str]:
         "data; we did not measure them. Each run is a line in "
         "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; [recipes](recipes.md) "
         "describes the recipes. Bundled models are listed before quantization to eight bits; their cards have the "
-        "scores of the shipped weights.\n"
+        "scores of the shipped weights."
     )
-    plain = [line for line in runs if not line["recipe"].startswith("ablation")]
-    yield from _section("On all available data", [line for line in plain if _whole(line)], papers=True)
-    yield from _ablation([line for line in runs if line["recipe"].startswith("ablation")])
-    yield from _section("On part of the data, or on different data", [line for line in plain if not _whole(line)])
-    yield from _claims(runs)
+
+
+def training_chart() -> Chart:
+    """A dot for each training method; the line is the standard deviation over seeds."""
+    ways = trained_scores(read_runs(LINES))
+    rows = {}
+    for way, values in ways.items():
+        value, spread = mean(values), stdev(values) if len(values) > 1 else 0
+        rows[way] = [Mark(value, value - spread, value + spread, label=f"{value:.1f}")]
+    said = "; ".join(f"{way} {mean(values):.1f}" for way, values in ways.items())
+    title = f"{BACKBONE}, STS-B test, Spearman × 100"
+    return dot_rows(rows, f"STS-B score by training method: {said}", title)
+
+
+def trained_scores(lines: Sequence[Line]) -> dict[str, list[float]]:
+    """STS-B's test score for each seed, by training method and number of rows; a repeated run counts once."""
+    result: dict[str, dict[int, float]] = {}
+    for way, wanted in WAYS.items():
+        for line in lines:
+            same = all(line.get(key) == value for key, value in wanted.items())
+            if same and line["backbone"] == BACKBONE and line["precision"] == "fp32" and "stsb" in line:
+                rows = f"{way}, {line['rows']:,} rows" if line["rows"] else way
+                result.setdefault(rows, {})[line["seed"]] = line["stsb"]
+    return {way: list(by_seed.values()) for way, by_seed in result.items()}
 
 
 def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator[str]:
@@ -136,14 +172,10 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
     result = list(checked_claims(over_the_seeds(runs)))
     if not result:
         return
+    verdicts = [one.verdict()[1] for one in result]
+    yield f"{found_sentence(verdicts)} The figure shows {BACKBONE}, a small backbone, trained in several ways.\n"
+    yield from [*training_chart().picture("figures/training"), ""]
     yield "## The papers' claims, tested on these runs\n"
-    yield (
-        "Each difference (× 100) is the mean over pairs of runs with the same seed and otherwise equal settings, "
-        "with its 95 % interval by Student's t over the seeds that both sides have. An untrained backbone has no "
-        "seed and is compared with every seed. A claim holds if the interval lies above 0; intervals are not "
-        "corrected for multiple claims. If a claim does not fix the learning rate and there are runs at several "
-        "rates, each side uses the rate that is best on STS-B's development split, among those with the most seeds.\n"
-    )
     yield from _table(
         ("claim", "backbone", "rows", "rates", "measure", "seeds", "first", "second", "difference", "holds?")
     )
@@ -153,6 +185,13 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
         cells = (one.claim.statement, line["backbone"], f"{line['rows']:,}", rates, key, str(len(one.figures)))
         yield _cells((*cells, *(_spread(side) for side in zip(*one.figures.values(), strict=True)), *one.verdict()))
     yield ""
+    yield (
+        "Each difference (× 100) is the mean over pairs of runs with the same seed and otherwise equal settings, "
+        "with its 95 % interval by Student's t over the seeds that both sides have. An untrained backbone has no "
+        "seed and is compared with every seed. A claim holds if the interval lies above 0; intervals are not "
+        "corrected for multiple claims. If a claim does not fix the learning rate and there are runs at several "
+        "rates, each side uses the rate that is best on STS-B's development split, among those with the most seeds.\n"
+    )
 
 
 def _whole(line: Line) -> bool:

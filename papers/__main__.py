@@ -31,7 +31,8 @@ within noise, better, worse, or not comparable, with the reason (another backbon
 
 Data sets are read from the folder LIKEWISE_DATA (likewise data). Every finished experiment is stored in
 OUTPUT/ledger.jsonl at once: the same command resumes where it stopped, and recomputes only what changed. For each
-table, OUTPUT contains NAME.md, NAME.png and NAME.json.
+table, OUTPUT contains NAME.md, NAME.json and the plot for light and dark
+pages, NAME.svg and NAME-dark.svg.
 
 The exit code is 1 if something could not be measured here; the page says what and why."""
 
@@ -138,7 +139,6 @@ def _list_tables(as_json: bool) -> int:
 def _print_results(results: dict[str, dict[str, Any]], args: argparse.Namespace) -> None:
     """Print the results as JSON, or the files written; to stderr, each reason why something is missing, once."""
     reasons = [row["why"] for one in results.values() for row in one["missing"]]
-    reasons += [one["no_plot"] for one in results.values() if "no_plot" in one]
     for reason in dict.fromkeys(reasons):
         print(f"likewise: note: {reason}", file=sys.stderr)
     if args.json:

@@ -7,9 +7,9 @@ from typing import Any
 
 from likewise.model_files.names import local_models
 from likewise.runtime.atomic_files import atomic_file
-from likewise.runtime.installation import missing_extra
 
 from .paper_table import Effort, PaperTable
+from .reporting.comparison_plot import comparison_chart
 from .reporting.page import drawn_page
 from .reporting.run_lines import read_runs
 from .reporting.summary import summarized
@@ -53,14 +53,9 @@ def reproduce_tables(
 
 
 def write_results(results: dict[str, Any], folder: Path) -> None:
-    """Write a table's results, NAME.json, and from them NAME.md and, unless matplotlib is missing, NAME.png."""
-    try:
-        from .reporting.comparison_plot import draw_comparison
-    except ImportError:
-        results["no_plot"] = str(missing_extra("matplotlib", "map", "the plot of a reproduced table"))
+    """Write a table's results, NAME.json, and from them NAME.md and the plot, NAME.svg and NAME-dark.svg."""
     with atomic_file(folder / f"{results['table']}.json") as partial:
         partial.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
     with atomic_file(folder / f"{results['table']}.md") as partial:
         partial.write_text(drawn_page(results), "utf-8")
-    if "no_plot" not in results:
-        draw_comparison(results, folder / f"{results['table']}.png")
+    comparison_chart(results).save(folder / results["table"])

@@ -11,6 +11,7 @@ import numpy as np
 
 from likewise.evaluate.statistics.hypothesis_tests import holm
 from likewise.evaluate.tasks.sts import SBERT_WK_NAMES, STS_NAMES
+from papers.reporting.chart import Chart, Mark, dot_rows
 
 from ..record import place, read
 from .contenders import CONTENDERS, FUSED_NLI, FUSED_STSB, MEAN, SELECTED, TRIPLETS, WK
@@ -21,23 +22,26 @@ PROTOCOLS = {"STS, Spearman": STS_NAMES, "SBERT-WK's own, Pearson": SBERT_WK_NAM
 """Tasks by protocol; Holm's correction applies to the tasks of one model, pooling and protocol."""
 ALPHA = 0.05
 BETTER, SAME, WORSE = "better", "not distinguishable", "worse"
+KINDS = {BETTER: "green", SAME: "grey", WORSE: "ours"}
+"""The colours of the verdicts."""
 MARKS = {BETTER: " ▲", SAME: "", WORSE: " ▼"}
 CHOSEN = "separation, without 20%"
 
-TOP = f"""# Poolings that read several layers
-
+USE = """\
 ```
 likewise model select-layers all-MiniLM-L6-v2 --texts sentences.txt       # which layers to average, without labels
 likewise encode texts.txt -o v.npy --pooling mean:layers=0+6        # a mean of layers, by name
 ```
-
+"""
+POOLINGS = f"""\
 This page compares six poolings of the same encoders: the **mean** of the last layer; **SBERT-WK** with the boundary
 rule of its authors' code, and a *symmetric* variant; **{SELECTED}**, a mean of up to three layers that `likewise
 model select-layers` chooses using 500 unlabelled premises of inference data; and the map over all layers that
 `likewise model fuse` trains: **{FUSED_NLI}** on {TRIPLETS:,} triplets and **{FUSED_STSB}** on STS-B's training split
 (not scored on STS12–16, which share hundreds of pairs with it). [What is in a layer](what-is-in-a-layer.md) explains
 SBERT-WK and fusion.
-
+"""
+METHOD = f"""\
 `python -m benchmarks.layers.page` writes this page from the measurements of `python -m benchmarks.layers.measure`.
 Differences are relative to mean pooling on the same items, with the 95 % interval of a paired bootstrap. ▲ means better
 and ▼ worse than mean pooling at p < {ALPHA}, after Holm's correction over the measured tasks of a model, pooling and
@@ -51,7 +55,15 @@ def page() -> str:
     """The whole page."""
     record = read("layers")
     cells = {(c["model"], c["task"], c["pooling"]): c for c in record["cells"]}
-    parts = [TOP, "## In short\n", *summary(record["models"], cells), *findings(record["models"], cells)]
+    parts = ["# Poolings that read several layers", *findings(record["models"], cells), ""]
+    parts += [*layers_chart().picture("figures/layers"), "", USE, POOLINGS]
+    parts += [
+        "## Every pooling\n",
+        *summary(record["models"], cells),
+        "",
+        "## How they were measured\n",
+        METHOD.rstrip(),
+    ]
     parts += ["", "## Choosing layers without labels", "", SELECTION, *criteria_table()]
     parts += ["", "## Value vectors", "", VALUES, *value_table()]
     for model, about in record["models"].items():
@@ -82,6 +94,26 @@ report that in decoders the value vectors of attention are better sentence vecto
 the same about encoders: it shows Spearman's correlation × 100 for means over tokens on STS-B's development split. The
 *best layer* is chosen using the labels, which favours every kind of vector equally.
 """
+
+
+def layers_chart() -> Chart:
+    """Each pooling compared with mean pooling: a dot for each STS set, coloured by its verdict."""
+    record = read("layers")
+    cells = {(cell["model"], cell["task"], cell["pooling"]): cell for cell in record["cells"]}
+    rows, said = {}, []
+    for model in record["models"]:
+        for pooling in (pooling for pooling in CONTENDERS if pooling != MEAN):
+            found = verdicts(model, pooling, STS_NAMES, cells)
+            gains = {task: 100 * cells[model, task, pooling]["difference"][0] for task in found}
+            if any(gains.values()):
+                name = f"{model}, {pooling}"
+                rows[name] = [Mark(gains[task], kind=KINDS[kind]) for task, kind in found.items()]
+                said.append(f"{name} {min(gains.values()):+.1f} to {max(gains.values()):+.1f}")
+    words = f"Difference from mean pooling on STS sets: {'; '.join(said)}"
+    legend = {kind: verdict for verdict, kind in KINDS.items()}
+    return dot_rows(
+        rows, words, "difference from mean pooling, a dot for each STS set", legend=legend, lines={0: "dim"}
+    )
 
 
 def verdict(cell: Mapping[str, Any], adjusted: float) -> str:

@@ -3,7 +3,7 @@
 make bench-peers                                   installs the peers separately and runs everything (about 20 minutes)
 python -m benchmarks.peers --quick                 a short run that checks whether everything works
 python -m benchmarks.peers --only native "sentence-transformers fp32" --skip quality
-python -m benchmarks.peers --draw                  tables and plot from the last results; nothing is measured
+python -m benchmarks.peers --draw                  tables from the last results; nothing is measured
 
 A full run writes benchmarks/results/peers.json and draws docs/speed.md and its figures; a quick run, or one with only
 some contenders, writes to build/peers instead. Nothing else should run on the machine at the same time.
@@ -23,20 +23,12 @@ from likewise.model_files.names import RECOMMENDED_MODEL
 from ..options import options
 from ..pages import PageTables, draw
 from ..record import RESULTS, machine
-from .plot import draw as draw_plot
 from .process import ROOT
 from .report import tables
 from .run import PARTS, run
 from .texts import FULL, QUICK
 
 RESULT = RESULTS / "peers.json"
-FIGURE = ROOT / "docs" / "figures" / "peers.svg"
-IN_README = (
-    *("likewise native int8", "OpenVINO int8", "CTranslate2 int8", "ONNX Runtime int8", "likewise native fp32"),
-    *("CTranslate2 fp32", "OpenVINO fp32", "ONNX Runtime fp32", "sentence-transformers fp32"),
-)
-"""The contenders of speed.svg, which README shows: each library alone, in its two precisions."""
-PLOT = "Bars of sentences per second, one for each library and precision, with its STS-B score beside it"
 SCRATCH = ROOT / "build" / "peers"
 
 
@@ -52,10 +44,7 @@ def main(argv: list[str] | None = None) -> None:
     out = args.out or (RESULT if whole or args.draw else SCRATCH / RESULT.name)
     found = json.loads(out.read_text("utf-8")) if args.draw else measure(args, out)
     show(found)
-    for_docs = out == RESULT
-    draw_plot(found, FIGURE if for_docs else out.with_suffix(".svg"))
-    if for_docs:
-        draw_plot(found, FIGURE.with_name("speed.svg"), IN_README)
+    if out == RESULT:
         draw(TABLES)
 
 
@@ -85,17 +74,7 @@ def show(found: Mapping[str, Any]) -> None:
     print("\n".join(tables(found)))
 
 
-def with_figure(found: Mapping[str, Any], plotted: bool) -> list[str]:
-    """The tables, and the plot below them."""
-    return [
-        *tables(found),
-        *(["", f"![{PLOT}](figures/peers.svg)"] if plotted else []),
-    ]
-
-
-TABLES: PageTables = {
-    "docs/speed.md": {"peers": lambda: with_figure(json.loads(RESULT.read_text("utf-8")), FIGURE.exists())}
-}
+TABLES: PageTables = {"docs/speed.md": {"peers": lambda: tables(json.loads(RESULT.read_text("utf-8")))}}
 
 if __name__ == "__main__":
     main()

@@ -100,6 +100,16 @@ def holds(low: float, high: float) -> str:
     return "yes" if low > 0 else "no, the other way" if high < 0 else "not distinguishable"
 
 
+def found_sentence(verdicts: Sequence[str]) -> str:
+    """How many of the claims, each tested on some backbone and setting, hold."""
+    counts = {text: sum(verdict.startswith(text) for verdict in verdicts) for text in ("yes", "no,", "not", "one")}
+    return (
+        f"The papers' claims were tested {len(verdicts)} times, on different backbones and settings: {counts['yes']} "
+        f"times the claim holds, {counts['no,']} times its opposite does, {counts['not']} times the difference could "
+        f"be chance, and {counts['one']} times there is only one seed."
+    )
+
+
 def difference_text(value: float, low: float, high: float) -> str:
     """The text of a difference with its interval."""
     return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"

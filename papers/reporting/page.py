@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .verdict import NOT_COMPARABLE, NOT_PRINTED
+from .claims import found_sentence
+from .comparison_plot import comparison_chart
+from .verdict import NOT_COMPARABLE, NOT_PRINTED, VERDICTS
 
 Values = Mapping[str, Any]
 RECORDED = "(recorded)"
@@ -21,14 +23,12 @@ def drawn_page(results: Values) -> str:
 
 def _lines(results: Values) -> Iterator[str]:
     yield f"# {results['title']}\n"
-    yield f"{results['citation']}. {results['protocol']}\n"
+    yield f"{_found(results)}\n"
+    yield "\n".join([*comparison_chart(results).picture(results["table"]), ""])
     if results["quick"] == "all":
         yield "**Quick**: measured with fewer rows and steps than the protocol requires; every such row says so.\n"
     elif results["quick"] == "training":
         yield "**Quick training**: trained systems used fewer rows than the protocol requires, as their rows say.\n"
-    yield f"{INTERVAL} Figures are {results['unit']}.\n"
-    plot = f"![{results['title']}: our figures next to the paper's]({results['table']}.png)"
-    yield f"No plot: {results['no_plot']}\n" if "no_plot" in results else f"{plot}\n"
     yield f"## Measured here\n\n{_measured(results)}\n"
     if any(row["system"].endswith(RECORDED) for row in results["rows"]):
         yield f"Rows marked {RECORDED} come from lists of earlier training runs, given by `--runs`.\n"
@@ -39,7 +39,20 @@ def _lines(results: Values) -> Iterator[str]:
         yield "## Not measured\n"
         yield from (f"- {one['system']}, {one['backbone']}: {one['why']}" for one in results["missing"])
         yield ""
+    yield "## How it was measured\n"
+    yield f"{results['citation']}. {results['protocol']} {INTERVAL} Figures are {results['unit']}.\n"
     yield _made(results)
+
+
+def _found(results: Values) -> str:
+    """How the claims and the figures turned out, in two sentences."""
+    texts = [text for row in results["rows"] for text in row["verdicts"].values()]
+    counts = {verdict: sum(text.startswith(verdict) for text in texts) for verdict in VERDICTS}
+    figures = f"Of {len(texts)} figures measured here, {', '.join(f'{n} are {v}' for v, n in counts.items() if n)}."
+    if counts[NOT_COMPARABLE] == len(texts):
+        figures = f"None of the {len(texts)} figures measured here is comparable with the paper's; each row says why."
+    claims = [one["holds"] for one in results["claims"]]
+    return f"{found_sentence(claims)} {figures}" if claims else figures
 
 
 def _measured(results: Values) -> str:

@@ -7,6 +7,7 @@ from likewise.evaluate.statistics.hypothesis_tests import over_seeds
 from ..paper_table import Measured
 
 WITHIN, BETTER, WORSE, NOT_COMPARABLE = "within noise", "better", "worse", "not comparable"
+VERDICTS = (WITHIN, BETTER, WORSE, NOT_COMPARABLE)
 NOT_PRINTED = "the paper prints no figure"
 
 

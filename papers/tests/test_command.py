@@ -1,7 +1,6 @@
 """python -m papers: what it lists, refuses, writes and prints."""
 
 import json
-import sys
 
 import pytest
 
@@ -29,7 +28,13 @@ def test_every_table_is_listed_with_its_line(capsys):
 def test_a_table_is_written_as_page_plot_and_results_and_resumed(table, tmp_path, capsys):
     command = ["fake", "--seeds", "2", "-o", str(tmp_path), "-q"]
     assert main(command) == 0 and "fake.md: 3 rows" in capsys.readouterr().out
-    assert {path.name for path in tmp_path.iterdir()} == {"ledger.jsonl", "fake.md", "fake.json", "fake.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "ledger.jsonl",
+        "fake.md",
+        "fake.json",
+        "fake.svg",
+        "fake-dark.svg",
+    }
     pages = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["fake"] == json.loads(pages["fake.json"])
@@ -74,16 +79,3 @@ def test_without_any_model_or_data_it_says_so_and_fails(tmp_path, capsys, monkey
     assert "0 rows, 12 rows not measured" in printed.out and "choose one with --model NAME" in printed.err
     assert main(["sbert-6", "--quick", "--model", "likewise-mini", "-q", "-o", str(tmp_path / "out")]) == 1
     assert "the data set 'nli/train' was not found" in capsys.readouterr().err
-
-
-def test_without_matplotlib_the_table_appears_with_a_note_on_its_plot(table, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "papers.reporting.comparison_plot", raising=False)
-    assert main(["fake", "--seeds", "2", "-o", str(tmp_path), "-q"]) == 0
-    printed, page = capsys.readouterr(), (tmp_path / "fake.md").read_text()
-    assert (
-        "fake.md: 3 rows" in printed.out
-        and "the plot of a reproduced table needs the package matplotlib" in printed.err
-    )
-    assert "| plain | tiny |" in page and "No plot: " in page and "fake.png" not in page
-    assert not (tmp_path / "fake.png").exists()

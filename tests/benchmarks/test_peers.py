@@ -3,13 +3,11 @@
 import json
 import sys
 from statistics import median
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from benchmarks.peers import installed, plot, report, summary
-from benchmarks.peers.__main__ import with_figure
+from benchmarks.peers import installed, report, summary
 from benchmarks.peers.contenders import PRECISIONS, REFERENCE, chosen, contenders
 from benchmarks.peers.limit import Probe, Work, work_of
 from benchmarks.peers.process import ContenderFailed, Process, Progress, Spec, in_lanes, noting_failure, rotated
@@ -135,12 +133,6 @@ def test_contenders_stand_in_the_order_of_their_speed():
 def test_tables_are_aligned():
     lines = report.markdown(["a", "b"], [["long one", "1"], ["x", "22"]])
     assert len({len(line) for line in lines}) == 1 and lines[1] == "| -------- | --- |"
-
-
-def test_the_page_has_the_tables_and_the_plot_below_them():
-    lines = with_figure(found(), plotted=True)
-    assert lines[0].startswith("**1 thread**") and "(figures/peers.svg)" in lines[-1]
-    assert lines[:-2] == with_figure(found(), plotted=False)
 
 
 def test_every_engine_of_ours_takes_part_in_every_precision():
@@ -270,36 +262,3 @@ def test_every_job_is_done_once_whatever_the_lane():
 
 def test_the_order_moves_on():
     assert rotated(["a", "b", "c"], 4) == ["b", "c", "a"] and rotated([], 3) == []
-
-
-def test_the_plot_has_a_bar_for_each_contender_as_long_as_its_speed(tmp_path):
-    speeds = {"slow & small": (30.0, 81.5), "fast": (120.0, 82.25)}
-    shown = {
-        "threads": [2],
-        "model": "a model",
-        "contenders": {
-            name: {
-                "ours": name == "fast",
-                "speed": {"sentences": {"2": {"texts_per_s": speed}}},
-                "quality": {"spearman": {"stsb": score}},
-            }
-            for name, (speed, score) in speeds.items()
-        }
-        | {"no score": {"ours": True, "speed": {"sentences": {"2": {"texts_per_s": 1.0}}}, "quality": None}},
-    }
-    assert plot.draw(shown, tmp_path / "all.svg") and plot.draw(shown, tmp_path / "one.svg", ["slow & small"])
-    drawn = ElementTree.parse(tmp_path / "all.svg").getroot()
-    rectangles = drawn.findall("{*}rect")
-    assert [(one.get("class"), float(one.get("width"))) for one in rectangles] == [
-        ("ours", plot.BARS),
-        ("theirs", plot.BARS / 4),
-    ]
-    texts = [one.text for one in drawn.findall("{*}text")]
-    assert texts == [
-        *("Sentences per second, a model, 2 threads", "STS-B"),
-        *("fast", "120", "82.2", "slow & small", "30", "81.5"),
-    ]
-    assert drawn.find("{*}title").text.endswith("a model: fast 120, slow & small 30")
-    assert "fast" not in (tmp_path / "one.svg").read_text()
-    assert not plot.draw({**shown, "contenders": {}}, tmp_path / "none.svg")
-    assert not (tmp_path / "none.svg").exists()

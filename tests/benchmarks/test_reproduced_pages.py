@@ -3,9 +3,10 @@
 import pytest
 
 from benchmarks import reproduced_pages
-from benchmarks.reproduced_pages import FOLDER, PAGES, committed, main, overview
+from benchmarks.reproduced_pages import AVERAGES, FOLDER, PAGES, averages, committed, main, overview
 from papers.ledger import Ledger, measured_figures
 from papers.paper_table import Measured
+from papers.reporting.comparison_plot import comparison_chart
 from papers.reporting.page import RECORDED, drawn_page
 from papers.reporting.verdict import BETTER, WITHIN, WORSE
 from papers.tables.paper_tables import PAPER_TABLES
@@ -21,11 +22,14 @@ def test_some_results_are_committed():
 @EACH
 def test_a_committed_page_is_drawn_from_its_results(results):
     assert (PAGES / f"{results['table']}.md").read_text("utf-8") == drawn_page(results)
-    assert (PAGES / f"{results['table']}.png").stat().st_size > 1000
+    for path, text in comparison_chart(results).files(PAGES / results["table"]).items():
+        assert path.read_text("utf-8") == text
 
 
 def test_the_page_of_all_tables_is_drawn_from_their_results():
     assert (PAGES / "README.md").read_text("utf-8") == overview(COMMITTED)
+    for path, text in averages(COMMITTED).files(PAGES / AVERAGES).items():
+        assert path.read_text("utf-8") == text
 
 
 @EACH

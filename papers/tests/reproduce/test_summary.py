@@ -1,9 +1,8 @@
 """A page is drawn from the results alone, and the results have a verdict for every figure."""
 
-import matplotlib.image
 import pytest
 
-from papers.reporting.comparison_plot import draw_comparison
+from papers.reporting.comparison_plot import comparison_chart, row_names
 from papers.reporting.page import drawn_page, figure_text, markdown_table, row_verdict
 from papers.reporting.summary import summarized
 from papers.run_tables import run_tables
@@ -66,9 +65,17 @@ def test_a_verdict_that_all_columns_share_stands_alone():
     assert figure_text(None) == "–" and figure_text({"value": 1234.5, "low": None}) == "1,234.50"
 
 
-def test_the_plot_has_a_panel_for_every_column_and_is_a_picture(results, tmp_path):
-    draw_comparison(results(mean=True), tmp_path / "x.png")
-    assert matplotlib.image.imread(tmp_path / "x.png").shape[2] in (3, 4)
+def test_the_chart_has_a_panel_for_every_column_and_the_papers_system_above_its_rows(results):
+    chart = comparison_chart(results(mean=True))
+    texts = [box.text for box in chart.labels]
+    assert {"A", "B"} <= {*texts} and texts.index("Plain, in the paper") == texts.index("plain, tiny") - 1
+    assert not any(a.meets(b) for i, a in enumerate(chart.labels) for b in chart.labels[:i])
+
+
+def test_rows_of_the_same_name_differ_in_their_settings():
+    row = {"system": "a", "backbone": "b", "settings": "10 rows, 5 steps, rate 1"}
+    rows = [row, row | {"settings": "20 rows, 9 steps, rate 1"}, row | {"system": "c"}]
+    assert row_names(rows) == ["a, b, 10 rows", "a, b, 20 rows", "c, b"]
 
 
 def test_a_recorded_run_has_the_name_of_the_row_that_it_is_where_there_is_one(results):
