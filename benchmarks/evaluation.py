@@ -1,6 +1,7 @@
 """One model's many figures that are all called "the" score, the papers' baselines, and the time that a table takes.
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.evaluation aggregates baselines time
+    LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.evaluation separate overlaps
 
 Writes benchmarks/results/evaluation.json part by part, and fills the tables of docs/evaluation.md from it.
 `time` needs an otherwise idle machine: it reruns the command without any caches.
@@ -11,13 +12,18 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from likewise.data.datasets import check_dataset
 from likewise.data.datasets import read_dataset as read_data
-from likewise.data.leaks import find_leaks
+from likewise.data.leaks import find_leaks, text_columns
 from likewise.evaluate import SUITES, Cache, EvaluationSettings, Results, evaluate
+from likewise.evaluate.tasks.registry import SEPARATE, select_tasks
 from likewise.evaluate.tasks.sts import STS_NAMES
+from likewise.model_names import load_named_embedder
+from likewise.runtime.progress import StatusLine
+from likewise.text.normalization import normalized
 
 from .pages import PageTables, draw
 from .record import RESULTS, machine
@@ -31,6 +37,18 @@ FIELD = (MODEL, "avg-glove", "tf-idf", "bert-avg(minilm-l6-h384-raw)", "bert-cls
 QUICK = FIELD[:2]  # the transfer tasks of tf-idf and of the two averages take most of an hour
 AGGREGATES = [f"{statistic}/cosine/{how}" for statistic in ("spearman", "pearson") for how in ("all", "mean", "wmean")]
 TIMED = ("sts", "senteval")
+SEPARATE_MODELS = (
+    *("likewise-mini", "likewise-static"),
+    *("all-MiniLM-L6-v2(precision=int8)", "multilingual-e5-small-cut(precision=int8)"),
+)
+SEPARATE_SCORES = ("spearman/cosine", "accuracy", "map", "ndcg", "v_measure")
+LEARNED = {
+    "nli": ("nli/train",),
+    "flickr30k_captions": ("flickr30k_captions/train",),
+    "mrpc": ("mrpc/train",),
+    "diverse_text": tuple(f"diverse_text/part-{i}" for i in range(3)),
+}
+"""The texts that the bundled models learned from, except the texts of the tests of `all`."""
 
 
 def main() -> None:
@@ -83,6 +101,40 @@ def _headline(found: Results, model: str, task: str) -> dict[str, Any]:
     return {"name": score.name, "value": score.value, "interval": interval, "protocol": cell.result.protocol}
 
 
+def separate() -> dict[str, Any]:
+    """The scores on the suites that `all` leaves out, also in single languages."""
+    result = evaluate(SEPARATE_MODELS, SEPARATE, cache=Cache.of_user(), load=load_named_embedder, callback=StatusLine())
+    record: dict[str, Any] = {name: {} for name in result.models}
+    for (model, task), cell in result.cells.items():
+        scores = cell.result.scores if cell.result else ()
+        kept = {score.name: score.value for score in scores if score.name.startswith(SEPARATE_SCORES)}
+        record[model][task] = {**_headline(result, model, task), "scores": kept}
+    return record
+
+
+def overlaps() -> dict[str, dict[str, int]]:
+    """The distinct texts of each test of those suites, and how many of them the bundled models learned from."""
+    sources = [name for names in LEARNED.values() for name in names]
+    older = _texts(name for name in _files("all") if name not in sources and check_dataset(name).state != "missing")
+    learned = {source: _texts(names) - older for source, names in LEARNED.items()}
+    record = {}
+    for test in _files(SEPARATE):
+        texts = _texts([test])
+        shared = {source: len(texts & of_source) for source, of_source in learned.items()}
+        record[test] = {"texts": len(texts), **shared}
+    return record
+
+
+def _files(tasks: str | Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name for task in select_tasks(tasks) for name in task.data))
+
+
+def _texts(names: Iterable[str]) -> set[str]:
+    """The letters and digits of the texts of these files."""
+    columns = (values for data in map(read_data, names) for key, values in data.items() if key in text_columns(data))
+    return {normalized(text, punctuation=False) for values in columns for text in values}
+
+
 def timed() -> dict[str, float]:
     """Seconds for `likewise evaluate` from the start to the table, with loading, encoding and bootstrap intervals."""
     seconds = {}
@@ -110,6 +162,8 @@ PARTS: dict[str, Callable[[], Any]] = {
     "baselines": baselines,
     "time": timed,
     "shared": shared,
+    "separate": separate,
+    "overlaps": overlaps,
 }
 
 

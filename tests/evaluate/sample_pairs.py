@@ -18,12 +18,9 @@ def letters(texts):
 def made(n=60, seed=0, subsets=("one", "two", "three")):
     random = np.random.default_rng(seed)
     text = ["".join(random.choice(list("abcdeXY "), size=random.integers(3, 15))) for _ in range(2 * n)]
-    return {
-        "sentence1": text[:n],
-        "sentence2": text[n:],
-        "score": (random.integers(0, 26, size=n) / 5).tolist(),
-        "subset": [subsets[i] for i in random.integers(len(subsets), size=n)],
-    }
+    score = (random.integers(0, 26, size=n) / 5).tolist()
+    part = [subsets[i] for i in random.integers(len(subsets), size=n)]
+    return {"sentence1": text[:n], "sentence2": text[n:], "score": score, "subset": part, "lang": part}
 
 
 needs_data = pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no folder of data sets")

@@ -22,11 +22,11 @@ from ..errors import BadInput
 from ..model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance
 from ..reranker import Reranker
 from .rankers import Ranker, RunFile, is_run_file
-from .task import Encode
+from .task import Encode, Role
 
 LoadModel = Callable[[str], Any]
 FitModel = Callable[[Sequence[str]], Encode]
-ROLES = ("query", "document")
+ROLES: tuple[Role, ...] = ("query", "document")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class OpenedModel:
     provenance: Provenance = UNKNOWN_PROVENANCE
     notes: tuple[str, ...] = ()
     ranker: Ranker | None = None
-    roles: Mapping[str, Encode] = field(default_factory=dict)
+    roles: Mapping[Role, Encode] = field(default_factory=dict)
     """How it encodes a "query" or a "document", if it tells them apart."""
 
 

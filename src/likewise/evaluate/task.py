@@ -19,6 +19,7 @@ from .statistics.significance import RESAMPLES, Interval
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 """Converts N texts to vectors (N, E), in the given order."""
+Role = Literal["query", "document"]
 ReadDataset = Callable[[str], DatasetColumns]
 """Returns the columns of a data set file, given its name ("stsb/test")."""
 Statistic = Literal["mean", "pearson", "spearman", "average_precision"]
@@ -135,6 +136,25 @@ class TaskVectors:
 
     def __getitem__(self, texts: Sequence[str]) -> Float[np.ndarray, "n E"]:
         return np.asarray(self.values[[self.rows[text] for text in texts]])
+
+
+@dataclass(frozen=True)
+class RoleEncode:
+    """The `encode` of a model that may encode queries and documents in other ways (with other prompts)."""
+
+    encode: Encode
+    in_role: Callable[[Role], Encode]
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        return self.encode(texts)
+
+
+def role_vectors(encode: Encode, queries: Sequence[str], documents: Sequence[str]) -> tuple[TaskVectors, TaskVectors]:
+    """The vectors of queries and of documents, each encoded as such if the model tells them apart."""
+    if isinstance(encode, RoleEncode):
+        return TaskVectors.of(encode.in_role("query"), queries), TaskVectors.of(encode.in_role("document"), documents)
+    both = TaskVectors.of(encode, queries, documents)  # in one request, on which a model may be fitted
+    return both, both
 
 
 def as_vectors(encoded: Any, count: int) -> Float[np.ndarray, "N E"]:

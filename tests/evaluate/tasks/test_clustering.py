@@ -7,7 +7,13 @@ from likewise.arrays.kmeans import kmeans
 from likewise.errors import BadInput
 from likewise.evaluate.metrics.cluster_agreement import cluster_agreement
 from likewise.evaluate.task import EvaluationSettings
-from likewise.evaluate.tasks.clustering import CLUSTERING_TASKS, LABELLED_FILES, distinct_labelled, labelled_texts
+from likewise.evaluate.tasks.clustering import (
+    CLUSTERING_TASKS,
+    DOMAIN_FILES,
+    LABELLED_FILES,
+    distinct_labelled,
+    labelled_texts,
+)
 from tests.evaluate.sample_pairs import needs_data
 from tests.evaluate.sample_pairs import parquet as real
 
@@ -22,6 +28,7 @@ DATA = {
         "sentence2": [t for t, _ in ROWS[12:]],
         "topic": [k for _, k in ROWS[:24]],
     },
+    **{file: {"text": [t for t, _ in ROWS], "label": [k for _, k in ROWS]} for _, (file,), _ in DOMAIN_FILES.values()},
 }
 
 
@@ -74,9 +81,18 @@ def test_the_scores_are_means_over_five_seeds_from_the_given_one_on():
 
 @needs_data
 @pytest.mark.parametrize(
-    ("name", "texts", "kinds"), [("wiki-articles", 9233, 60), ("trec-clusters", 5871, 6), ("ukp-topics", 1912, 28)]
+    ("name", "texts", "kinds"),
+    [
+        ("wiki-articles", 9233, 60),
+        ("trec-clusters", 5871, 6),
+        ("ukp-topics", 1912, 28),
+        ("banking77-clusters", 3080, 77),
+        ("stackoverflow-clusters", 19985, 20),
+        ("search-snippets-clusters", 12145, 8),
+        ("agnews-clusters", 7996, 4),
+    ],
 )
 def test_the_real_texts_have_their_labels(name, texts, kinds):
-    column, files, _ = LABELLED_FILES[name]
+    column, files, _ = (LABELLED_FILES | DOMAIN_FILES)[name]
     result, labels, _ = distinct_labelled(labelled_texts(real, files, column))
     assert (len(result), len(set(labels))) == (texts, kinds)

@@ -58,8 +58,8 @@ DATA = {
     **{f"sst2/{part}": sentences(80, 10 + i) for i, part in enumerate(("train", "dev", "test"))},
     **{f"sst2_sentence/{part}": sentences(60, 20 + i) for i, part in enumerate(("train", "dev", "test"))},
     **{f"sst5/{part}": sentences(90, 30 + i, range(5)) for i, part in enumerate(("train", "dev", "test"))},
-    **{f"trec/{part}": sentences(120, 40 + i, ("NUM", "ABBR", "LOC", "DESC", "HUM", "ENTY"))
-       for i, part in enumerate(("train", "test"))},
+    **{f"{name}/{part}": sentences(120, 40 + i, ("NUM", "ABBR", "LOC", "DESC", "HUM", "ENTY"))
+       for i, part in enumerate(("train", "test")) for name in ("trec", "banking77")},
     **{f"mrpc/{part}": pairs(110, 60 + i) for i, part in enumerate(("train", "test"))},
     **{f"sick/{part}": pairs(90, 70 + i, ENTAILMENT) for i, part in enumerate(("train", "trial", "test"))},
 }  # fmt: skip
@@ -300,7 +300,8 @@ def test_real_files_have_the_classes_and_sizes_of_the_tasks():
 def test_the_tasks_are_those_of_sentevals_files_classes_and_protocols():
     result = {task.name: task.run.keywords for task in SENTEVAL_TASKS}
     ways = {name: {"NESTED": "nested", "CROSS": "on train", "SPLIT": "on dev"}[way] for name, way in {
-        **dict.fromkeys(("mr", "cr", "subj", "mpqa"), "NESTED"), **dict.fromkeys(("trec", "mrpc"), "CROSS"),
+        **dict.fromkeys(("mr", "cr", "subj", "mpqa"), "NESTED"),
+        **dict.fromkeys(("trec", "mrpc", "banking77"), "CROSS"),
         **dict.fromkeys(("sst2", "sick-e", "sst2-sentence", "sst5"), "SPLIT")}.items()}  # fmt: skip
     assert set(result) == set(ways)
     for name, way in ways.items():
@@ -311,6 +312,18 @@ def test_the_tasks_are_those_of_sentevals_files_classes_and_protocols():
     assert classes["trec"] == ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
     assert classes["sick-e"] == ("contradiction", "neutral", "entailment")
     assert [name for name, keywords in result.items() if keywords["source"].f1] == ["mrpc"]
+
+
+def test_classes_that_a_task_does_not_name_are_those_of_its_training_texts(three_folds):
+    ours, theirs = run("banking77"), run("trec")  # the same texts, and six classes that only one of them names
+    assert [(score.name, score.value) for score in ours.scores] == [
+        (score.name, score.value) for score in theirs.scores
+    ]
+    text, label = DATA["banking77/test"]["text"], ["WHY", *DATA["banking77/test"]["label"][1:]]
+    with pytest.raises(BadInput, match=r"labels 'ABBR', .* in banking77/test, which has 1 others, the first 'WHY'"):
+        run("banking77", data={**DATA, "banking77/test": {"text": text, "label": label}})
+    with pytest.raises(BadInput, match="'label' in banking77/train, which has text"):
+        run("banking77", data={**DATA, "banking77/train": {"text": text}})
 
 
 def test_settings_of_an_evaluation_begin_as_sentevals():

@@ -44,9 +44,10 @@ def slowly(name, columns, chosen=None):
     ]
     if join == "all":
         return correlate([r[1] for r in rows], [r[2] for r in rows]).statistic
-    parts = [[r for r in rows if r[0] == subset] for subset in sorted({r[0] for r in rows})]
+    names = sorted({r[0] for r in rows})
+    parts = [[r for r in rows if r[0] == subset] for subset in ([join] if join in names else names)]
     found = [correlate([r[1] for r in part], [r[2] for r in part]).statistic for part in parts]
-    weights = [1 if join == "mean" else len(part) for part in parts]
+    weights = [len(part) if join == "wmean" else 1 for part in parts]
     return sum(f * w for f, w in zip(found, weights, strict=True)) / sum(weights)
 
 
@@ -54,16 +55,18 @@ def slowly(name, columns, chosen=None):
 def test_every_score_is_what_its_name_says(seed):
     columns = made(seed=seed)
     result = run("sts14", columns)
-    assert len(result.scores) == 2 * len(PAIRWISE) * 3
+    parts = [f"spearman/cosine/{part}" for part in dict.fromkeys(columns["subset"])]
+    assert len(result.scores) == 2 * len(PAIRWISE) * 3 + len(parts)
     for score in result.scores:
         assert score.value == pytest.approx(slowly(score.name, columns), abs=1e-6)
-        assert score.n == 60
+        assert score.n == (columns["subset"].count(score.name.split("/")[2]) if score.name in parts else 60)
 
 
 def test_the_headline_is_the_papers():
     columns = made()
     for task in STS_TASKS:
         wanted = "pearson/cosine/mean" if task.suite == "sbert-wk" else "spearman/cosine/all"
+        wanted = "spearman/cosine/mean" if task.name == "stsb-multi-mt" else wanted
         assert run(task.name, columns).headline.name == wanted
     assert run("sts12-mean", columns).headline.value == run("sts12", columns)["pearson/cosine/mean"]
 
@@ -80,10 +83,11 @@ def test_evidence_gives_the_score_again():
             continue
         found = score.evidence
         correlate = {"spearman": scipy.stats.spearmanr, "pearson": scipy.stats.pearsonr}[found.statistic]
-        groups = np.zeros(60) if found.groups is None else found.groups
+        groups = np.zeros(score.n) if found.groups is None else found.groups
         each = [correlate(found.values[groups == g], found.gold[groups == g]).statistic for g in np.unique(groups)]
         assert np.mean(each) == pytest.approx(score.value, abs=1e-12)
         assert (found.groups is not None) == score.name.endswith("/mean")
+        assert len(found.values) == score.n
 
 
 def test_lower_casing_is_done_where_asked_and_said():
@@ -224,7 +228,17 @@ def test_a_copy_of_the_published_pairs_in_another_order_and_spelling_is_known(na
 def test_a_set_of_pairs_has_the_size_of_its_file():
     for name, one in STS_SETS.items():
         assert one.pairs == dataset_entry(one.data)[1].published, name
-        assert one.subsets == (name in STS_NAMES[:5]), name
+        assert one.part == ("subset" if name in STS_NAMES[:5] else {"stsb-multi-mt": "lang"}.get(name)), name
+
+
+def test_the_languages_of_a_set_are_its_parts():
+    columns = made()
+    result = run("stsb-multi-mt", columns)
+    assert result.headline.value == pytest.approx(slowly("spearman/cosine/mean", columns), abs=1e-6)
+    assert result["spearman/cosine/two"] == pytest.approx(slowly("spearman/cosine/two", columns), abs=1e-6)
+    del columns["lang"]
+    with pytest.raises(BadInput, match="stsb_multi_mt/test has the columns .*; expected one named lang"):
+        run("stsb-multi-mt", columns)
 
 
 @pytest.mark.parametrize(

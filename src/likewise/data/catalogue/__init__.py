@@ -5,9 +5,12 @@ The data itself is never part of this package: `likewise data` compares the file
 
 from .classification import CLASSES
 from .entry import Completeness, Dataset, DatasetFile
+from .languages_and_domains import LANGUAGES_AND_DOMAINS
 from .pairs_and_documents import PAIRS
 from .scored_pairs import SCORED_PAIRS
 
 __all__ = ["DATASETS", "Completeness", "Dataset", "DatasetFile"]
 
-DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in (*SCORED_PAIRS, *CLASSES, *PAIRS)}
+DATASETS: dict[str, Dataset] = {
+    dataset.name: dataset for dataset in (*SCORED_PAIRS, *CLASSES, *PAIRS, *LANGUAGES_AND_DOMAINS)
+}

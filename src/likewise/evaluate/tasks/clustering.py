@@ -18,13 +18,20 @@ LABELLED_FILES = {
     "trec-clusters": ("label", ("trec/train", "trec/test"), "questions by type (six types)"),
     "ukp-topics": ("topic", ("ukp_aspect/all",), "arguments by their topic (28)"),
 }
-"""The label column, files, and summary of each task."""
+"""The label column, files, and summary of each task of the suite clustering."""
+DOMAIN_FILES = {
+    "banking77-clusters": ("label", ("banking77/test",), "questions of a bank's customers by intent (77)"),
+    "stackoverflow-clusters": ("label", ("cluster_stackoverflow/test",), "titles of questions by subject (20)"),
+    "search-snippets-clusters": ("label", ("cluster_search_snippets/test",), "results of web searches by subject (8)"),
+    "agnews-clusters": ("label", ("cluster_agnews8000/test",), "news by subject (4)"),
+}
+"""The same of the suite domains."""
 TEXTS = ("text", "sentence1", "sentence2")
 
 
 def clustering_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
     """Run k-means with one group per label, from five seeds, and average each metric over the seeds."""
-    column, files, _ = LABELLED_FILES[name]
+    column, files, _ = (LABELLED_FILES | DOMAIN_FILES)[name]
     texts, labels, notes = distinct_labelled(labelled_texts(read, files, column))
     vectors = TaskVectors.of(encode, texts)
     rows, k = vectors[texts], len(np.unique(labels))
@@ -60,6 +67,7 @@ def distinct_labelled(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], Shap
 
 
 CLUSTERING_TASKS: tuple[Task, ...] = tuple(
-    Task(name, "clustering", files, f"{summary} (V-measure)", partial(clustering_task, name=name))
-    for name, (_, files, summary) in LABELLED_FILES.items()
+    Task(name, suite, files, f"{summary} (V-measure)", partial(clustering_task, name=name))
+    for suite, rows in (("clustering", LABELLED_FILES), ("domains", DOMAIN_FILES))
+    for name, (_, files, summary) in rows.items()
 )

@@ -9,6 +9,7 @@ from . import probing, senteval
 from .arguments import ARGUMENT_TASKS
 from .clustering import CLUSTERING_TASKS
 from .duplicates import DUPLICATE_TASKS
+from .languages import LANGUAGE_TASKS
 from .regressor import REGRESSOR_TASKS
 from .retrieval import RETRIEVAL_TASKS
 from .sts import STS_TASKS
@@ -18,13 +19,15 @@ _ALL: tuple[Task, ...] = (
     *(*STS_TASKS, *REGRESSOR_TASKS),
     *(*senteval.SENTEVAL_TASKS, *probing.PROBING_TASKS),
     *(*RETRIEVAL_TASKS, *DUPLICATE_TASKS, *CLUSTERING_TASKS),
-    *(*TRIPLET_TASKS, *ARGUMENT_TASKS),
+    *(*TRIPLET_TASKS, *ARGUMENT_TASKS, *LANGUAGE_TASKS),
 )
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}
 SUITES: dict[str, tuple[str, ...]] = {
     suite: tuple(name for name, task in TASKS.items() if task.suite == suite)
     for suite in dict.fromkeys(task.suite for task in TASKS.values())
 }
+SEPARATE = ("multilingual", "domains")
+"""Suites that `all` leaves out, since it is what the papers evaluate: English, with tables of all its tasks."""
 ALIASES: dict[str, tuple[str, ...]] = {
     "supervised": ("mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e")
 }
@@ -44,7 +47,8 @@ def select_tasks(names: str | Task | Sequence[str | Task]) -> tuple[Task, ...]:
 
 
 def _named(names: str) -> list[Task]:
-    groups = {name: (name,) for name in TASKS} | ALIASES | SUITES | {"all": tuple(TASKS)}
+    groups = {name: (name,) for name in TASKS} | ALIASES | SUITES
+    groups["all"] = tuple(name for name, task in TASKS.items() if task.suite not in SEPARATE)
     tasks: list[Task] = []
     for name in filter(None, (part.strip().lower() for part in names.split(","))):
         if name not in groups:

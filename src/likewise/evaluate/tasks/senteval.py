@@ -6,7 +6,7 @@ one of three protocols.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -28,7 +28,7 @@ BINARY = (0, 1)
 
 @dataclass(frozen=True)
 class SentEvalData:
-    """The files and columns of a task, and its classes as numbered by SentEval."""
+    """The files and columns of a task, and its classes as numbered by SentEval (default: the first file's, sorted)."""
 
     name: str
     files: tuple[str, ...]
@@ -80,6 +80,8 @@ def run_senteval(
     encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, source: SentEvalData, protocol: Protocol
 ) -> Result:
     """Encode every distinct text in the files once, and score classifiers trained on the vectors."""
+    if not source.classes:
+        source = replace(source, classes=tuple(sorted(set(read(source.files[0]).get("label", ())))))
     parts = [SentEvalSplit.of(read(file), file, source, settings) for file in source.files]
     recipe = ClassifierRecipe(hidden=settings.hidden, seed=settings.seed)
     return score_classifiers(encode, parts, settings, source, protocol, [recipe])
@@ -183,6 +185,7 @@ def _splits(folder: str, dev: str = "dev") -> tuple[str, ...]:
 
 
 _TREC, _MRPC = ("trec/train", "trec/test"), ("mrpc/train", "mrpc/test")
+_BANKING = ("banking77/train", "banking77/test")
 _QUESTION_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 _ENTAILMENT_CLASSES = ("contradiction", "neutral", "entailment")
 
@@ -198,4 +201,5 @@ SENTEVAL_TASKS: tuple[Task, ...] = (
     _task(SentEvalData("sick-e", _splits("sick", "trial"), _ENTAILMENT_CLASSES, PAIR), SPLIT, "entailment"),
     _task(SentEvalData("sst2-sentence", _splits("sst2_sentence")), SPLIT, "sst2 trained on sentences", "sentiment"),
     _task(SentEvalData("sst5", _splits("sst5"), tuple(range(5))), SPLIT, "five degrees of sentiment", "sentiment"),
+    _task(SentEvalData("banking77", _BANKING, ()), CROSS_VALIDATED, "a bank customer's intent, of 77", "domains"),
 )

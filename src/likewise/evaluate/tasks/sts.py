@@ -1,4 +1,4 @@
-"""Semantic textual similarity: correlations with human ratings on STS12 to STS16, STS-B and SICK-R.
+"""Semantic textual similarity: correlations with human ratings on STS12 to STS16, STS-B, SICK-R and other languages.
 
 Papers report three different numbers as the score on STS12–16, so each name says which one it is: `all` correlates the
 pairs of all subsets at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the unweighted mean over subsets
@@ -18,7 +18,7 @@ from ...text.normalization import normalized
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task
 from .sentence_pairs import CORRELATIONS, Correlation, RatedPairs, correlation_score, correlations_by_group, read_pairs
 
-HEADLINE = "spearman/cosine/all"
+HEADLINE, MEAN = "spearman/cosine/all", "spearman/cosine/mean"
 STS_NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
 """The columns of Sentence-BERT's table 1, in order."""
 SBERT_WK_NAMES = (*(f"{name}-mean" for name in STS_NAMES[:5]), "stsb-regressor", "sick-r-regressor")
@@ -30,13 +30,13 @@ class StsSet:
     """A set of pairs: its file, the number of pairs reported in the literature, and a caveat about the score.
 
     `digest` identifies the published pairs: the caveat applies only to them, since a user's own file may have the same
-    name.
+    name. `part` is the column that divides the pairs into subsets or languages, if there is one.
     """
 
     data: str
     pairs: int
     digest: str
-    subsets: bool = False
+    part: str | None = None
     caution: str = ""
 
 
@@ -45,23 +45,37 @@ def _in_stsb(count: int) -> str:
 
 
 STS_SETS: dict[str, StsSet] = {
-    "sts12": StsSet("sts12/test", 3108, "112beffc8ce8150b", True, _in_stsb(1002)),
+    "sts12": StsSet("sts12/test", 3108, "112beffc8ce8150b", "subset", _in_stsb(1002)),
     "sts13": StsSet(
-        *("sts13/test", 1500, "24c9187c1ec1df14", True),
+        *("sts13/test", 1500, "24c9187c1ec1df14", "subset"),
         f"without SMT, whose licence forbids redistribution; {_in_stsb(597)}",
     ),
-    "sts14": StsSet("sts14/test", 3750, "4ba40f7d62237431", True, _in_stsb(1861)),
-    "sts15": StsSet("sts15/test", 3000, "3127bde883b9ad13", True, _in_stsb(1102)),
-    "sts16": StsSet("sts16/test", 1186, "64e63e814d6d7926", True, _in_stsb(197)),
+    "sts14": StsSet("sts14/test", 3750, "4ba40f7d62237431", "subset", _in_stsb(1861)),
+    "sts15": StsSet("sts15/test", 3000, "3127bde883b9ad13", "subset", _in_stsb(1102)),
+    "sts16": StsSet("sts16/test", 1186, "64e63e814d6d7926", "subset", _in_stsb(197)),
     "stsb": StsSet(
-        *("stsb/test", 1379, "759c37928df8c1be", False),
+        *("stsb/test", 1379, "759c37928df8c1be", None),
         "257 of its 2,552 distinct sentences are in STS-B's training split too",
     ),
     "sick-r": StsSet(
-        *("sick/test", 4927, "c72f42586c95c1f1", False),
+        *("sick/test", 4927, "c72f42586c95c1f1", None),
         "SICK's training split contains 81 of these pairs, in either order",
     ),
     "stsb-dev": StsSet("stsb/dev", 1500, "3fa22c033e6022b6"),
+    "stsb-multi-mt": StsSet(
+        *("stsb_multi_mt/test", 15169, "9f73eaae76acb6f7", "lang"),
+        "translated by machine from STS-B, whose overlaps it has in every language",
+    ),
+    "jsts": StsSet(
+        *("jsts/valid", 1457, "0faccf909c23d247", None),
+        "the validation split, whose scores are reported in the literature; 182 of its 2,808 distinct sentences are in "
+        "JSTS's training split too",
+    ),
+    "korsts": StsSet(
+        *("korsts/test", 1379, "624929b4c2cdbc0f", None),
+        "translated by machine from STS-B, corrected by people; 153 of its 2,514 distinct sentences are in KorSTS's "
+        "training split too",
+    ),
 }
 
 
@@ -70,7 +84,7 @@ def sts_task(
 ) -> Result:
     """The correlations of each similarity, over all pairs and over subsets, with `headline` first."""
     dataset = STS_SETS[name.removesuffix("-mean")]
-    pairs = read_pairs(read, dataset.data, settings, part="subset" if dataset.subsets else None)
+    pairs = read_pairs(read, dataset.data, settings, part=dataset.part)
     result = correlate_pairs(encode, pairs, settings, name=name, headline=headline)
     return result.with_notes(*_cautions(dataset, pairs))
 
@@ -93,6 +107,16 @@ def _scores(kind: str, similarities: Numbers, pairs: RatedPairs) -> Iterator[Sco
             mean = f"{statistic}/{kind}/mean"
             yield correlation_score(mean, similarities, pairs.gold, statistic, pairs.group, pairs.items)
             yield _weighted(f"{statistic}/{kind}/wmean", similarities, pairs, statistic)
+    if kind == "cosine" and len(pairs.parts) > 1:
+        yield from _by_part(similarities, pairs)
+
+
+def _by_part(similarities: Numbers, pairs: RatedPairs) -> Iterator[Score]:
+    """Spearman's correlation of the cosine in each subset or language."""
+    for number, part in enumerate(pairs.parts):
+        rows = pairs.group == number
+        name = f"spearman/cosine/{part}"
+        yield correlation_score(name, similarities[rows], pairs.gold[rows], "spearman", None, pairs.items[rows])
 
 
 def _weighted(name: str, similarities: Numbers, pairs: RatedPairs, statistic: Correlation) -> Score:
@@ -127,4 +151,7 @@ STS_TASKS: tuple[Task, ...] = (
     *(_task(name, "sts", "Spearman correlation of cosine with human ratings, all pairs at once") for name in STS_NAMES),
     _task("stsb-dev", "dev", "Spearman correlation of cosine on the development split"),
     *(_task(name, "sbert-wk", _SBERT_WK_SUMMARY, "pearson/cosine/mean") for name in SBERT_WK_NAMES[:5]),
+    _task("stsb-multi-mt", "multilingual", "STS-B in eleven languages (mean of Spearman correlations)", MEAN),
+    _task("jsts", "multilingual", "STS in Japanese (Spearman correlation of cosine)"),
+    _task("korsts", "multilingual", "STS-B in Korean (Spearman correlation of cosine)"),
 )

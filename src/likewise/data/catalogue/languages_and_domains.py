@@ -1,0 +1,130 @@
+"""Tests in other languages, across languages, and of single domains."""
+
+from collections.abc import Mapping
+
+from .entry import SCORED, TEXT, Dataset, DatasetFile
+
+TRANSLATIONS = ("lang", "sentence1", "sentence2")
+CLUSTERS = "rashadulrakib/short-text-clustering-enhancement on GitHub (commit f363b66), "
+
+
+def _scored(files: Mapping[str, tuple[int, str]], columns: tuple[str, ...] = SCORED) -> dict[str, DatasetFile]:
+    return {name: DatasetFile(columns, rows, sha256, rows) for name, (rows, sha256) in files.items()}
+
+
+def _clusters(name: str, title: str, rows: int, sha256: str, citation: str, homepage: str, note: str = "") -> Dataset:
+    return Dataset(
+        name=f"cluster_{name}",
+        title=title,
+        files={"test": DatasetFile(TEXT, rows, sha256, rows)},
+        licence="not stated",
+        terms="Our copy states none; its authors use it for research.",
+        citation=citation,
+        homepage=homepage,
+        obtain=f"{CLUSTERS}folder data; label is the number of the class",
+        note=note,
+    )
+
+
+LANGUAGES_AND_DOMAINS = (
+    Dataset(
+        name="stsb_multi_mt", title="STS Benchmark in eleven languages, translated by machine",
+        files=_scored({
+            "train": (63239, "e6d2b5d872cbf8eec9bcf604d531e76c1d347a5037e2816af72a1d044ba4e42e"),
+            "dev": (16500, "f504e88d5af5060f0ed8b040b5b5ab3224ab44602ca2b93ac417716bfb2fe0ae"),
+            "test": (15169, "8cbbc62814c0e561b30db97a006e74a2532b807db8ce240704ff0ffaab573922"),
+        }, ("lang", *SCORED)),
+        licence="CC BY-SA 4.0", terms="The scores are CC BY-SA 4.0; the sentences keep the terms of STS-B's.",
+        citation="May 2021, Machine translated multilingual STS benchmark dataset; Cer et al. 2017, S17-2001",
+        homepage="https://github.com/PhilipMay/stsb-multi-mt",
+        obtain="data/ of PhilipMay/stsb-multi-mt on GitHub (commit 30de0de), all languages in one file, with the "
+        "language in the column lang",
+        note="English is STS-B itself, and every overlap of STS-B is here in every language: 257 of the 2,552 distinct "
+        "English test sentences are also in train.",
+    ),
+    Dataset(
+        name="jsts", title="JSTS: semantic similarity in Japanese (JGLUE)",
+        files=_scored({
+            "train": (12451, "97fd25370e83210709d9d8457dd1fdb7376b25ce729ffc7e995bf0039e0dc052"),
+            "valid": (1457, "d18390a2f2ad86dc3de54dbd0c8a842a41b4f2b59cadb200192a7179ea016c03"),
+            "test": (1589, "64355bb872af7316b65b966fbec8b7b6e8dd72d5b2149d23d7e99dcc847d6abd"),
+        }),
+        licence="CC BY-SA 4.0", citation="Kurihara, Kawahara and Shibata 2022, JGLUE, 2022.lrec-1.317",
+        homepage="https://github.com/yahoojapan/JGLUE",
+        obtain="datasets/jsts-v1.3 of yahoojapan/JGLUE on GitHub (commit 6f071c0); score is label (0–5)",
+        note="Captions written in Japanese.",
+    ),
+    Dataset(
+        name="korsts", title="KorSTS: STS Benchmark in Korean",
+        files=_scored({
+            "train": (5749, "d0cadc4f864276861039550c15a87332654a43c721db31012009a8bccc3b422d"),
+            "dev": (1500, "0e4f953863f168192cc10032dcf49d2bddae3a1f721a5a2ab9903c5a54f73458"),
+            "test": (1379, "f96f229b5f3983e31c6ede5f86c2f6c2d996329abe47f62e4e5da05f863bb03a"),
+        }),
+        licence="CC BY-SA 4.0", citation="Ham et al. 2020, KorNLI and KorSTS, 2020.findings-emnlp.39",
+        homepage="https://github.com/kakaobrain/KorNLUDatasets",
+        obtain="KorSTS/sts-{train,dev,test}.tsv of kakaobrain/KorNLUDatasets on GitHub (commit 0df0fe7), unquoted",
+        note="STS-B translated by machine; people corrected dev and test. It has the overlaps of STS-B.",
+    ),
+    Dataset(
+        name="tatoeba_laser", title="Tatoeba: sentences in 112 languages and their English translations",
+        files={
+            "test": DatasetFile(TRANSLATIONS, 88877, "520207a8ae6cb1bf2df70a715fc9f4d21b1725588db56bf1822c8f677a87262c",
+                88877, aliases={"sentence1": "sentence", "sentence2": "english"}),
+        },
+        licence="CC BY 2.0 FR", terms="Tatoeba's licence, CC BY 2.0 FR.",
+        citation="Artetxe and Schwenk 2019, Massively multilingual sentence embeddings, Q19-1038",
+        homepage="https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1",
+        obtain="data/tatoeba/v1 of facebookresearch/LASER on GitHub (commit 74bc6ae), with the language (deu, fra …) "
+        "in the column lang",
+    ),
+    Dataset(
+        name="xquad_r", title="XQuAD-R: the sentence that answers a question, in eleven languages (LAReQA)",
+        files={
+            "questions": DatasetFile(("lang", "id", "text", "answer_sentence"), 13090,
+                "a7125a84b580bf74300029bf68067416d934623eb728e9c3d7325f6409bd15f2", 13090,
+                aliases={"text": "question"}),
+            "sentences": DatasetFile(("lang", "id", "text"), 13014,
+                "d36756d657bb8320482175ba8ff008b66acd5e2557c00b6f000cfc2950341aad", 13014,
+                aliases={"text": "sentence"}),
+        },
+        licence="CC BY-SA 4.0", citation="Roy et al. 2020, LAReQA, 2020.emnlp-main.477; Artetxe et al. 2020, XQuAD, "
+        "2020.acl-main.421", homepage="https://github.com/google-research-datasets/lareqa",
+        obtain="xquad-r/*.json of google-research-datasets/lareqa on GitHub (commit 9bc8c7f): the id of a sentence is "
+        "PARAGRAPH-SENTENCE, and answer_sentence is the id of the sentence with the answer in the question's language",
+        note="Questions and paragraphs of SQuAD 1.1's development set, translated by people: a model trained on "
+        "SQuAD's training set has seen questions of the same kind.",
+    ),
+    Dataset(
+        name="banking77", title="Banking77: questions of a bank's customers by intent",
+        files={
+            "train": DatasetFile(TEXT, 10003, "856f8b20d63f2e6f535d23bb82be174d5a9eebffa294c83313aca973898e983a",
+                10003),
+            "test": DatasetFile(TEXT, 3080, "d4c504e960b4f49e331b20e55f85ef7ef35db367cea2ca08919c4e48c896934e", 3080),
+        },
+        licence="CC BY 4.0",
+        citation="Casanueva et al. 2020, Efficient intent detection with dual sentence encoders, 2020.nlp4convai-1.5",
+        homepage="https://github.com/PolyAI-LDN/task-specific-datasets",
+        obtain="banking_data/{train,test}.csv of PolyAI-LDN/task-specific-datasets on GitHub (commit 57ec275); label "
+        "is category",
+    ),
+    _clusters(
+        "stackoverflow", "StackOverflow: titles of questions by subject (20)", 20000,
+        "a7fe3f36b7e9f78dba3e71696a529c02a8b31b18f951ef947b6b6a685da5f3ce",
+        "Xu et al. 2015, Short text clustering via convolutional neural networks, W15-1509",
+        "https://github.com/jacoxu/StackOverflow",
+    ),
+    _clusters(
+        "search_snippets", "SearchSnippets: results of web searches by subject (8)", 12340,
+        "0f32cc88acee911336d0e951a8812d6812127709f8d7e323db403ba9b2229544",
+        "Phan, Nguyen and Horiguchi 2008, Learning to classify short and sparse text and web, WWW",
+        "https://jwebpro.sourceforge.net/data-web-snippets.tar.gz", "Lower-cased, without function words.",
+    ),
+    _clusters(
+        "agnews8000", "AG News: 8,000 titles and descriptions by subject (4)", 8000,
+        "4254189405b60d828cbc5109406edd5851bc0057c45e82366672f3f0c1862016",
+        "Rakib et al. 2020, Enhancement of short text clustering by iterative classification, NLDB; "
+        "Zhang, Zhao and LeCun 2015, Character-level convolutional networks, NIPS",
+        "http://groups.di.unipi.it/~gulli/AG_corpus_of_news_articles.html", "Lower-cased, without function words.",
+    ),
+)  # fmt: skip
