@@ -355,7 +355,7 @@ class CrossEncoderTrainer(SentenceTransformerTrainer):
         return BinaryCrossEntropyLoss(self.model) if self.model.num_labels == 1 else CrossEntropyLoss(self.model)
 
     def _batch_loss(self, objective: Any, batch: Batch) -> float:
-        reranker, (first, *others) = self.model.loaded, batch.texts
+        reranker, (first, *others) = self.model.loaded, batch.prompted("")
         pairs = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])
         logits = reranker_logits(reranker, pairs).view(len(others), len(batch), -1).transpose(0, 1)
         return float(RerankerStepInputs(objective, batch, StepOptions()).losses(logits, batch).mean())
