@@ -17,7 +17,7 @@ Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
 DATA_FLAGS = ("objective", "columns", "labels", "where")
 """Flags that belong to --data."""
 FILE_ONLY = """poly_codes recipe gradient_accumulation_steps data_mixing max_grad_norm layer_lr_decay
-objective_learning_rate adam_betas adam_epsilon adam_bias_correction ema_decay lora_alpha lora_layers
+learning_rates objective_learning_rate adam_betas adam_epsilon adam_bias_correction ema_decay lora_alpha lora_layers
 early_stopping_patience logging_steps tensorboard show_progress_bar"""
 """Settings that have no flag and can only be set in the TOML file."""
 _MODEL = "model"
