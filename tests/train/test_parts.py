@@ -1,17 +1,18 @@
 """What is trained of a model: frozen parts stay, low-rank changes are merged, layers computed twice change nothing."""
 
 import math
+import re
 
 import pytest
 import torch
 
 from likewise.errors import BadInput
 from likewise.train import optimizer
-from likewise.train.objectives import Classification, Contrastive
+from likewise.train.objectives import OBJECTIVES, Classification, Contrastive
 from likewise.train.settings import TrainSettings
 from likewise.train.step.embedder_step import embedder_backward
 from likewise.train.trained_parts import LowRank, parameters_of_parts, prepared_for_training
-from tests.train.columns import batch_for
+from tests.train.columns import EVERY, batch_for, model_for
 from tests.train.run_trainer import load, run_trainer, source, weights_of
 
 FAST = {"learning_rate": 1e-2}
@@ -171,6 +172,46 @@ def test_each_block_has_its_rate_by_depth(own):
         assert rates[id(p)] == 0.5 ** (4 - depth)  # of three blocks; heads, had they weights, would have 1
     assert rates[id(objective.log_scale)] == 7.0
     assert {id(p) for p in embedder.parameters()} < rates.keys()
+
+
+def test_the_last_pattern_that_matches_a_name_decides_its_rate(own):
+    embedder, rates = load(own()), {r"embeddings": 3.0, r"blocks\.[01]\.": 5.0, r"norm": 9.0}
+    built = optimizer.make_optimizer(
+        embedder, [], TrainSettings(learning_rate=1.0, layer_lr_decay=0.5, learning_rates=rates, weight_decay=0.5)
+    )
+    found = {id(p): (group["peak_lr"], group["weight_decay"]) for group in built.param_groups for p in group["params"]}
+    assert sum(len(group["params"]) for group in built.param_groups) == len(found) == len([*embedder.parameters()])
+    for name, p in embedder.named_parameters():
+        expected = 1.0 * 0.5  # of the last of three blocks
+        for pattern, rate in rates.items():
+            expected = rate if re.search(pattern, name) else expected
+        assert found[id(p)] == (expected, 0.5 if p.ndim > 1 else 0.0)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_rate_by_pattern_moves_only_what_it_matches(name, own):
+    torch.manual_seed(0)
+    data = [source(EVERY[name]())]
+    embedder = model_for(data[0].objective, load(own()))
+    before = weights_of(embedder)
+    tiny = {r".": 1e-30, r"blocks\.1\.up": 1e-2}
+    settings = TrainSettings(batch_size=12, learning_rates=tiny, weight_decay=0, warmup_ratio=0, max_steps=1)
+    run_trainer(embedder, data, settings)
+    changed = _changed(before, weights_of(embedder))
+    assert changed and all("blocks.1.up" in one for one in changed)
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ({"no such": 1.0}, r"'no such', which matches no trained weight; some of them are encoder\.embeddings"),
+        ({"(": 1.0}, "'\\(', which is not a regular expression"),
+        ({"norm": 0.0}, "learning_rates has 0.0 for 'norm'; expected a number above 0, or use freeze"),
+    ],
+)
+def test_rates_that_fit_no_weight_are_reported(rates, message, own):
+    with pytest.raises(BadInput, match=message):
+        run_trainer(load(own()), _course(), TrainSettings(max_steps=1, learning_rates=rates))
 
 
 def test_neither_biases_nor_norms_decay(own):

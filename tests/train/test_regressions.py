@@ -165,7 +165,7 @@ def test_a_text_without_tokens_and_a_prompt_that_is_left_out_cannot_be_trained_o
     spoken = {"prompts": {"query": "the cat "}, "default_prompt_name": "query"}
     pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "include_prompt": False}
     hiding = load(own(pooling=pooling, spoken=spoken))
-    with pytest.raises(BadInput, match="leaves its prompt out of the pooling, which is not supported in training"):
+    with pytest.raises(BadInput, match="leaves prompts out of the pooling, which is not supported in training"):
         tokenized_batch(hiding, Contrastive(), batch)
 
 

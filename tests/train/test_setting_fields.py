@@ -61,6 +61,8 @@ def test_text_and_values_of_toml_mean_the_same():
         ({"adam_betas": [0.9]}, "expected 2 numbers"),
         ({"freeze": [1]}, "expected a list, each item a text"),
         ({"learning_rate": None}, "expected a number"),
+        ({"learning_rates": "norm=1"}, "expected a table, each value a number"),
+        ({"learning_rates": {"norm": "high"}}, "expected a table, each value a number"),
     ],
 )
 def test_an_unknown_setting_or_a_wrong_value_is_reported(values, message):

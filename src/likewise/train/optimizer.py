@@ -1,6 +1,7 @@
 """AdamW with the options that matter for encoders, a learning-rate schedule, and a moving average of weights (EMA)."""
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..encoders.torch_internals import add_each, add_products, add_quotients, lerp_each, multiply_each, square_roots
+from ..errors import BadInput
 from .objectives import Objective
 from .settings import LearningRateSchedule, TrainSettings
 from .step.trainable import Trainable
@@ -45,13 +47,37 @@ def _parameter_groups(
 ) -> Iterator[dict[str, Any]]:
     depth = model.encoder.depth
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    by_pattern = _by_pattern(named, settings.learning_rates)
+    apart = {name for matched in by_pattern.values() for name, _ in matched}
     for level in range(depth + 2):  # embeddings, blocks, then pooling and heads
         rate = settings.learning_rate * settings.layer_lr_decay ** (depth + 1 - level)
-        of_level = [(name, p) for name, p in named if _level(name, depth) == level]
+        of_level = [(name, p) for name, p in named if _level(name, depth) == level and name not in apart]
         yield from _by_weight_decay(of_level, rate, settings)
+    for pattern, matched in by_pattern.items():
+        yield from _by_weight_decay(matched, settings.learning_rates[pattern], settings)
     own = [(name, p) for objective in objectives for name, p in objective.named_parameters() if p.requires_grad]
     own_rate = settings.objective_learning_rate
     yield from _by_weight_decay(own, settings.learning_rate if own_rate is None else own_rate, settings)
+
+
+def _by_pattern(
+    named: list[tuple[str, nn.Parameter]], rates: Mapping[str, float]
+) -> dict[str, list[tuple[str, nn.Parameter]]]:
+    """The weights whose names match each regular expression, the last one if several match."""
+    found: dict[str, list[tuple[str, nn.Parameter]]] = {pattern: [] for pattern in rates}
+    for pattern in rates:
+        try:
+            matches = any(re.search(pattern, name) for name, _ in named)
+        except re.error as error:
+            raise BadInput(f"learning_rates has {pattern!r}, which is not a regular expression: {error}") from None
+        if not matches:
+            names = ", ".join(name for name, _ in named[:: max(1, len(named) // 4)])
+            raise BadInput(f"learning_rates has {pattern!r}, which matches no trained weight; some of them are {names}")
+    for name, p in named:
+        last = next((pattern for pattern in reversed([*rates]) if re.search(pattern, name)), None)
+        if last is not None:
+            found[last].append((name, p))
+    return found
 
 
 def _by_weight_decay(

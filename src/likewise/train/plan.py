@@ -1,5 +1,6 @@
 """The plan of a run, computed before it starts: steps, warm-up and evaluations."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,6 +71,9 @@ def check_ranges(settings: TrainSettings) -> None:
     for name in NOT_NEGATIVE:
         if not getattr(settings, name) >= 0:
             raise BadInput(f"{name} is {getattr(settings, name)}; expected 0 or more")
+    for pattern, rate in settings.learning_rates.items():
+        if not 0 < rate < math.inf:
+            raise BadInput(f"learning_rates has {rate} for {pattern!r}; expected a number above 0, or use freeze")
     for name in FRACTIONS:
         if not 0 <= getattr(settings, name) < 1:
             raise BadInput(f"{name} is {getattr(settings, name)}; expected a fraction: 0 or more, and below 1")

@@ -40,6 +40,8 @@ def settings_of(holder: type) -> Mapping[str, Setting]:
         if get_origin(hints[field.name]) is Annotated:
             kind, *words = get_args(hints[field.name])
             default = None if field.default is MISSING else field.default
+            if field.default_factory is not MISSING:
+                default = field.default_factory()
             settings[field.name] = Setting(field.name, kind, default, *words)
     return settings
 
@@ -90,6 +92,10 @@ def parsed(value: Any, kind: Any, separator: str = ",") -> Any:
         if arguments[-1] is not Ellipsis and len(parts) != len(arguments):
             raise ValueError
         return tuple(parsed(part, arguments[0]) for part in parts)
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            raise TypeError
+        return {parsed(key, arguments[0]): parsed(one, arguments[1]) for key, one in value.items()}
     if isinstance(value, bool) is not (kind is bool) or (isinstance(value, float) and kind is int):
         raise TypeError
     if kind is str and not isinstance(value, str):
@@ -111,4 +117,6 @@ def describe_type(kind: Any) -> str:
     if origin is tuple:
         several = f"a list, each item {describe_type(arguments[0])}"
         return several if arguments[-1] is Ellipsis else f"{len(arguments)} numbers"
+    if origin is Mapping:
+        return f"a table, each value {describe_type(arguments[1])}"
     return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}[kind]

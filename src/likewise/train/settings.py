@@ -3,7 +3,8 @@
 Nothing here imports torch, so `likewise train --help` does not import it either.
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 LearningRateSchedule = Literal["linear", "cosine", "constant"]
@@ -46,6 +47,12 @@ class TrainSettings:
     layer_lr_decay: Annotated[
         float, "each block's learning rate is this factor times that of the block above", _OPTIMIZER
     ] = 1.0
+    learning_rates: Annotated[
+        Mapping[str, float],
+        "peak learning rates by regular expression, searched for in the names of weights; the last that matches counts,"
+        " instead of --learning-rate and layer_lr_decay",
+        _OPTIMIZER,
+    ] = field(default_factory=dict)
     objective_learning_rate: Annotated[
         float | None, "peak learning rate for the objective's own weights; --learning-rate if not given", _OPTIMIZER
     ] = None

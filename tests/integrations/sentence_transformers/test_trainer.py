@@ -25,6 +25,7 @@ from likewise.integrations.sentence_transformers import (
     losses,
 )
 from likewise.integrations.sentence_transformers.training.callbacks import UNCALLED
+from likewise.integrations.sentence_transformers.training.learning_rates import rates_by_weight
 from likewise.integrations.sentence_transformers.training.trainer import HOOKS, UNSERVED
 from likewise.integrations.sentence_transformers.training.training_arguments import REFUSED, SERVED, WITHOUT_EFFECT
 from likewise.train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, parse_objective
@@ -131,6 +132,21 @@ def test_early_stopping_ends_a_run_that_does_not_improve(made):
     stopper = EarlyStoppingCallback(early_stopping_patience=2)
     trainer = made([stopper], evaluator=EVALUATOR, metric_for_best_model="dev_spearman_cosine", **never)
     assert trainer.train().global_step == 3  # the first evaluation is the best, two more are not better
+
+
+def test_rates_by_their_names_are_rates_of_our_weights(made):
+    embedder = made().model.loaded
+    rates = rates_by_weight(
+        embedder, {r"layer\.0\.attention": 1e-3, "LayerNorm": 1e-4, r"^model\.0\.auto_model.emb": 1}
+    )
+    assert rates[r"^encoder\.blocks\.0\.qkv\.weight$"] == 1e-3
+    assert rates[r"^encoder\.blocks\.0\.norm1\.weight$"] == 1e-4  # the last pattern counts
+    assert rates[r"^encoder\.embeddings\.norm\.bias$"] == 1
+    assert r"^encoder\.blocks\.1\.qkv\.weight$" not in rates
+    with pytest.raises(BadInput, match="'query', but .*query.weight, .*value.weight are one weight here: match all"):
+        rates_by_weight(embedder, {"query": 1.0})
+    with pytest.raises(BadInput, match=r"'heads', which matches no weight of the encoder, as model\.0\.model\.emb"):
+        rates_by_weight(embedder, {"heads": 1.0})
 
 
 @pytest.mark.parametrize("name", REFUSED)

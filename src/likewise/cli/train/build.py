@@ -54,7 +54,8 @@ def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
     """The rows of one --data option, with their objective."""
     columns = ColumnNames.parse(one.columns, one.labels, one.where)
     objectives = OBJECTIVES if kind == "embedder" else RERANKER_OBJECTIVES
-    return load_data(one.file, one.objective, columns, objectives=objectives, licence=one.licence, hub=one.hub)
+    known = {"licence": one.licence, "hub": one.hub}
+    return load_data(one.file, one.objective, columns, prompts=one.prompts, objectives=objectives, **known)
 
 
 def _evaluator(command: TrainCommand, labels: int) -> PairEvaluator | None:

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +17,7 @@ Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
 DATA_FLAGS = ("objective", "columns", "labels", "where")
 """Flags that belong to --data."""
 FILE_ONLY = """poly_codes recipe gradient_accumulation_steps data_mixing max_grad_norm layer_lr_decay
-objective_learning_rate adam_betas adam_epsilon adam_bias_correction ema_decay lora_alpha lora_layers
+learning_rates objective_learning_rate adam_betas adam_epsilon adam_bias_correction ema_decay lora_alpha lora_layers
 early_stopping_patience logging_steps tensorboard show_progress_bar"""
 """Settings that have no flag and can only be set in the TOML file."""
 _MODEL = "model"
@@ -34,6 +34,9 @@ class DataOptions:
     columns: Annotated[tuple[str, ...], "NAME=COLUMN, or NAME=COLUMN/5 to scale"] = ()
     labels: Annotated[tuple[str, ...], "label texts, numbered by position from 0"] = ()
     where: Annotated[str | None, "use only rows that satisfy this condition: label==1"] = None
+    prompts: Annotated[Mapping[str, str], "a prompt by column, in the objective's names: {anchor = 'query: '}"] = field(
+        default_factory=dict
+    )
     licence: Annotated[str | None, "licence of the data, for the model card"] = None
     hub: Annotated[str | None, "name of the data on the hub, for the model card"] = None
 

@@ -32,7 +32,8 @@ def dry_run(prepared: ReadyToTrain, *, as_json: bool) -> None:
     source, batch = next(schedule.batches(0, 1))
     described = _describe(prepared, schedule, plan)
     if as_json:
-        shown = [_pieces(job, [column[i] for column in batch.texts]) for i in range(min(SHOWN_ROWS, len(batch)))]
+        columns = _prompted(job, batch)
+        shown = [_pieces(job, [column[i] for column in columns]) for i in range(min(SHOWN_ROWS, len(batch)))]
         print_json({"plan": described, "data": job.data, "first batch": shown})
         return
     rows = table("", "", head=False)
@@ -82,6 +83,10 @@ def _describe_batch(job: TrainingJob, schedule: BatchSchedule, plan: Plan) -> st
     return described + (f"; {accumulate} batches per step" if accumulate > 1 else "")
 
 
+def _prompted(job: TrainingJob, batch: "Batch") -> list[list[str]]:
+    return batch.prompted(getattr(job.model, "default_prompt", ""))
+
+
 def _pieces(job: TrainingJob, texts: Sequence[str]) -> list[list[str]]:
     return training_strategy(job.model).pieces(job.model, texts)
 
@@ -103,7 +108,7 @@ def _show_batch(job: TrainingJob, source: DataSource, batch: "Batch") -> None:
     aligned(f"\nThe first batch, {counted(len(batch), 'row')} of {source.name}, starts like this; the model reads:")
     rows = table(">row", "column", "word pieces")
     for i in range(min(SHOWN_ROWS, len(batch))):
-        for name, column in zip(names, batch.texts, strict=False):
+        for name, column in zip(names, _prompted(job, batch), strict=False):
             rows.add_row(str(i), name, " ".join(_pieces(job, [column[i]])[0]))
         for name, values in batch.numbers.items():
             shown = f"{len(values[i])} numbers" if values.ndim > 1 else f"{values[i].tolist():g}"

@@ -3,7 +3,7 @@
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, TypeAlias
@@ -21,6 +21,8 @@ from ..step.processes import Processes
 Column: TypeAlias = Sequence[Any] | np.ndarray
 """Texts, numbers, or rows of numbers."""
 NumberArray: TypeAlias = Shaped[np.ndarray, "N ..."]
+Prompts: TypeAlias = str | Mapping[str, str]
+"""One prompt for all columns of texts, or prompts by column, in the objective's names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,7 @@ class Batch:
     texts: tuple[tuple[str, ...], ...]
     numbers: Mapping[str, Shaped[Tensor, "N ..."]]
     gathered_names: Int[Tensor, "M C"] | None = None  # from all processes; if set, so are the numbers
+    prompts: tuple[str | None, ...] = ()  # of each column of texts; None, or (), is the model's own prompt
 
     def __len__(self) -> int:
         return len(self.texts[0])
@@ -39,7 +42,19 @@ class Batch:
         if list(rows) == list(range(len(self))):
             return self
         texts = tuple(tuple(column[i] for i in rows) for column in self.texts)
-        return Batch(texts, {name: values[torch.tensor(rows)] for name, values in self.numbers.items()})
+        numbers = {name: values[torch.tensor(rows)] for name, values in self.numbers.items()}
+        return replace(self, texts=texts, numbers=numbers)
+
+    def prompted(self, default: str) -> list[list[str]]:
+        """The columns of texts as the model reads them; `default` is the prompt of columns without one of their own.
+
+        Equal texts keep equal `names`, whatever their prompts.
+        """
+        prompts = self.prompts or (None,) * len(self.texts)
+        return [
+            [(default if prompt is None else prompt) + text for text in column]
+            for prompt, column in zip(prompts, self.texts, strict=True)
+        ]
 
     def gather(self, processes: Processes) -> "Batch":
         """The joined batch: numbers and text ids from all processes, but texts only from this one."""
@@ -50,7 +65,7 @@ class Batch:
             for name, values in self.numbers.items()
         }
         gathered = {name: processes.gather(values) for name, values in numbers.items()}
-        return Batch(self.texts, gathered, processes.gather(self.names))
+        return replace(self, numbers=gathered, gathered_names=processes.gather(self.names))
 
     @cached_property
     def names(self) -> Int[Tensor, "M C"]:
@@ -80,9 +95,17 @@ class TrainingRows:
     repeats: int = 1  # copies of each text column in a batch
     group_column: str | None = None  # each value of this column fills `group_size` rows of a batch
     group_size: int = 1
+    prompts: Mapping[str, str] = field(default_factory=dict)  # by text column; others get the model's own prompt
 
     @classmethod
-    def of(cls, columns: Mapping[str, Column], objective: Objective, *, complete: bool = True) -> "TrainingRows":
+    def of(
+        cls,
+        columns: Mapping[str, Column],
+        objective: Objective,
+        *,
+        prompts: Prompts = "",
+        complete: bool = True,
+    ) -> "TrainingRows":
         """Match columns to those the objective reads, by name or, if no name matches, by the order of the text columns.
 
         Only a `complete` data set, not a part of one, is checked for whether a model can learn from it.
@@ -97,7 +120,8 @@ class TrainingRows:
         number_columns = {name: _numbers(name, values, reads) for name, values in numbers.items()}
         if complete:
             objective.check(text_columns, number_columns)
-        return cls(text_columns, number_columns, reads.repeats, reads.group_by, reads.per_group)
+        grouped = (reads.repeats, reads.group_by, reads.per_group)
+        return cls(text_columns, number_columns, *grouped, column_prompts(prompts, [*texts]))
 
     def __len__(self) -> int:
         return len(next(iter(self.texts.values())))
@@ -112,7 +136,9 @@ class TrainingRows:
         """These rows."""
         texts = tuple(tuple(column[i] for i in rows) for column in self.texts.values())
         index = np.asarray(rows, np.int64)
-        return Batch(texts * self.repeats, {name: torch.from_numpy(v[index]) for name, v in self.numbers.items()})
+        numbers = {name: torch.from_numpy(v[index]) for name, v in self.numbers.items()}
+        prompts = tuple(self.prompts.get(name) for name in self.texts) if self.prompts else ()
+        return Batch(texts * self.repeats, numbers, prompts=prompts * self.repeats)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +154,7 @@ class Stream:
     prepare: Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]] = (
         dict  # maps incoming columns to the columns that the objective reads
     )
+    prompts: Prompts = ""
 
     def batches(self, batch_size: int, skip: int = 0) -> Iterator[Batch]:
         """Endless batches, starting after the first `skip` rows."""
@@ -152,7 +179,8 @@ class Stream:
         names = dict.fromkeys(name for row in rows for name in row)
         try:
             columns = self.prepare({name: [row.get(name) for row in rows] for name in names})
-            return TrainingRows.of(columns, self.objective, complete=False).take(range(len(rows)))
+            part = TrainingRows.of(columns, self.objective, prompts=self.prompts, complete=False)
+            return part.take(range(len(rows)))
         except BadInput as error:
             raise BadInput(f"rows {first} to {first + len(rows) - 1} of the stream: {error}") from None
 
@@ -184,6 +212,19 @@ def _check_names(
     unread = [column for column in columns if not any(columns[column] is values for values in matched.values())]
     if unread:
         raise BadInput(f"{name} reads {described}, so it would ignore the column {', '.join(unread)}: leave it out")
+
+
+def column_prompts(prompts: Prompts, columns: Sequence[str]) -> Mapping[str, str]:
+    """The prompt of each of these columns that has one."""
+    if isinstance(prompts, str):
+        return dict.fromkeys(columns, prompts) if prompts else {}
+    unknown = [name for name in prompts if name not in columns]
+    if unknown:
+        raise BadInput(f"prompts has {unknown[0]!r}; the columns of texts are {', '.join(columns)}")
+    odd = next((name for name, prompt in prompts.items() if not isinstance(prompt, str)), None)
+    if odd is not None:
+        raise BadInput(f"the prompt of {odd} is {prompts[odd]!r:.80}; expected a text")
+    return dict(prompts)
 
 
 def text_column(name: str, values: Column, where: str = "") -> Sequence[str]:

@@ -21,7 +21,7 @@ from ...files import READABLE, Table
 from ...runtime.home_folder import expanded
 from ..objectives import Objective
 from ..objectives.registry import OBJECTIVES, ObjectiveTable, parse_objective
-from .batch import Stream, TrainingRows
+from .batch import Prompts, Stream, TrainingRows
 from .schedule import DataSource
 
 
@@ -30,6 +30,7 @@ def load_data(
     objective: Objective | str | Mapping[str, Any],
     columns: ColumnNames | Mapping[str, str] | None = None,
     *,
+    prompts: Prompts = "",
     objectives: ObjectiveTable = OBJECTIVES,
     licence: str | None = None,
     hub: str | None = None,
@@ -40,6 +41,8 @@ def load_data(
         data: a file, the name of a data set (`likewise data` lists them), or anything else that `read_rows` accepts.
         objective: an objective or its name with options: `"contrastive:temperature=0.1"`.
         columns: your names for the columns: `{"anchor": "question", "score": "similarity/5"}`, or `ColumnNames`.
+        prompts: put in front of the texts of every column, or of single columns: `{"anchor": "query: "}`; a column
+            without one gets the model's default prompt, if it has one.
         objectives: the table of names: `OBJECTIVES`, or `RERANKER_OBJECTIVES`.
         licence: the licence of the data, for the model card.
         hub: the data's name on the hub, for the model card.
@@ -50,7 +53,7 @@ def load_data(
         columns = ColumnNames(columns or {})
     name, rows, known = _located(data)
     try:
-        training_rows = read_rows(rows, objective, columns)
+        training_rows = read_rows(rows, objective, columns, prompts)
     except BadInput as error:
         raise BadInput(str(error) if str(data) in str(error) or not name else f"{data}: {error}") from None
     given = {key: value for key, value in {"licence": licence, "hub": hub}.items() if value}
@@ -74,7 +77,9 @@ def _located(data: Any) -> tuple[str, Any, dict[str, Any]]:
     return path.name, path, {"sha256": sha256(path) if path.is_file() else None}
 
 
-def read_rows(data: Any, objective: Objective, columns: ColumnNames | None = None) -> TrainingRows | Stream:
+def read_rows(
+    data: Any, objective: Objective, columns: ColumnNames | None = None, prompts: Prompts = ""
+) -> TrainingRows | Stream:
     """Read rows for an objective.
 
     Args:
@@ -82,14 +87,15 @@ def read_rows(data: Any, objective: Objective, columns: ColumnNames | None = Non
             with `column_names` (a `datasets.Dataset`); or a callable that returns a fresh iterator over rows.
         objective: determines which columns are read; other columns of files and `datasets.Dataset`s are ignored.
         columns: column names, a scale, numbers for label texts, a condition.
+        prompts: of all columns of texts, or by column.
     """
     columns = columns or ColumnNames()
     if callable(data):
         prepare = partial(_prepared, objective=objective, columns=replace(columns, where=None), only_read=True)
         opened = partial(select_from_stream, data, columns.where) if columns.where else data
-        return Stream(opened, objective, prepare)
+        return Stream(opened, objective, prepare, prompts)
     values, only_read = _loaded_columns(data)
-    rows = TrainingRows.of(_prepared(values, objective, columns, only_read), objective)
+    rows = TrainingRows.of(_prepared(values, objective, columns, only_read), objective, prompts=prompts)
     check_useful(rows, objective)
     return rows
 
@@ -101,8 +107,10 @@ def sha256(path: Path) -> str:
 
 
 def rows_digest(rows: TrainingRows) -> str:
-    """A digest of the training data: texts and numbers as they were read."""
+    """A digest of the training data: texts and numbers as they were read, and prompts."""
     digest = hashlib.sha256()
+    for name, prompt in rows.prompts.items():
+        digest.update(f"{name}\0{prompt}\0".encode("utf-8", "surrogatepass"))
     for name, texts in rows.texts.items():
         digest.update(f"{name}\0{len(texts)}\0".encode())
         for text in texts:

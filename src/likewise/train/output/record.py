@@ -87,6 +87,7 @@ def data_description(source: DataSource, **known: str | None) -> dict[str, Any]:
         "rows": source.size,
         "columns": [] if rows is None else [*rows.texts, *rows.numbers],
         "objective": source.objective.describe(),
+        "prompts": source.rows.prompts,
         "digest": None if rows is None else rows_digest(rows),
         **described,
     }

@@ -1,6 +1,7 @@
 """One training step of an embedder: all columns of a batch in one forward pass, or in parts (`memory.cut_step`)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -64,19 +65,17 @@ def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch)
     If the objective reads token ids, the batch gets the unchanged `token_ids` of its first column.
     """
     tokenizer = embedder.tokenizer
-    prompt = embedder.default_prompt
-    if prompt and not embedder.manifest.include_prompt:
-        raise BadInput(
-            "the model leaves its prompt out of the pooling, which is not supported in training; use no prompt"
-        )
-    texts = [prompt + text for column in batch.texts for text in column]
+    default = embedder.default_prompt
+    if (default or any(batch.prompts)) and not embedder.manifest.include_prompt:
+        raise BadInput("the model leaves prompts out of the pooling, which is not supported in training; use no prompt")
+    texts = [text for column in batch.prompted(default) for text in column]
     contents = [content[: tokenizer.max_content_length] for content in tokenizer.token_ids(texts)]
     model_inputs = [tokenizer.with_special_tokens(objective.add_noise(content)) for content in contents]
     if objective.reads().token_ids:
         ids = pad_token_ids(
             [tokenizer.with_special_tokens(content) for content in contents[: len(batch)]], embedder.device
         )
-        batch = Batch(batch.texts, {**batch.numbers, "token_ids": ids})
+        batch = replace(batch, numbers={**batch.numbers, "token_ids": ids})
     return model_inputs, batch
 
 

@@ -108,7 +108,7 @@ SplitStep: TypeAlias = Callable[[Any, RerankerStepInputs], SplittableStep]
 def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> SplittableStep:
     """Runs each part of the rows forward and then backward; only losses are gathered across processes."""
     batch, rows, options = inputs.batch, len(inputs.batch), inputs.options
-    first, *others = batch.texts
+    first, *others = batch.prompted("")
     contents = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])
     specials, all_rows = reranker.tokenizer.pair.specials, rows * options.processes.count
 
@@ -131,7 +131,7 @@ def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> Sp
 
 def poly_encoder_step(reranker: PolyEncoder, inputs: RerankerStepInputs) -> SplittableStep:
     """Encodes contexts and candidates separately, so that every context can meet every candidate in the batch."""
-    first, *others = inputs.batch.texts
+    first, *others = inputs.batch.prompted("")
     ids = (reranker.context_ids(first), reranker.candidate_ids([text for column in others for text in column]))
     encoders, device, options = (reranker.contexts, reranker.candidates), reranker.device, inputs.options
     joined_batch = inputs.batch.gather(options.processes)

@@ -30,7 +30,7 @@ class TrainingStrategy:
     count_tokens: Callable[[Any, Objective, Batch], int]
     record: Callable[[Any], dict[str, Any]]  # for run.json, besides kind, fingerprint and maximum length
     output: Callable[[Any], str]  # what it computes for a text or a pair, in words
-    pieces: Callable[[Any, Sequence[str]], list[list[str]]]  # the word pieces of each text; long pairs are cut further
+    pieces: Callable[[Any, Sequence[str]], list[list[str]]]  # the word pieces of each prompted text; long pairs are cut
     whole_objective_gradient: bool = True  # every process has the objective's whole gradient
 
 
@@ -108,7 +108,7 @@ TRAINING_STRATEGIES: dict[str, TrainingStrategy] = {
         embedder_step.embedder_tokens,
         _embedder_record,
         lambda model: f"{model.dimension} numbers",
-        lambda model, texts: model.pieces(texts),
+        lambda model, texts: model.pieces(texts, prompt=""),
     ),
     "cross-encoder": _reranker_strategy("CrossEncoder", reranker_step.cross_encoder_step, reads_all_pairs=False),
     "poly-encoder": _reranker_strategy("PolyEncoder", reranker_step.poly_encoder_step, reads_all_pairs=True),

@@ -99,16 +99,13 @@ def _source(
         raise BadInput(f"the column name {reserved[0]!r} is reserved; rename the column")
     label = next((column for column in LABELS if column in columns), None)
     texts = {column: values for column, values in columns.items() if column != label}
-    prompted = {column: _with_prompt(values, prompts, column) for column, values in texts.items()}
     labels = None if label is None else columns[label]
-    rows = TrainingRows.of(_as_read(prompted, labels, objective, name), objective)
+    read = _as_read(texts, labels, objective, name)
+    given = [prompts if isinstance(prompts, str) else prompts.get(column, "") for column in texts]
+    by_column = {column: prompt for column, prompt in zip(read, given, strict=False) if prompt}
+    rows = TrainingRows.of(read, objective, prompts=by_column)
     by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors group nothing
     return DataSource(rows, objective, name or "data"), RowsToOrder(list(texts.values()), by_label)
-
-
-def _with_prompt(values: Sequence[Any], prompts: str | Mapping[str, str], column: str) -> Sequence[Any]:
-    prompt = prompts if isinstance(prompts, str) else prompts.get(column, "")
-    return [prompt + value if isinstance(value, str) else value for value in values] if prompt else values
 
 
 def _as_read(texts: Columns, labels: Sequence[Any] | None, objective: Objective, name: str) -> dict[str, Sequence[Any]]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -32,6 +33,7 @@ from ..losses import CoSENTLoss
 from .batch_order import PeerSchedule
 from .callbacks import TrainerControl, TrainerState, check_callback
 from .data import NamedData, named_sets, read_data
+from .learning_rates import rates_by_weight
 from .run import RunFlow, RunFolders, folder_to_resume, without_default_prompt
 from .training_arguments import CrossEncoderTrainingArguments, SentenceTransformerTrainingArguments
 
@@ -184,7 +186,8 @@ class SentenceTransformerTrainer:
         args, schedule = self.args, self._schedule(data, self.args.per_device_train_batch_size)
         epoch = schedule.steps_per_epoch(args.gradient_accumulation_steps)
         max_steps = args.max_steps if args.max_steps > 0 else max(1, -int(-(args.num_train_epochs * epoch) // 1))
-        settings = args.settings(max_steps, self._tokens())
+        rates = rates_by_weight(self.model.loaded, args.learning_rate_mapping or {})
+        settings = replace(args.settings(max_steps, self._tokens()), learning_rates=rates)
         self.state = TrainerState(
             num_train_epochs=-(-max_steps // epoch), train_batch_size=args.per_device_train_batch_size
         )
@@ -355,7 +358,7 @@ class CrossEncoderTrainer(SentenceTransformerTrainer):
         return BinaryCrossEntropyLoss(self.model) if self.model.num_labels == 1 else CrossEntropyLoss(self.model)
 
     def _batch_loss(self, objective: Any, batch: Batch) -> float:
-        reranker, (first, *others) = self.model.loaded, batch.texts
+        reranker, (first, *others) = self.model.loaded, batch.prompted("")
         pairs = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])
         logits = reranker_logits(reranker, pairs).view(len(others), len(batch), -1).transpose(0, 1)
         return float(RerankerStepInputs(objective, batch, StepOptions()).losses(logits, batch).mean())

@@ -14,6 +14,7 @@ from typing import Any
 from ....errors import BadInput
 from ....train.settings import TrainSettings
 from ..drop_in_model import current_names
+from ..loading import refuse_argument
 
 
 class BatchSamplers(StrEnum):
@@ -39,6 +40,7 @@ SERVED: Mapping[str, Any] = {
     "num_train_epochs": 3.0,
     "max_steps": -1,
     "learning_rate": 5e-5,
+    "learning_rate_mapping": {},
     "lr_scheduler_type": "linear",
     "warmup_steps": 0,
     "warmup_ratio": None,
@@ -102,10 +104,6 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
     "optim_args": (None, "set adam_beta1, adam_beta2, adam_epsilon"),
     "optim_target_modules": (None, "likewise train --lora-rank trains adapters"),
     "lr_scheduler_kwargs": (None, "the schedules linear, cosine, constant and constant_with_warmup take none"),
-    "learning_rate_mapping": (
-        {},
-        "TrainSettings(layer_lr_decay=…, objective_learning_rate=…) with likewise.train.train",
-    ),
     "router_mapping": ({}, "train each route as a separate model"),
     "label_smoothing_factor": (0.0, "no loss smooths labels"),
     "neftune_noise_alpha": (None, "dropout is the noise that training adds"),
@@ -143,6 +141,7 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
 }
 """Arguments that are refused unless they have sentence-transformers' default: that default, and what to do instead."""
 
+BY_PATTERN = "TrainSettings(learning_rates=…) with likewise.train.train"
 OLDER = {
     "evaluation_strategy": "eval_strategy",
     "per_gpu_train_batch_size": "per_device_train_batch_size",
@@ -172,6 +171,7 @@ class SentenceTransformerTrainingArguments:
     warmup_steps: float
     eval_steps: float | None
     prompts: Any
+    learning_rate_mapping: Any
     metric_for_best_model: str | None
     greater_is_better: bool | None
 
@@ -200,6 +200,8 @@ class SentenceTransformerTrainingArguments:
             self.warmup_steps = self.warmup_ratio
         if isinstance(self.prompts, str) and self.prompts.lstrip().startswith("{"):
             self.prompts = json.loads(self.prompts)
+        if isinstance(self.learning_rate_mapping, str):
+            self.learning_rate_mapping = json.loads(self.learning_rate_mapping)
         if self.eval_strategy == "steps" and not self.eval_steps:
             self.eval_steps = self.logging_steps
         if self.load_best_model_at_end or self.save_strategy == "best":
@@ -264,6 +266,12 @@ class SentenceTransformerTrainingArguments:
 
 class CrossEncoderTrainingArguments(SentenceTransformerTrainingArguments):
     """The same arguments, for a `CrossEncoderTrainer`."""
+
+    def _complete(self) -> None:
+        refuse_argument(
+            "CrossEncoderTrainingArguments", "learning_rate_mapping", self.learning_rate_mapping, BY_PATTERN
+        )
+        super()._complete()
 
 
 def _check_argument(what: str, name: str, value: Any) -> None:
