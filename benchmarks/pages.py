@@ -34,6 +34,7 @@ MODULES = (
     "supported_models",
     "table",
     "token_ids",
+    "trainer_programs",
 )
 
 Draw = Callable[[], Sequence[str]]

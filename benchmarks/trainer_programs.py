@@ -15,6 +15,7 @@ import resource
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +25,8 @@ from likewise.model_files import locate
 from tests.parity.test_trainer_programs import HERE, moved
 
 from .options import options
-from .record import save
+from .pages import PageTables, draw
+from .record import place, read, save
 
 KINDS = ("sentence-transformers", "likewise")
 BATCH_SIZES = (None, 64)
@@ -63,6 +65,24 @@ def measure(name: str, model: Path, rounds: int, batch_size: int | None, steps: 
     return {"seconds": medians, "ratio": ratio, "steps": steps, "model": model.name, "batch size": batch_size}
 
 
+def table() -> Iterator[str]:
+    """A line for each program and batch size."""
+    stored = read("trainer_programs")
+    yield "| program | rows in a batch | 20 steps, sentence-transformers | with the imports changed | |"
+    yield "|---|---|---|---|---|"
+    for name, found in stored["results"].items():
+        for one in found:
+            seconds = " | ".join(f"{one['seconds'][kind]:.1f} s" for kind in KINDS)
+            size = one["batch size"] or "8, its own"
+            yield f"| {name.replace('_', ' ')} | {size} | {seconds} | {one['ratio']:.2f} × |"
+    yield ""
+    about = f"all-MiniLM-L6-v2 in fp32, CPU time of one thread; {place(stored['machine'])}"
+    yield f"{about} ([script](../benchmarks/trainer_programs.py))."
+
+
+TABLES: PageTables = {"docs/moving-from-sentence-transformers.md": {"trainer-programs": lambda: [*table()]}}
+
+
 def main() -> None:
     """Measure the programs and record them."""
     programs = ["in_batch_negatives", "triplets"]  # which do not evaluate
@@ -72,6 +92,7 @@ def main() -> None:
         for name in args.programs
     }
     save("trainer_programs", results)
+    draw(TABLES)
 
 
 if __name__ == "__main__":
