@@ -210,6 +210,7 @@ release: dist
 bench: .venv/parity
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.pages
 
 # One package after the other, so that one that cannot be installed leaves out its contenders only. torchvision comes with
@@ -224,6 +225,7 @@ build/venv-%/made: benchmarks/peers/requirements-%.txt
 
 bench-peers: setup build/venv-peers/made build/venv-peers-onnx/made
 	$(BIN)/python -m benchmarks.peers $(ARENA)
+	$(BIN)/python -m benchmarks.figures
 
 clean:
 	rm -rf .venv .models out

@@ -97,10 +97,10 @@ def serve_peers() -> Chart:
     )
 
 
-def scatter(points: Points, titles: tuple[str, str], words: str, ours: Sequence[str]) -> Chart:
+def scatter(points: Points, titles: tuple[str, str], words: str, ours: Sequence[str], height: float = 400) -> Chart:
     """A dot with its name for each point, ours in colour; across in powers of ten."""
-    chart = Chart(WIDTH, 400, words)
-    area = Box(44, 34, WIDTH - 6, 352)
+    chart = Chart(WIDTH, height, words)
+    area = Box(44, 34, WIDTH - 6, height - 48)
     xs, ys = zip(*points.values(), strict=True)
     across, up = (
         Scale(*around(xs, 0.12, log=True), area.left, area.right, True),
@@ -135,7 +135,7 @@ def published() -> Chart:
             points[name] = (row["megabytes"], row["sts"])  # a byte for each parameter
     said = "; ".join(f"{name} {size:.0f} million and {score:.1f}" for name, (size, score) in points.items())
     titles = "millions of parameters", STS7
-    return scatter(points, titles, f"Parameters and STS score beside published models: {said}", BUNDLED)
+    return scatter(points, titles, f"Parameters and STS score beside published models: {said}", BUNDLED, 500)
 
 
 def poolings() -> Chart:

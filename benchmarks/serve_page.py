@@ -2,7 +2,8 @@
 
 python -m benchmarks.serve_page build FOLDER      builds a collection of 50,000 sentences to search
 python -m benchmarks.serve_page measure FOLDER    writes benchmarks/results/serve_page.json
-python -m benchmarks.serve_page pictures FOLDER OUT    saves screenshots of every view: light, dark and on a phone
+python -m benchmarks.serve_page pictures FOLDER OUT    saves screenshots of every view (light, dark, on a phone) in OUT,
+                                                       and of two views in docs/figures
 
 Run it with the Python of `make integration`, which installs playwright; the system's Chromium is also needed. Browser
 and server share the processors. Waits are measured from the key event until the frame with the results is drawn.
@@ -28,6 +29,10 @@ MODEL = "likewise-mini"
 COUNT = 50_000
 NAME = "sentences"
 VIEWS = ("compare", "why", "search", "map", "layers", "model", "load")
+SHOWN = {"compare": "compare", "search": "search?c=sentences&q=how do I learn to play the guitar"}
+"""The views that docs/page.md shows, and their addresses."""
+VARIANTS = {"light": "", "dark": "-dark"}
+FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 QUERIES = ("how do I learn to play the guitar", "a dog runs along the beach", "who won the election")
 KEY_EVERY = 120
 """Milliseconds between keys, as for a fast typist."""
@@ -120,17 +125,26 @@ def typed(browser: Any, url: str) -> tuple[int, list[float]]:
 
 
 def take_pictures(folder: Path, out: Path) -> None:
-    """Write VIEW-LOOK.png for every view."""
+    """Write VIEW-LOOK.png for every view, and the light and dark pictures of docs/page.md."""
     out.mkdir(parents=True, exist_ok=True)
     with page_server(folder) as url, chromium() as browser:
         for look in LOOKS:
             for view in VIEWS:
-                tab = Tab(browser, url, look)
-                page = tab.open(view)
-                page.wait_for_load_state("networkidle") if view != "load" else page.wait_for_timeout(3000)
-                page.wait_for_timeout(500)
-                page.screenshot(path=out / f"{view}-{look}.png", full_page=True)
-                tab.context.close()
+                taken = screenshot(browser, url, look, SHOWN.get(view, view))
+                (out / f"{view}-{look}.png").write_bytes(taken)
+                if view in SHOWN and look in VARIANTS:
+                    (FIGURES / f"page-{view}{VARIANTS[look]}.png").write_bytes(taken)
+
+
+def screenshot(browser: Any, url: str, look: str, view: str) -> bytes:
+    """A picture of a whole view, once nothing moves."""
+    tab = Tab(browser, url, look)
+    page = tab.open(view)
+    page.wait_for_load_state("networkidle") if view != "load" else page.wait_for_timeout(3000)
+    page.wait_for_timeout(500)
+    taken: bytes = page.screenshot(full_page=True)
+    tab.context.close()
+    return taken
 
 
 if __name__ == "__main__":

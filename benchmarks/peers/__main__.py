@@ -5,8 +5,8 @@ python -m benchmarks.peers --quick                 a short run that checks wheth
 python -m benchmarks.peers --only native "sentence-transformers fp32" --skip quality
 python -m benchmarks.peers --draw                  tables from the last results; nothing is measured
 
-A full run writes benchmarks/results/peers.json and draws docs/speed.md and its figures; a quick run, or one with only
-some contenders, writes to build/peers instead. Nothing else should run on the machine at the same time.
+A full run writes benchmarks/results/peers.json and the tables of docs/speed.md (figures.py draws its figure); a quick
+run, or one with only some contenders, writes to build/peers instead. Nothing else should run on the machine meanwhile.
 """
 
 import argparse

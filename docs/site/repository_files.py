@@ -15,6 +15,8 @@ LANGUAGES = {".py": "python", ".cpp": "cpp", ".h": "cpp", ".toml": "toml", ".sh"
 HIDDEN = "---\nsearch:\n  exclude: true\n---\n"
 CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
+PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="(\S+)">\s*<img src="(\S+)" alt="([^"]*)">\s*</picture>')
+"""A picture that forges show as the theme of the reader wants; the theme of the site goes by the end of an address."""
 
 
 def prose(page: str) -> list[str]:
@@ -37,9 +39,14 @@ def resolved(source: str, target: str) -> str:
 
 def linked_files(source: str) -> set[str]:
     """The files and folders of the repository that the prose of a Markdown file links to."""
-    text = "".join(prose((ROOT / source).read_text("utf-8"))[::2])
+    text = with_both_variants("".join(prose((ROOT / source).read_text("utf-8"))[::2]))
     targets = [found["target"] for found in LINK.finditer(text)]
     return {resolved(source, target) for target in targets if not is_external(target)}
+
+
+def with_both_variants(text: str) -> str:
+    """Prose whose pictures are two images, of which the site's theme shows one."""
+    return PICTURE.sub(r"![\3](\2#only-light) ![\3](\1#only-dark)", text)
 
 
 def site_path(path: str) -> str:
@@ -65,7 +72,7 @@ def with_links_of_the_site(source: str, text: str) -> str:
         return f"]({place}{found['anchor'] or ''})"
 
     parts = prose(text)
-    parts[::2] = [LINK.sub(link, part) for part in parts[::2]]
+    parts[::2] = [LINK.sub(link, with_both_variants(part)) for part in parts[::2]]
     return "".join(parts)
 
 

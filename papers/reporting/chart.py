@@ -225,8 +225,8 @@ def _places(at: tuple[float, float]) -> Iterator[tuple[tuple[float, float], str]
         yield (x, y - gap - 4), "middle"
         yield (x, y + gap + 4), "middle"
         for up in (-1, 1):
-            yield (x + gap - 4, y + up * gap), "start"
-            yield (x - gap + 4, y + up * gap), "end"
+            yield (x + gap - 2, y + up * gap), "start"
+            yield (x - gap + 2, y + up * gap), "end"
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,14 @@ def test_links_lead_to_where_files_are_on_the_site():
     )
 
 
+def test_a_picture_becomes_two_images_of_which_the_theme_shows_one():
+    picture = '<picture>\n  <source media="(m)" srcset="figures/models-dark.svg">\n'
+    picture += '  <img src="figures/models.svg" alt="a &amp; b">\n</picture>'
+    both = "![a &amp; b](figures/models.svg#only-light) ![a &amp; b](figures/models-dark.svg#only-dark)"
+    assert with_links_of_the_site("docs/models.md", picture) == both
+    assert with_links_of_the_site("docs/models.md", f"```\n{picture}\n```") == f"```\n{picture}\n```"
+
+
 def test_a_link_to_what_is_not_there_or_not_in_the_repository_is_refused():
     for target in ("no.md", "../../elsewhere"):
         with pytest.raises(FileNotFoundError, match=r"docs/search\.md links to"):
