@@ -36,6 +36,8 @@ FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 QUERIES = ("how do I learn to play the guitar", "a dog runs along the beach", "who won the election")
 KEY_EVERY = 120
 """Milliseconds between keys, as for a fast typist."""
+MAP_WAIT = 300_000
+"""Milliseconds within which even a busy machine lays out the map of the collection, which the Search view shows."""
 WATCH = """
 () => {
   window.waits = [];
@@ -140,7 +142,10 @@ def screenshot(browser: Any, url: str, look: str, view: str) -> bytes:
     """A picture of a whole view, once nothing moves."""
     tab = Tab(browser, url, look)
     page = tab.open(view)
-    page.wait_for_load_state("networkidle") if view != "load" else page.wait_for_timeout(3000)
+    if view == "load":  # it asks every second
+        page.wait_for_timeout(3000)
+    else:
+        page.wait_for_load_state("networkidle", timeout=MAP_WAIT)
     page.wait_for_timeout(500)
     taken: bytes = page.screenshot(full_page=True)
     tab.context.close()

@@ -15,18 +15,26 @@ def comparison_chart(results: Mapping[str, Any]) -> Chart:
     """A panel for each column; in it a row for each system measured here, grouped by the paper's system."""
     columns, lines = results["columns"], _lines(results["rows"])
     across = min(COLUMNS, len(columns))
-    left = 14 + max(text_width(name, SMALL) for name, _ in lines)
+    left = 14 + max((text_width(name, SMALL) for name, _ in lines), default=0)
     wide = max(150.0, (WIDTH - left) / across)
     tall = STEP * len(lines) + 58
     words = f"{results['title']}: dots for the systems measured here, with 95 % intervals, beside the paper's figures"
     chart = Chart(left + wide * across, 30 + tall * -(-len(columns) // across), words)
-    chart.legend((0, 11), {"ours": "measured here, with its 95 % interval", "blue": "the paper's figure"}, SMALL + 1)
+    _legend(chart)
     for place, (column, head) in enumerate(columns.items()):
         corner = left + wide * (place % across), 30 + tall * (place // across)
         _panel(chart, corner, wide, lines, (column, head))
         if not place % across:
             _names(chart, corner, lines)
     return chart
+
+
+def _legend(chart: Chart) -> None:
+    measured, size = "measured here, with its 95 % interval", SMALL + 1
+    chart.legend((0, 11), {"ours": measured}, size)
+    x = 15 + text_width(measured, size) + 20
+    chart.line([(x, 4), (x, 18)], "blue", 2)
+    chart.text((x + 8, 11), "the paper's figure", size=size)
 
 
 def _lines(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:

@@ -46,6 +46,8 @@ def _lines(results: Values) -> Iterator[str]:
 
 def _found(results: Values) -> str:
     """How the claims and the figures turned out, in two sentences."""
+    if not results["rows"]:
+        return "Nothing could be measured; the reasons are below."
     texts = [text for row in results["rows"] for text in row["verdicts"].values()]
     counts = {verdict: sum(text.startswith(verdict) for text in texts) for verdict in VERDICTS}
     figures = f"Of {len(texts)} figures measured here, {', '.join(f'{n} are {v}' for v, n in counts.items() if n)}."

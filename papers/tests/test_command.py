@@ -77,5 +77,6 @@ def test_without_any_model_or_data_it_says_so_and_fails(tmp_path, capsys, monkey
     assert main(["sbert-6", "--quick", "-q", "-o", str(tmp_path / "out")]) == 1
     printed = capsys.readouterr()
     assert "0 rows, 12 rows not measured" in printed.out and "choose one with --model NAME" in printed.err
+    assert "Nothing could be measured" in (tmp_path / "out" / "sbert-6.md").read_text()
     assert main(["sbert-6", "--quick", "--model", "likewise-mini", "-q", "-o", str(tmp_path / "out")]) == 1
     assert "the data set 'nli/train' was not found" in capsys.readouterr().err
