@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -149,6 +150,16 @@ def test_rates_by_their_names_are_rates_of_our_weights(made):
         rates_by_weight(embedder, {"query": 1.0})
     with pytest.raises(BadInput, match=r"'heads', which matches no weight of the encoder, as model\.0\.model\.emb"):
         rates_by_weight(embedder, {"heads": 1.0})
+
+
+def test_report_to_wandb_names_the_run(made, monkeypatch):
+    steps = []
+    run = SimpleNamespace(log=lambda values, step: steps.append(step), finish=lambda: steps.append("finish"))
+    module = ModuleType("wandb")
+    module.init = lambda name: steps.append(name) or run
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    made(report_to="wandb", run_name="first", save_strategy="no", max_steps=2).train()
+    assert steps == ["first", 1, 2, "finish"]
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
