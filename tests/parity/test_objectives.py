@@ -1,10 +1,13 @@
 """Losses beside sentence-transformers', on the same vectors in fp64; where definitions differ, the test says how."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from sentence_transformers import util
 from sentence_transformers.sentence_transformer import losses
 
+from likewise.integrations.sentence_transformers import losses as our_losses
 from likewise.train.objectives import (
     AnglE,
     BatchTriplets,
@@ -35,6 +38,33 @@ KINDS = {
     "all": losses.BatchAllTripletLoss,
 }
 
+GUIDE = torch.randn(3, N, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+OUR_GUIDED = our_losses.CachedGISTEmbedLoss
+MODEL = SimpleNamespace(loaded=None, max_seq_length=8)
+HOWS = [
+    {"margin_strategy": "absolute"},
+    {"margin_strategy": "absolute", "margin": 0.2, "contrast_anchors": False},
+    {"margin_strategy": "relative", "margin": 0.3, "contrast_positives": False},
+]
+
+
+def their_guided(how):
+    """Their loss of these vectors, without the models that its constructor wants."""
+    loss = losses.CachedGISTEmbedLoss.__new__(losses.CachedGISTEmbedLoss)
+    torch.nn.Module.__init__(loss)
+    given = {"contrast_anchors": True, "contrast_positives": True, "margin": 0.0, **how, "temperature": 0.05}
+    for name, value in {
+        **given,
+        "mini_batch_size": 5,
+        "show_progress_bar": False,
+        "gather_across_devices": False,
+    }.items():
+        setattr(loss, name, value)
+    loss.similarity_fct = torch.nn.CosineSimilarity(dim=-1)
+    loss.cross_entropy_loss = torch.nn.CrossEntropyLoss()
+    return loss.calculate_loss([[one] for one in (A, P, M)], [[one] for one in GUIDE])
+
+
 CASES = {
     "in-batch contrast": (
         lambda: Contrastive(0.05)(A, P, M, text_ids=NAMES),
@@ -44,6 +74,13 @@ CASES = {
         lambda: Contrastive(0.05, symmetric=True)(A, P, text_ids=NAMES[:, :2]),
         lambda: losses.MultipleNegativesSymmetricRankingLoss(None).compute_loss_from_embeddings([A, P], None),
     ),
+    **{
+        f"guided, {how}": (
+            lambda how=how: OUR_GUIDED(MODEL, MODEL, 0.05, **how)(A, P, M, guide=torch.cat([*GUIDE], dim=1)),
+            lambda how=how: their_guided(how),
+        )
+        for how in HOWS
+    },
     "cosent": (
         lambda: CoSENT()(A, P, score=SCORES),
         lambda: losses.CoSENTLoss(None).compute_loss_from_embeddings([A, P], SCORES),

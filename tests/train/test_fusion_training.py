@@ -34,7 +34,7 @@ from likewise.train.layers.fusion_training import (
     layer_vectors,
     train_fusion,
 )
-from likewise.train.objectives.contrastive import contrastive
+from likewise.train.objectives.contrastive import contrastive, false_negative_mask
 from likewise.train.objectives.labelled_pairs import cosent
 from tests.cli.models.pairs import examples_of
 from tests.train.run_trainer import load
@@ -225,7 +225,7 @@ def test_the_loss_of_a_batch_is_that_of_the_objectives_and_falls_where_vectors_a
         good, bad = ([left, side] for side in (right, wrong))
     else:
         batch = Examples(rows)
-        expected = contrastive(a, [p, n], torch.from_numpy(rows), 5.0)
+        expected = contrastive(a, [p, n], false_negative_mask(torch.from_numpy(rows)), 5.0)
         good, bad = [a, a, -a], [a, -a, a]
     given = [a, p] if scored else [a, p, n]
     torch.testing.assert_close(fusion_training._loss(given, batch, 5.0), expected)

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
+from likewise import Embedder
 from likewise.cli import main
 from likewise.data.column_names import ColumnNames
 from likewise.engines.torch.torch_embedder import TorchEmbedder
@@ -14,6 +16,7 @@ from likewise.reranker import Reranker
 from likewise.runtime.writer_lock import WriterLock
 from likewise.train import TrainSettings, load_data, train
 from likewise.train.evaluators import RetrievalEvaluator, SpearmanEvaluator, load_evaluator
+from likewise.train.objectives import RERANKER_OBJECTIVES
 from likewise.train.output.callbacks import TIMING_FIELDS, read_log
 from likewise.train.run import training_job
 from tests.train.run_trainer import load
@@ -35,6 +38,30 @@ def place(tmp_path, own, monkeypatch):
 
 def _settings(**more):
     return TrainSettings(**{"max_steps": 4, "batch_size": 8, "learning_rate": 1e-3, **more})
+
+
+@pytest.mark.parametrize("family", ["bert", "mpnet", "modernbert"])
+@pytest.mark.parametrize("more", [{}, {"ema_decay": 0.5}, {"evaluator": "dev.csv", "eval_steps": 1}])
+def test_an_adapter_merged_with_its_base_is_the_finished_model(family, more, place, own):
+    base = place / "base"
+    own(family).rename(base)
+    evaluator = more.get("evaluator")
+    settings = _settings(lora_rank=2, **{key: value for key, value in more.items() if key != "evaluator"})
+    train(base, load_data("pairs.csv", "regression", COLUMNS), settings, output="out", evaluator=evaluator)
+    texts = ["a cat sleeps", "rain"]
+    found, expected, before = (Embedder.load(one).encode(texts) for one in (place / "out/adapter", place / "out", base))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert np.abs(found - before).max() > 1e-5
+    assert json.loads((place / "out/adapter/adapter_config.json").read_text())["r"] == 2
+
+
+def test_an_adapter_is_not_written_without_lora_or_if_it_lacks_a_trained_head(place):
+    data = load_data("pairs.csv", "regression", COLUMNS)
+    train("tiny", data, _settings(), output="whole")
+    reranker = Reranker.start(load(place / "tiny"), seed=0)
+    labelled = load_data("pairs.csv", "regression", COLUMNS, objectives=RERANKER_OBJECTIVES)
+    train(reranker, labelled, _settings(lora_rank=2), output="head")
+    assert not (place / "whole/adapter").exists() and not (place / "head/adapter").exists()
 
 
 def _log(folder):

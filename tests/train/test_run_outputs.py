@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-import types
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from likewise.runtime.progress import StatusLine
 from likewise.train.data.batch import Stream, TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.evaluators import SpearmanEvaluator
-from likewise.train.objectives import Contrastive
+from likewise.train.objectives import OBJECTIVES, Contrastive
 from likewise.train.output import model_card as model_card_module
 from likewise.train.output import record as record_module
 from likewise.train.output.callbacks import (
@@ -22,6 +22,7 @@ from likewise.train.output.callbacks import (
     Log,
     StepRate,
     TensorBoard,
+    WeightsAndBiases,
     _first_rate,
     read_log,
 )
@@ -29,7 +30,7 @@ from likewise.train.output.model_card import model_card
 from likewise.train.output.record import TrainingJob, append_result_line, data_description, training_record
 from likewise.train.settings import TrainSettings
 from likewise.train.step_state import StepState
-from tests.train.columns import columns_for
+from tests.train.columns import EVERY, columns_for, model_for
 from tests.train.run_trainer import load, run_trainer, source
 
 
@@ -106,6 +107,40 @@ def test_tensorboard_reads_what_was_written_for_it(tmp_path):
     result = accumulator.EventAccumulator(str(tmp_path)).Reload()
     assert [event.step for event in result.Scalars("train/loss")] == list(range(1, 11))
     assert result.Scalars("dev/spearman")[0].value == 0.5
+
+
+@pytest.fixture
+def wandb(monkeypatch):
+    """As much of wandb as is called; the calls are in `calls`."""
+    module = ModuleType("wandb")
+    module.calls = []
+    run = SimpleNamespace(
+        log=lambda values, step: module.calls.append((step, values)), finish=lambda: module.calls.append("finish")
+    )
+    module.init = lambda **options: module.calls.append(options) or run
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    return module
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_wandb_gets_the_numbers_of_every_step(name, wandb, own):
+    torch.manual_seed(0)
+    data, log = [source(EVERY[name]())], []
+    embedder = model_for(data[0].objective, load(own()))
+    settings = TrainSettings(max_steps=2, batch_size=12, eval_steps=2)
+    reporter = WeightsAndBiases(project="mine")
+    run_trainer(embedder, data, settings, evaluator=lambda _: {"dev": 0.5}, callbacks=[log.append, reporter])
+    options, *lines, last = wandb.calls
+    assert (options, last) == ({"project": "mine"}, "finish")
+    assert [step for step, _ in lines] == [0, 1, 2]
+    assert lines[0][1] == {"dev/dev": 0.5} and lines[2][1]["dev/dev"] == 0.5
+    assert [values["train/loss"] for _, values in lines[1:]] == [state.loss for state in log[1:]]
+
+
+def test_without_wandb_the_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(BadInput, match="pip install wandb"):
+        WeightsAndBiases()
 
 
 def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
@@ -385,7 +420,7 @@ def test_tensorboard_gets_every_step_and_is_flushed_where_there_are_scores(tmp_p
         def flush(self):
             calls.append("flushed")
 
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", types.SimpleNamespace(SummaryWriter=Writer))
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=Writer))
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     board = TensorBoard(tmp_path)
     assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "3" and not calls

@@ -18,6 +18,7 @@ from likewise.train.objectives import (
     Regression,
     ScoreDistillation,
     SimilarityDistillation,
+    Triplet,
 )
 from likewise.train.settings import TrainSettings
 from likewise.train.teacher_outputs import TEACHER_OUTPUTS, TeacherRequest, teacher_outputs
@@ -33,6 +34,7 @@ CASES = [
     (ScoreDistillation(), TRIPLES, "scores"),
     (Distillation(), ALONE, "teacher"),
     (SimilarityDistillation(), ALONE, "teacher"),
+    (Contrastive(), TRIPLES, "guide"),
 ]
 
 
@@ -50,6 +52,10 @@ def _expected(teacher, columns, name):
     """One row at a time."""
     if name == "teacher":
         return np.stack([teacher.encode([text])[0] for text in columns["sentence"]])
+    if name == "guide":
+        return np.array(
+            [np.concatenate([teacher.encode([text])[0] for text in row]) for row in zip(*columns.values(), strict=True)]
+        )
     first, *others = columns.values()
 
     def say(a, b):
@@ -69,7 +75,7 @@ def _expected(teacher, columns, name):
 @pytest.mark.parametrize("kind", ["embedder", "cross", "labelled", "poly"])
 def test_a_teacher_says_what_it_says_of_one_row_at_a_time(kind, objective, columns, name, teachers, tmp_path):
     teacher, request = teachers[kind], TeacherRequest(label="yes" if kind == "labelled" else None)
-    if name == "teacher" and kind != "embedder":
+    if name in ("teacher", "guide") and kind != "embedder":
         with pytest.raises(BadInput, match="has no text vectors"):
             teacher_outputs(columns, teacher, objective, request=request)
         return
@@ -85,7 +91,8 @@ def test_a_teacher_says_what_it_says_of_one_row_at_a_time(kind, objective, colum
 
 
 def test_every_lesson_is_read_by_some_objective():
-    read = {name for entry in OBJECTIVES.values() for name in entry.build().reads().numbers}
+    every = [entry.build().reads() for entry in OBJECTIVES.values()]
+    read = {name for one in every for name in (*one.numbers, *one.optional)}
     assert set(TEACHER_OUTPUTS) <= read
 
 
@@ -135,7 +142,7 @@ def test_a_file_of_something_else_is_refused_and_stays(teachers, tmp_path):
         ({**TRIPLES, "negative": ["x"]}, MarginMSE(), "equal length"),
         ({"sentence1": [], "sentence2": []}, Regression(), "at least one row"),
         ({"sentence1": ["a", "b"], "sentence2": ["c", None]}, Regression(), "row 1: sentence2 is None"),
-        (TRIPLES, Contrastive(), "nothing for a teacher to compute"),
+        (TRIPLES, Triplet(), "nothing for a teacher to compute"),
         ({**PAIRS, "score": [0.5] * 6}, Regression(), "nothing for a teacher to compute"),
     ],
 )

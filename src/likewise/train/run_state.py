@@ -53,6 +53,7 @@ class RunState:
     optimizer: torch.optim.Optimizer
     ema: EMA | None
     token_budget: TokenBudget
+    negatives: Mapping[str, Tensor] = field(default_factory=dict)  # those that were mined, as positions of texts
     best: BestModel = field(default_factory=BestModel)
     step: int = 0
     seconds: float = 0.0
@@ -77,7 +78,8 @@ class RunState:
         own = {f"objective-{i}": o.state_dict() for i, o in enumerate(self.objectives) if o.state_dict()}
         mean = {} if self.ema is None else {"ema": self.ema.mean}
         best = {} if self.best.weights is None else {"best": self.best.weights}
-        return {"model": self.weights, **own, **mean, **best}
+        mined = {"negatives": self.negatives} if self.negatives else {}
+        return {"model": self.weights, **own, **mean, **best, **mined}
 
     def as_json(self) -> dict[str, Any]:
         """The rest of a checkpoint."""

@@ -88,7 +88,9 @@ class TrainSettings:
         tuple[str, ...], "parts that stay frozen: embeddings, blocks:0-3, encoder, pooling, heads", _TRAINED
     ] = ()
     lora_rank: Annotated[
-        int, "rank of LoRA adapters, merged into the weights at the end; 0 trains the whole weights", _TRAINED
+        int,
+        "rank of LoRA adapters, merged at the end, and saved in OUTPUT/adapter too; 0 trains the whole weights",
+        _TRAINED,
     ] = 0
     lora_alpha: Annotated[float, "LoRA updates are scaled by alpha / rank", _TRAINED] = 16.0
     lora_layers: Annotated[tuple[str, ...], "linear layers of each block that get a LoRA adapter", _TRAINED] = (

@@ -10,7 +10,8 @@ To distil a cross-encoder into an embedder by the margins of its scores (Hofstä
 
 The file is complete training data: `likewise train MODEL --data margins.parquet@margin-mse:similarity=cosine`.
 Pairs and lists work the same way with `Regression` or `CoSENT` (score) and `ScoreDistillation` (scores), single texts
-with `Distillation` or `SimilarityDistillation` (teacher: the vectors of an embedder). For texts that are not
+with `Distillation` or `SimilarityDistillation` (teacher: the vectors of an embedder). For `Contrastive`, the teacher is
+a guide whose vectors of all texts tell false negatives apart (Solatorio 2024, GISTEmbed). For texts that are not
 paired, `unlabelled_examples` chooses pairs.
 """
 
@@ -67,7 +68,7 @@ def teacher_outputs(
 
     `score` is a reranker's score or an embedder's similarity. `margin` and `scores` come from a reranker's logits,
     whose differences are more meaningful than those of scores after a sigmoid. `teacher` holds an embedder's vectors of
-    the first column.
+    the first column, `guide` those of all columns, one after the other.
 
     Args:
         columns: texts, named as the objective expects, and any other numbers that it reads.
@@ -83,7 +84,8 @@ def teacher_outputs(
     if not isinstance(teacher, Embedder | Reranker):
         raise BadInput(f"a {type(teacher).__name__} cannot be a teacher; expected an embedder or a reranker")
     texts, names = _text_columns(columns, objective), _requested_outputs(columns, objective)
-    numbers = {name: list(columns[name]) for name in objective.reads().numbers if name in columns}
+    reads = objective.reads()
+    numbers = {name: list(columns[name]) for name in (*reads.numbers, *reads.optional) if name in columns}
     if file is not None:
         _check_storable(file, texts)
     metadata = _metadata(texts, numbers, teacher, names, request)
@@ -165,14 +167,18 @@ def _reranker_scores(
 
 
 def _vectors(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
-    if isinstance(teacher, Reranker):
-        raise BadInput(
-            f"a {type(teacher).__name__} has no text vectors, which the teacher column needs; use an embedder"
-        )
     return _vectors_of(teacher, _at_least(texts, 1)[0])
 
 
-def _vectors_of(teacher: Embedder, texts: Sequence[str]) -> Float[np.ndarray, "N E"]:
+def _all_vectors(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N W"]:  # noqa: ARG001
+    columns = _at_least(texts, 2)
+    flat = _vectors_of(teacher, [text for column in columns for text in column])
+    return np.concatenate(np.split(flat, len(columns)), axis=1)
+
+
+def _vectors_of(teacher: Teacher, texts: Sequence[str]) -> Float[np.ndarray, "N E"]:
+    if isinstance(teacher, Reranker):
+        raise BadInput(f"a {type(teacher).__name__} has no text vectors, which the column needs; use an embedder")
     return np.asarray(teacher.encode(texts, show_progress_bar=False, overflow="truncate"))
 
 
@@ -181,6 +187,7 @@ TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOut
     "margin": _margin,
     "scores": _scores,
     "teacher": _vectors,
+    "guide": _all_vectors,
 }
 """What a teacher can compute, by the column that an objective reads."""
 

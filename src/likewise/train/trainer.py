@@ -96,6 +96,7 @@ class _TrainingLoop:
         self.trainer, self.model, self.settings, self.processes = trainer, trainer.model, trainer.settings, processes
         if self.model.precision != "fp32":
             raise BadInput(f'the model is in {self.model.precision}; load it with precision="fp32" to train it')
+        self.mined = [source.mined for source in trainer.data if source.mined is not None]
         self.objectives = list(dict.fromkeys(source.objective for source in trainer.data))
         for objective in self.objectives:
             check_objective(self.model, objective)
@@ -128,6 +129,7 @@ class _TrainingLoop:
             optimizer=make_optimizer(self.model, self.objectives, self.settings),
             ema=EMA(weights, self.settings.ema_decay) if self.settings.ema_decay else None,
             token_budget=TokenBudget(self.settings.max_tokens_per_step),
+            negatives={str(i): mined.chosen for i, mined in enumerate(self.mined)},
         )
 
     def run(self, resume: bool, stop: Callable[[], bool]) -> TrainResult:
@@ -140,6 +142,7 @@ class _TrainingLoop:
         ended, stopped = self._out_of_patience(), False
         batches = self.schedule.steps(state.step, self.plan.max_steps, self.settings.gradient_accumulation_steps)
         while state.step < self.plan.max_steps and not ended and not stopped:
+            self._mine_negatives()
             self._report(self._step(next(batches)))
             ended = self._out_of_patience()
             stopped = self.processes.any(stop()) and state.step < self.plan.max_steps and not ended
@@ -163,6 +166,14 @@ class _TrainingLoop:
             trained_parameters=sum(p.numel() for p in state.parameters),
             parameters=sum(p.numel() for module in (self.model, *self.objectives) for p in module.parameters()),
         )
+
+    def _mine_negatives(self) -> None:
+        """Mine the negatives that are due before this step, with the weights as they are."""
+        for mined in self.mined:
+            if self.state.step % mined.every == 0:
+                found = mined.mined(self.model.eval()) if self.processes.is_main else None  # type: ignore[arg-type]
+                mined.chosen.copy_(torch.tensor(self.processes.broadcast(found)))
+                self.model.train()
 
     def _step(self, batches: Sequence[tuple[DataSource, Batch]]) -> StepState:
         state, settings = self.state, self.settings
@@ -270,6 +281,7 @@ class _TrainingLoop:
             "data_sources": [[s.name, s.size, s.objective.describe()] for s in sources],
             **self.trainer.identity,
             "rows": rows,
+            "mined": [mined.describe() for mined in self.mined],
             "processes": self.processes.count,
             "frozen": self._frozen_digest(),
         }

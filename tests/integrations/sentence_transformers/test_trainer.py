@@ -7,9 +7,11 @@ import re
 import signal
 import subprocess
 import sys
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from likewise import Embedder
 from likewise.errors import BadInput
@@ -25,6 +27,7 @@ from likewise.integrations.sentence_transformers import (
     losses,
 )
 from likewise.integrations.sentence_transformers.training.callbacks import UNCALLED
+from likewise.integrations.sentence_transformers.training.data import read_data
 from likewise.integrations.sentence_transformers.training.learning_rates import rates_by_weight
 from likewise.integrations.sentence_transformers.training.trainer import HOOKS, UNSERVED
 from likewise.integrations.sentence_transformers.training.training_arguments import REFUSED, SERVED, WITHOUT_EFFECT
@@ -147,6 +150,58 @@ def test_rates_by_their_names_are_rates_of_our_weights(made):
         rates_by_weight(embedder, {"query": 1.0})
     with pytest.raises(BadInput, match=r"'heads', which matches no weight of the encoder, as model\.0\.model\.emb"):
         rates_by_weight(embedder, {"heads": 1.0})
+
+
+def test_report_to_wandb_names_the_run(made, monkeypatch):
+    steps = []
+    run = SimpleNamespace(log=lambda values, step: steps.append(step), finish=lambda: steps.append("finish"))
+    module = ModuleType("wandb")
+    module.init = lambda name: steps.append(name) or run
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    made(report_to="wandb", run_name="first", save_strategy="no", max_steps=2).train()
+    assert steps == ["first", 1, 2, "finish"]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_guide_reads_the_texts_with_their_prompts_and_is_shared(made, wrapped):
+    guide = made().model
+    loss = losses.GISTEmbedLoss(guide, guide, temperature=0.05)
+    objective = losses.MatryoshkaLoss(guide, loss, [16, 32]) if wrapped else loss
+    columns = {"anchor": TEXTS, "positive": TEXTS[1:] + TEXTS[:1]}
+    (source,) = read_data(columns, objective, {"anchor": "the "}).sources
+    expected = [
+        guide.encode(["the " + text for text in TEXTS], prompt=""),
+        guide.encode(columns["positive"], prompt=""),
+    ]
+    np.testing.assert_allclose(source.rows.numbers["guide"], np.concatenate(expected, axis=1), atol=1e-6)
+    assert source.objective.describe().get("guide", loss.guide) == guide.loaded.fingerprint
+
+
+@pytest.mark.parametrize("cached", [losses.GISTEmbedLoss, losses.CachedGISTEmbedLoss])
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"margin": 0.2, "contrast_anchors": False}, {"margin_strategy": "relative", "contrast_positives": False}],
+)
+def test_the_guided_loss_is_its_formula(made, cached, how):
+    drawn = torch.Generator().manual_seed(0)
+    vectors, guides = torch.randn(3, 5, 8, generator=drawn).double(), torch.randn(3, 5, 6, generator=drawn).double()
+    cos = torch.nn.functional.cosine_similarity
+    total, margin = 0.0, how.get("margin", 0.0)
+    for i in range(5):
+        own = cos(guides[0, i], guides[1, i], dim=0)
+        limit = own - (own.abs() * margin if "margin_strategy" in how else margin)
+        pairs = [(0, 1), (0, 2), *[(0, 0)] * how.get("contrast_anchors", True)]
+        pairs += [(1, 1)] * how.get("contrast_positives", True)
+        scores = [
+            cos(vectors[a, i], vectors[b, j], dim=0) / 0.05
+            for a, b in pairs
+            for j in range(5)
+            if (a, b, i) == (0, 1, j) or cos(guides[a, i], guides[b, j], dim=0) <= limit
+        ]
+        total += torch.logsumexp(torch.stack(scores), 0) - cos(vectors[0, i], vectors[1, i], dim=0) / 0.05
+    model = made().model
+    found = cached(model, model, temperature=0.05, **how)(*vectors, guide=torch.cat([*guides], dim=1))
+    assert float(found) == pytest.approx(float(total) / 5, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", REFUSED)

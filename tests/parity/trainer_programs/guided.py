@@ -1,4 +1,4 @@
-"""Pairs with hard negatives, prompts by column, and other learning rates for some weights."""
+"""Hard negatives, a guide that tells false ones, prompts by column, and other learning rates for some weights."""
 
 import sys
 
@@ -11,6 +11,7 @@ rows = load_dataset("parquet", data_files=f"{data}/nli/triplets.parquet", split=
 rows = rows.select_columns(["anchor", "positive", "negative"])
 
 model = SentenceTransformer(folder, device="cpu")
+guide = SentenceTransformer(folder, device="cpu")
 args = SentenceTransformerTrainingArguments(
     output_dir=output,
     num_train_epochs=1,
@@ -24,7 +25,6 @@ args = SentenceTransformerTrainingArguments(
     use_cpu=True,
     disable_tqdm=True,
 )
-trainer = SentenceTransformerTrainer(
-    model=model, args=args, train_dataset=rows, loss=losses.MultipleNegativesRankingLoss(model)
-)
+loss = losses.GISTEmbedLoss(model, guide, temperature=0.05)
+trainer = SentenceTransformerTrainer(model=model, args=args, train_dataset=rows, loss=loss)
 trainer.train()

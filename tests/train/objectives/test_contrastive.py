@@ -14,7 +14,7 @@ from likewise.train.objectives.contrastive import false_negative_mask
 from tests.train.objectives.test_values import cos, drawn, near
 
 
-def slowly(columns, names, scale, group=None):
+def slowly(columns, names, scale, group=None, guide=None):
     """Mean over anchors of −log p(own positive); wrong answers are gone through one by one."""
     rows, losses = range(len(names)), []
     for i in rows:
@@ -25,7 +25,9 @@ def slowly(columns, names, scale, group=None):
             scale * cos(columns[0][i], columns[c][j])
             for c in range(1, len(columns))
             for j in rows
-            if (c, j) != (1, i) and names[j][c] not in right
+            if (c, j) != (1, i)
+            and names[j][c] not in right
+            and (guide is None or cos(guide[0][i], guide[c][j]) <= cos(guide[0][i], guide[1][i]))
         ]
         losses.append(math.log(sum(math.exp(x) for x in [own, *wrong])) - own)
     return sum(losses) / len(losses)
@@ -50,6 +52,24 @@ def test_infonce_is_its_formula_whatever_comes_twice(data):
     back = slowly([columns[1], columns[0]], turned, 4.0, group)
     both = Contrastive(0.25, symmetric=True)(*columns, text_ids=digests, group=groups)
     near(both, (expected + back) / 2)
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_what_the_guide_finds_nearer_than_the_positive_is_no_negative(more):
+    columns, guide = drawn(2 + more, 6, 5, seed=1), drawn(2 + more, 6, 3, seed=2)
+    ids = torch.arange(6 * (2 + more)).view(2 + more, 6).T
+    given = {"text_ids": ids, "guide": torch.cat(list(guide), dim=1)}
+    expected = slowly(columns, ids.tolist(), 4.0, guide=guide)
+    assert expected != pytest.approx(slowly(columns, ids.tolist(), 4.0))
+    near(Contrastive(0.25)(*columns, **given), expected)
+    back = slowly(columns[[1, 0]], ids[:, [1, 0]].tolist(), 4.0, guide=guide[[1, 0]])
+    near(Contrastive(0.25, symmetric=True)(*columns, **given), (expected + back) / 2)
+
+
+def test_guides_vectors_must_be_one_per_text():
+    columns = drawn(3, 4, 5, seed=1)
+    with pytest.raises(BadInput, match=r"guide has 10 numbers per row for 3 texts; expected a vector per text"):
+        Contrastive()(*columns, text_ids=torch.arange(12).view(3, 4).T, guide=torch.ones(4, 10))
 
 
 def test_a_positive_declared_in_one_row_is_no_wrong_answer_in_another():

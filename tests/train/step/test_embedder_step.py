@@ -5,12 +5,13 @@ import torch
 
 from likewise.errors import OutOfMemory
 from likewise.inference import plan_batches
+from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import Classification, Contrastive, Regression
 from likewise.train.step import embedder_step, memory
 from likewise.train.step.embedder_step import embedder_backward, packed_forward, tokenized_batch
 from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.processes import Processes
-from tests.train.columns import EVERY, batch_for, model_for
+from tests.train.columns import EVERY, batch_for, columns_for, model_for
 from tests.train.run_trainer import load
 
 
@@ -46,6 +47,17 @@ def test_a_step_has_the_gradient_that_autograd_finds_without_a_cut(name, trainab
     embedder_step.loss_of(objective, packed_forward(embedder, ids), batch).backward()
     for a, b in zip(found, _gradients(embedder, objective), strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+
+
+def test_a_guide_decides_the_same_in_pieces(trainable):
+    embedder, objective = trainable("contrastive")
+    columns = columns_for(objective)
+    guide = torch.randn(8, 9, generator=torch.Generator().manual_seed(0)).numpy()
+    guided = TrainingRows.of({**columns, "guide": guide}, objective).take(range(8))
+    whole = embedder_backward(embedder, objective, guided).loss
+    parts = embedder_backward(embedder, objective, guided, StepOptions(token_budget=TokenBudget(40))).loss
+    assert whole == pytest.approx(parts, abs=1e-12)
+    assert whole != pytest.approx(embedder_backward(embedder, objective, batch_for(objective)).loss)
 
 
 def test_in_pieces_the_same_words_are_dropped_going_forward_and_back(trainable):

@@ -5,9 +5,12 @@ Losses that do not exist are refused when they are constructed, with what to use
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -28,6 +31,7 @@ from ...train.objectives import (
     ScoreDistillation,
     Triplet,
 )
+from ...train.objectives.contrastive import guide_vectors
 from ...train.objectives.distillation import kl_divergence
 from ...train.objectives.objective import Labels, Loss, Matrix, Vectors
 from ...train.objectives.triplets import paired_distances
@@ -175,6 +179,84 @@ class CachedMultipleNegativesSymmetricRankingLoss(MultipleNegativesSymmetricRank
         options.pop("show_progress_bar", None)
         super().__init__(model, scale, similarity_fct, **options)
         self.max_tokens_per_step = mini_batch_size * model.max_seq_length
+
+
+class GISTEmbedLoss(Objective):
+    """In-batch negatives, except those that a guide finds more similar than the positive (Solatorio 2024, GISTEmbed).
+
+    The guide's vectors are computed once, before training.
+    """
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ARG002
+        guide: Any,
+        temperature: float = 0.01,
+        margin_strategy: str = "absolute",
+        margin: float = 0.0,
+        contrast_anchors: bool = True,
+        contrast_positives: bool = True,
+        gather_across_devices: bool = False,
+    ) -> None:
+        super().__init__()
+        if not hasattr(guide, "loaded"):
+            raise BadInput(f"the guide is a {type(guide).__name__}; expected a SentenceTransformer of this package")
+        if margin_strategy not in ("absolute", "relative"):
+            raise BadInput(f"margin_strategy is {margin_strategy!r}; expected absolute or relative")
+        if gather_across_devices:
+            raise refuse_option(self, "gather_across_devices", True, "torchrun -m likewise train always gathers")
+        self._guide = (guide,)  # not a part of the loss
+        self.temperature, self.margin, self.margin_strategy = temperature, margin, margin_strategy
+        self.contrast_anchors, self.contrast_positives = contrast_anchors, contrast_positives
+
+    @property
+    def guide(self) -> str:
+        """The guide's fingerprint, for the record of the run."""
+        return str(self._guide[0].loaded.fingerprint)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "GISTEmbedLoss":
+        return copy(self)  # neither the guide nor the numbers change
+
+    def vectors_of(self, columns: Sequence[Sequence[str]]) -> np.ndarray:
+        """The guide's vectors of all texts of a row, one after the other."""
+        encode = partial(self._guide[0].loaded.encode, prompt="", show_progress_bar=False)
+        return np.concatenate([encode(list(column)) for column in columns], axis=1)
+
+    def forward(self, anchor: Vectors, positive: Vectors, *negatives: Vectors, guide: Matrix) -> Loss:
+        vectors = [F.normalize(one, dim=1) for one in (anchor, positive, *negatives)]
+        guides = guide_vectors(guide, len(vectors)).unbind(1)
+        pairs = [(0, 1), (0, 0), (1, 1), *((0, column) for column in range(2, len(vectors)))]
+        used = [True, self.contrast_anchors, self.contrast_positives, *(True for _ in negatives)]
+        limit = self._limit((guides[0] @ guides[1].T).diagonal()[:, None])
+        scores = []
+        for i, (a, b) in enumerate(pair for pair, yes in zip(pairs, used, strict=True) if yes):
+            masked = guides[a] @ guides[b].T > limit
+            if i == 0:
+                masked.fill_diagonal_(False)
+            scores.append((vectors[a] @ vectors[b].T).masked_fill(masked, -torch.inf))
+        targets = torch.arange(len(anchor), device=anchor.device)
+        return F.cross_entropy(torch.cat(scores, dim=1) / self.temperature, targets)
+
+    def _limit(self, own: Tensor) -> Tensor:
+        """The similarity above which a candidate is not a negative, given that of the anchor's own positive."""
+        return own - (self.margin if self.margin_strategy == "absolute" else own.abs() * self.margin)
+
+
+class CachedGISTEmbedLoss(GISTEmbedLoss):
+    """The same loss, in parts of at most `mini_batch_size` texts."""
+
+    def __init__(
+        self,
+        model: Any,
+        guide: Any,
+        temperature: float = 0.01,
+        mini_batch_size: int = 32,
+        mini_batch_num_tokens: int | None = None,
+        show_progress_bar: bool = False,  # noqa: ARG002
+        **options: Any,
+    ) -> None:
+        super().__init__(model, guide, temperature, **options)
+        self.max_tokens_per_step = mini_batch_num_tokens or mini_batch_size * model.max_seq_length
 
 
 class TripletLoss(Triplet):
@@ -352,8 +434,6 @@ class MatryoshkaLoss(Matryoshka):
 REFUSED = {
     "AdaptiveLayerLoss": "likewise train --objective contrastive:layers=3 trains the last three layers",
     "Matryoshka2dLoss": "likewise train --objective contrastive:layers=3,dimensions=64+256",
-    "GISTEmbedLoss": "likewise mine drops false negatives before training; then MultipleNegativesRankingLoss",
-    "CachedGISTEmbedLoss": "likewise mine drops false negatives before training",
     "MegaBatchMarginLoss": "CachedMultipleNegativesRankingLoss with a large batch",
     "BatchHardSoftMarginTripletLoss": "BatchHardTripletLoss, which has a hard margin",
     "EmbedDistillLoss": "MSELoss, over a teacher's vectors",

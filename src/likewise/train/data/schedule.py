@@ -12,6 +12,7 @@ from ...wording import counted
 from ..objectives import Objective
 from ..settings import DataMixing
 from .batch import Batch, Stream, TrainingRows
+from .mined_negatives import MinedNegatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,8 @@ class DataSource:
     """Training rows and the objective that reads them.
 
     `info` is for the model card; its keys are licence, hub, sha256, where (a condition) and of (the names of the data
-    that the texts come from). `dataset` is the name of a known data set.
+    that the texts come from). `dataset` is the name of a known data set. `mined` mines negatives during training
+    (`sources.with_mined_negatives`).
     """
 
     rows: TrainingRows | Stream
@@ -27,6 +29,7 @@ class DataSource:
     name: str = "data"
     info: Mapping[str, Any] = field(default_factory=dict)
     dataset: str | None = None
+    mined: MinedNegatives | None = None
 
     @property
     def size(self) -> int | None:

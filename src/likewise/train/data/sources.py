@@ -13,15 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from ...data.column_names import ColumnNames, ColumnValues, numbers_of, select_from_stream
 from ...data.datasets import LoadedDataset, dataset_credit, load_dataset
 from ...errors import BadInput
 from ...files import READABLE, Table
+from ...mine.candidate_space import first_occurrences
+from ...mine.settings import MiningPrompts, MiningSettings
+from ...runtime.arguments import whole_number
 from ...runtime.home_folder import expanded
 from ..objectives import Objective
 from ..objectives.registry import OBJECTIVES, ObjectiveTable, parse_objective
 from .batch import Prompts, Stream, TrainingRows
+from .mined_negatives import MinedColumn, MinedNegatives
 from .schedule import DataSource
 
 
@@ -100,6 +105,51 @@ def read_rows(
     return rows
 
 
+def with_mined_negatives(
+    source: DataSource,
+    settings: MiningSettings,
+    *,
+    every: int,
+    corpus: Sequence[str] | None = None,
+) -> DataSource:
+    """The same pairs with `settings.k` negatives each, mined before the first step and then every `every` steps.
+
+    Rows for which the rules leave too few are filled up, as by `missing="fill"`, so that every row keeps its place.
+
+    Args:
+        source: pairs of anchor and positive (`load_data`), for an objective that reads any number of negatives.
+        settings: how many, and by which rules.
+        every: steps from one mining to the next; each one encodes all texts again.
+        corpus: the source of negatives; default: the positives.
+    """
+    rows, reads = source.rows, source.objective.reads()
+    if not isinstance(rows, TrainingRows) or not reads.more_texts or reads.numbers or "guide" in rows.numbers:
+        raise BadInput(
+            "negatives can be mined for rows in memory and an objective that reads any number of negatives and no "
+            f"numbers for them, such as contrastive; found {type(source.objective).__name__} over "
+            f"{', '.join([*rows.texts, *rows.numbers]) if isinstance(rows, TrainingRows) else 'a stream'}"
+        )
+    if len(rows.texts) != 2:
+        raise BadInput(f"the columns of texts are {', '.join(rows.texts)}; expected an anchor and a positive alone")
+    (first, second), texts = rows.texts, list(rows.texts.values())
+    given = texts[1] if corpus is None else list(corpus)
+    candidates = [given[i] for i in first_occurrences(given)]
+    names = [f"negative_{i + 1}" for i in range(settings.k)]
+    mined = MinedNegatives(
+        anchors=texts[0],
+        positives=texts[1],
+        candidates=candidates,
+        settings=replace(settings, missing="fill"),
+        prompts=MiningPrompts(anchor=rows.prompts.get(first), corpus=rows.prompts.get(second)),
+        every=whole_number("every", every),
+        chosen=torch.zeros(len(rows), settings.k, dtype=torch.int64),
+    )
+    columns = {name: MinedColumn(candidates, mined.chosen[:, i]) for i, name in enumerate(names)}
+    prompts = dict.fromkeys(names, rows.prompts[second]) if second in rows.prompts else {}
+    extended = replace(rows, texts={**rows.texts, **columns}, prompts={**rows.prompts, **prompts})
+    return replace(source, rows=extended, mined=mined)
+
+
 def sha256(path: Path) -> str:
     """A digest of a file's bytes."""
     with path.open("rb") as file:
@@ -113,6 +163,8 @@ def rows_digest(rows: TrainingRows) -> str:
         digest.update(f"{name}\0{prompt}\0".encode("utf-8", "surrogatepass"))
     for name, texts in rows.texts.items():
         digest.update(f"{name}\0{len(texts)}\0".encode())
+        if isinstance(texts, MinedColumn):
+            continue  # the run decides what these texts are
         for text in texts:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     for name, numbers in rows.numbers.items():

@@ -28,7 +28,7 @@ from ...errors import BadInput
 from ...heads import Dense
 from ...pooling import Fusion, Pooling, Reduce, Stack
 from ..data.examples import Examples, split_without_overlap
-from ..objectives.contrastive import contrastive
+from ..objectives.contrastive import contrastive, false_negative_mask
 from ..objectives.labelled_pairs import cosent
 
 Cosines = Float[np.ndarray, " N"]
@@ -297,7 +297,7 @@ def _train_epochs(
 def _loss(columns: Sequence[Tensor], batch: Examples, scale: float) -> Tensor:
     if batch.scores is None:
         anchors, positives, negatives = columns
-        return contrastive(anchors, [positives, negatives], torch.from_numpy(batch.rows), scale)
+        return contrastive(anchors, [positives, negatives], false_negative_mask(torch.from_numpy(batch.rows)), scale)
     left, right = columns
     return cosent(left, right, torch.from_numpy(batch.scores).float(), scale)
 

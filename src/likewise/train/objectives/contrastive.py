@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ...array_types import Bool, Int
+from ...array_types import Bool, Float, Int
 from ...errors import BadInput
-from .objective import Columns, InputColumns, Labels, Loss, Objective, TextIds, Texts, Vectors
+from .objective import Columns, InputColumns, Labels, Loss, Matrix, Objective, TextIds, Texts, Vectors
 
 MIN_TEMPERATURE = 0.01  # the minimum of a learned temperature (Radford et al. 2021, CLIP)
 
@@ -23,6 +23,10 @@ class Contrastive(Objective):
     own text, and any text that is a positive, in any row, of the same anchor or of an anchor in the same `group`.
     Cosines are divided by the temperature, which may also be learned (as in CLIP). `symmetric` averages this loss with
     that of the reverse task, identifying each positive's anchor.
+
+    `guide` holds a guide model's vectors of all texts of a row, one after the other (`teacher_outputs` computes them).
+    A candidate that the guide finds more similar to the anchor than its own positive is a false negative too
+    (Solatorio 2024, GISTEmbed).
     """
 
     def __init__(self, temperature: float = 0.05, *, learn_temperature: bool = False, symmetric: bool = False) -> None:
@@ -34,13 +38,21 @@ class Contrastive(Objective):
         self.log_scale = nn.Parameter(torch.tensor(-math.log(temperature))) if learn_temperature else None
 
     def forward(
-        self, anchor: Vectors, positive: Vectors, *negatives: Vectors, text_ids: TextIds, group: Labels | None = None
+        self,
+        anchor: Vectors,
+        positive: Vectors,
+        *negatives: Vectors,
+        text_ids: TextIds,
+        group: Labels | None = None,
+        guide: Matrix | None = None,
     ) -> Loss:
         scale = 1 / self.temperature if self.log_scale is None else self._clamped_scale(self.log_scale)
-        loss = contrastive(anchor, [positive, *negatives], text_ids, scale, group)
+        guides = None if guide is None else guide_vectors(guide, 2 + len(negatives))
+        masked = false_negative_mask(text_ids, group, guides)
+        loss = contrastive(anchor, [positive, *negatives], masked, scale)
         if self.symmetric:
-            swapped = text_ids[:, [1, 0]]
-            loss = (loss + contrastive(positive, [anchor], swapped, scale, group)) / 2
+            swapped = false_negative_mask(text_ids[:, [1, 0]], group, None if guides is None else guides[:, [1, 0]])
+            loss = (loss + contrastive(positive, [anchor], swapped, scale)) / 2
         return loss
 
     def _clamped_scale(self, log_scale: nn.Parameter) -> Tensor:
@@ -74,32 +86,48 @@ class SimCSE(Contrastive):
 def contrastive(
     anchors: Vectors,
     candidates: Sequence[Tensor],
-    text_ids: TextIds,
+    masked: Bool[Tensor, "N M"],
     scale: float | Tensor = 20.0,
-    group: Labels | None = None,
 ) -> Loss:
     """Cross-entropy of each anchor's positive (the same row of `candidates[0]`) among all rows of all candidates.
 
-    `text_ids` holds the ids of the texts: anchors in column 0, then candidates in order. Cosines are multiplied by
-    `scale`. Positives of rows in the same `group` are not negatives of each other's anchors.
+    Cosines are multiplied by `scale`; `masked` candidates (`false_negative_mask`) are left out.
     """
     unit_candidates = F.normalize(torch.cat(list(candidates)), dim=1)
     scores = scale * F.normalize(anchors, dim=1) @ unit_candidates.T
     targets = torch.arange(len(anchors), device=anchors.device)
-    masked = false_negative_mask(text_ids[:, : 1 + len(candidates)], group)
     return F.cross_entropy(scores.masked_fill(masked, -torch.inf), targets)
 
 
-def false_negative_mask(text_ids: TextIds, group: Labels | None = None) -> Bool[Tensor, "N M"]:
-    """Which candidates (columns 1, 2 … of `text_ids`, concatenated) must not count as negatives of an anchor."""
+def false_negative_mask(
+    text_ids: TextIds, group: Labels | None = None, guides: Float[Tensor, "N C D"] | None = None
+) -> Bool[Tensor, "N M"]:
+    """Which candidates (columns 1, 2 … of `text_ids`, concatenated) must not count as negatives of an anchor.
+
+    Column 0 holds the anchors. Positives of rows in the same `group` are not negatives of each other's anchors, nor are
+    candidates that are more similar to the anchor than its positive by their `guides`, unit vectors.
+    """
     anchors, positives = text_ids[:, 0], text_ids[:, 1]
     candidates = text_ids[:, 1:].T.reshape(-1)
     masked = (candidates[None] == anchors[:, None]) | _known_positive(anchors, positives, candidates)
     if group is not None:
         masked |= _known_positive(group, positives, candidates)
+    if guides is not None:
+        similarity = guides[:, 0] @ guides[:, 1:].transpose(0, 1).flatten(0, 1).T
+        masked |= similarity > similarity.diagonal()[:, None]
     own = torch.arange(len(text_ids), device=text_ids.device)
     masked[own, own] = False
     return masked
+
+
+def guide_vectors(guide: Matrix, columns: int) -> Float[Tensor, "N C D"]:
+    """The guide's unit vectors of each text of a row."""
+    if guide.shape[1] % columns:
+        raise BadInput(
+            f"guide has {guide.shape[1]} numbers per row for {columns} texts; expected a vector per text: "
+            "teacher_outputs(columns, guide, Contrastive()) computes them"
+        )
+    return F.normalize(guide.view(len(guide), columns, -1), dim=2)
 
 
 def _known_positive(keys: Int[Tensor, " N"], positives: Int[Tensor, " N"], candidates: Int[Tensor, " M"]) -> Tensor:

@@ -52,7 +52,8 @@ OBJECTIVES: ObjectiveTable = {
     ),
     "contrastive": ObjectiveEntry(
         Contrastive, "pairs of question and answer, text and paraphrase, optionally with hard negatives; for search",
-        "van den Oord 2018, InfoNCE; Henderson 2017", "MultipleNegativesRankingLoss",
+        "van den Oord 2018, InfoNCE; Henderson 2017; Solatorio 2024, GISTEmbed",
+        "MultipleNegativesRankingLoss; with a guide: GISTEmbedLoss",
     ),
     "triplet": ObjectiveEntry(
         Triplet, "triplets, each with its own negative", "Reimers and Gurevych 2019, Sentence-BERT", "TripletLoss",

@@ -1,13 +1,15 @@
-"""Callbacks for each step: live progress on stderr, a log in JSON lines, and TensorBoard events [extra: logs]."""
+"""Callbacks for each step: live progress on stderr, a log in JSON lines, TensorBoard events [extra: logs], wandb."""
 
 import json
 import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
 from ...runtime.installation import missing_extra
 from ...runtime.progress import Meter, StatusLine, format_duration
@@ -97,12 +99,41 @@ class TensorBoard:
     def __call__(self, state: StepState) -> None:
         if self.writer is None:
             self.writer = self.writer_class(str(self.folder), purge_step=state.step)
-        for name in ("loss", "learning_rate", "gradient_norm", "epoch") if state.step else ():
-            self.writer.add_scalar(f"train/{name}", getattr(state, name), state.step)
-        for name, value in state.scores.items():
-            self.writer.add_scalar(f"dev/{name}", value, state.step)
+        for name, value in _scalars(state).items():
+            self.writer.add_scalar(name, value, state.step)
         if state.scores or state.step == state.max_steps:
             self.writer.flush()
+
+
+class WeightsAndBiases:
+    """Reports the same numbers to a run of wandb, which is not installed with likewise; pass it in `callbacks`.
+
+    The options go to `wandb.init`: `WeightsAndBiases(project="search", name="first")`. The run starts with the first
+    step and is finished with the last one; to continue it when training resumes, give its id and resume="allow".
+    """
+
+    def __init__(self, **options: Any) -> None:
+        try:
+            self.wandb: Any = import_module("wandb")
+        except ImportError:
+            raise BadInput("reporting to Weights & Biases needs the package wandb: pip install wandb") from None
+        self.options = options
+        self.run: Any = None
+
+    def __call__(self, state: StepState) -> None:
+        if self.run is None:
+            self.run = self.wandb.init(**self.options)
+        self.run.log(_scalars(state), step=state.step)
+        if state.step == state.max_steps:
+            self.run.finish()
+            self.run = None
+
+
+def _scalars(state: StepState) -> dict[str, float]:
+    """The numbers of a step by name; those of step 0 are only scores."""
+    names = ("loss", "learning_rate", "gradient_norm", "epoch") if state.step else ()
+    of_training = {f"train/{name}": float(getattr(state, name)) for name in names}
+    return of_training | {f"dev/{name}": value for name, value in state.scores.items()}
 
 
 SMOOTHING = 0.95  # the weight of earlier steps in the displayed loss

@@ -23,6 +23,7 @@ from ...runtime.writer_lock import WriterLock
 from ..evaluators import final_scores
 from ..step_state import TrainResult
 from ..trainer import Callback, Trainer
+from .adapter import save_adapter
 from .callbacks import ConsoleProgress, Log, TensorBoard
 from .checkpoint import first_difference, latest_checkpoint
 from .model_card import model_card
@@ -140,7 +141,7 @@ def finished_record(folder: Path, job: TrainingJob) -> dict[str, Any] | None:
 
 
 def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: Mapping[str, Any]) -> dict[str, Any]:
-    """Save the model, its card, curve and record; then delete the checkpoints, which are no longer needed."""
+    """Save the model, its card, curve and record, and LoRA's adapter; then delete the checkpoints, now unneeded."""
     record = training_record(job, result, scores)
     job.model.save(folder)
     write_provenance(folder, job.provenance)  # after the model, which is saved with its backbone's provenance
@@ -148,6 +149,7 @@ def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: M
         partial.write_text(model_card(record, folder.resolve().name), "utf-8")
     if (folder / LOG).exists():  # a soup has no log of its own
         _draw_curve(folder)
+    save_adapter(job, latest_checkpoint(folder / CHECKPOINTS), folder / "adapter")
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     return record

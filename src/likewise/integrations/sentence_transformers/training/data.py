@@ -11,6 +11,7 @@ from ....errors import BadInput
 from ....train.data.batch import TrainingRows
 from ....train.data.schedule import DataSource
 from ....train.objectives import Objective
+from ..losses import GISTEmbedLoss
 from .batch_order import RowsToOrder
 
 LABELS = ("label", "labels", "score", "scores")
@@ -103,6 +104,10 @@ def _source(
     read = _as_read(texts, labels, objective, name)
     given = [prompts if isinstance(prompts, str) else prompts.get(column, "") for column in texts]
     by_column = {column: prompt for column, prompt in zip(read, given, strict=False) if prompt}
+    guided = next((part for part in objective.modules() if isinstance(part, GISTEmbedLoss)), None)
+    if guided is not None:  # the guide reads prompts too, as in sentence-transformers
+        prompted = [[by_column.get(column, "") + text for text in read[column]] for column in [*read][: len(texts)]]
+        read["guide"] = list(guided.vectors_of(prompted))
     rows = TrainingRows.of(read, objective, prompts=by_column)
     by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors group nothing
     return DataSource(rows, objective, name or "data"), RowsToOrder(list(texts.values()), by_label)
@@ -119,7 +124,9 @@ def _as_read(texts: Columns, labels: Sequence[Any] | None, objective: Objective,
     extra = [f"negative_{i}" for i in range(count - len(reads.texts))]
     found = dict(zip([*reads.texts, *extra], texts.values(), strict=True))
     numbers = (*reads.numbers, *reads.optional)
-    if reads.numbers and labels is None:
+    if numbers == ("guide",):
+        numbers = ()
+    if numbers and labels is None:
         raise BadInput(f"{loss} needs a column of labels, named one of {', '.join(LABELS)}; found {', '.join(texts)}")
     if labels is not None and not numbers:
         warnings.warn(f"{loss} reads no labels; the data's label column is not used", stacklevel=6)

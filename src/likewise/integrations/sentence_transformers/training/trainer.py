@@ -1,7 +1,7 @@
 """SentenceTransformerTrainer and CrossEncoderTrainer: training programs run on `likewise.train`."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from ....runtime.writer_lock import WriterLock
 from ....train.data.batch import Batch
 from ....train.objectives import Objective
 from ....train.optimizer import DECAY
-from ....train.output.callbacks import ConsoleProgress, TensorBoard
+from ....train.output.callbacks import ConsoleProgress, TensorBoard, WeightsAndBiases
 from ....train.output.model_card import model_card
 from ....train.output.record import TrainingJob, training_record
 from ....train.output.run_folder import finished_weights
@@ -209,7 +209,7 @@ class SentenceTransformerTrainer:
     def _trainer(self, job: TrainingJob, flow: RunFlow, schedule: PeerSchedule) -> Trainer:
         folder = Path(self.args.output_dir)
         console = [ConsoleProgress()] if job.settings.show_progress_bar else []
-        board = [TensorBoard(folder / "runs")] if self.args.reports else []
+        board = [REPORTERS[name](folder, self.args.run_name) for name in self.args.reports]
         order = [schedule.batch_sampler, schedule.mixing, schedule.drop_last, self.args.lr_scheduler_type]
         return Trainer(
             model=self.model.loaded,
@@ -362,6 +362,13 @@ class CrossEncoderTrainer(SentenceTransformerTrainer):
         pairs = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])
         logits = reranker_logits(reranker, pairs).view(len(others), len(batch), -1).transpose(0, 1)
         return float(RerankerStepInputs(objective, batch, StepOptions()).losses(logits, batch).mean())
+
+
+REPORTERS: Mapping[str, Callable[[Path, str | None], Any]] = {
+    "tensorboard": lambda folder, _: TensorBoard(folder / "runs"),
+    "wandb": lambda _, name: WeightsAndBiases(name=name),
+}
+"""What writes the numbers of each step, by its name in `report_to`."""
 
 
 def rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:

@@ -210,7 +210,7 @@ class SentenceTransformerTrainingArguments:
             self.greater_is_better = not self.metric_for_best_model.endswith("loss")
         if self.load_best_model_at_end:
             self._check_best()
-        if reports := [name for name in self.reports if name != "tensorboard"]:
+        if reports := [name for name in self.reports if name not in ("tensorboard", "wandb")]:
             raise BadInput(f"report_to={reports[0]!r} is not served; a callback with on_log can report anywhere")
 
     @property

@@ -1,0 +1,73 @@
+"""Hard negatives that are mined anew during training, with the model as it is then (Xiong et al. 2021, ANCE).
+
+>>> data = with_mined_negatives(load_data("pairs.csv", "contrastive"), MiningSettings(k=3), every=500)  # doctest: +SKIP
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+from torch import Tensor
+
+from ...array_types import Int
+from ...embedder import Embedder
+from ...errors import BadInput
+from ...mine.hard_negatives import mine_negatives
+from ...mine.settings import MiningPrompts, MiningSettings
+
+
+class MinedColumn(Sequence[str]):
+    """The i-th negative of each row, as it is now."""
+
+    def __init__(self, candidates: Sequence[str], chosen: Int[Tensor, " N"]) -> None:
+        self.candidates, self.chosen = candidates, chosen
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[str]: ...
+    def __getitem__(self, row: int | slice) -> str | Sequence[str]:
+        if isinstance(row, slice):
+            return [self.candidates[i] for i in self.chosen[row].tolist()]
+        return self.candidates[int(self.chosen[row])]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MinedNegatives:
+    """How the negatives of N rows are mined, and which of the candidates they are now."""
+
+    anchors: Sequence[str]
+    positives: Sequence[str]
+    candidates: Sequence[str]
+    settings: MiningSettings
+    prompts: MiningPrompts
+    every: int
+    chosen: Int[Tensor, "N k"] = field(repr=False)
+
+    def describe(self) -> str:
+        """What decides the negatives, besides the rows and the model."""
+        return f"{self.settings} every {self.every} steps from {len(self.candidates)} texts"
+
+    def mined(self, model: Embedder) -> list[list[int]]:
+        """The k negatives of each row by this model, as positions in the candidates."""
+        corpus = list(self.candidates)
+        result = mine_negatives(
+            self.anchors,
+            self.positives,
+            model,
+            corpus=corpus,
+            settings=self.settings,
+            prompts=self.prompts,
+            show_progress_bar=False,
+        )
+        if len(result.rows) < len(self.anchors):
+            row = next(i for i in range(len(self.anchors)) if i not in set(result.rows.tolist()))
+            raise BadInput(
+                f"row {row} has fewer than {self.settings.k} texts that are not known positives; lower k, or give a "
+                "corpus with more texts"
+            )
+        found: list[list[int]] = result.indices.tolist()
+        return found

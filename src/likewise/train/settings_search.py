@@ -1,0 +1,144 @@
+"""Settings compared by successive halving: many are trained briefly, and the best go on to longer runs.
+
+Each round trains its settings from the beginning, since the learning rate's schedule spans a whole run, and keeps the
+best third for a round three times as long (Jamieson and Talwalkar 2016, algorithm 1, with η = 3). The last round is as
+long as the settings say.
+"""
+
+import math
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from ..runtime.arguments import whole_number
+from ..runtime.untrusted_files import read_object
+from .data.schedule import DataSource
+from .evaluators import PairEvaluator
+from .output.record import RECORD
+from .run import train
+from .settings import REPORTING_ONLY, TrainSettings
+from .trainer import Diverged
+
+ETA = 3  # of the settings of a round, one in three goes on; the paper's choices are 3 and 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One run: the round, the number of its settings, and its dev score with the 95 % interval (NaN if it diverged)."""
+
+    round: int
+    number: int
+    settings: TrainSettings
+    folder: Path
+    score: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True)
+class SettingsSearch:
+    """All runs, in the order in which they were trained."""
+
+    trials: Sequence[Trial]
+
+    @property
+    def best(self) -> Trial:
+        """The best run of the last round; its folder holds the trained model."""
+        return _ranked([one for one in self.trials if one.round == self.trials[-1].round])[0]
+
+    def __str__(self) -> str:
+        """A table of what was tried, and how many runs of the last round the dev set cannot tell from the best."""
+        differing = _differing([one.settings for one in self.trials])
+        lines = ["\t".join(["round", "run", "dev [95 %]", *differing])]
+        for one in self.trials:
+            score = f"{one.score:.4f} [{one.low:.4f}, {one.high:.4f}]"
+            lines.append("\t".join([str(one.round), str(one.number), score, *_shown(one.settings, differing)]))
+        last = [one for one in self.trials if one.round == self.best.round]
+        close = sum(one.high >= self.best.low for one in last if one is not self.best)
+        others = f"{close} of {len(last) - 1} others in its round have overlapping intervals"
+        lines.append(f"best: run {self.best.number}; {others}")
+        return "\n".join(lines)
+
+
+def search_settings(
+    model: str | Path,
+    data: DataSource | Sequence[DataSource],
+    settings: Sequence[TrainSettings],
+    *,
+    output: str | Path,
+    evaluator: PairEvaluator | str | Path,
+    rounds: int = 3,
+) -> SettingsSearch:
+    """Find the best of these settings by their score on a dev set. Repeating the call resumes where it stopped.
+
+    The dev score of the best is a little too high, as it was chosen by that score: use a test set for the final figure.
+
+    Args:
+        model: the model's name or folder; each run starts from it.
+        data: as for `train`.
+        settings: the candidates; their `epochs` or `max_steps` are those of the last round.
+        output: a folder for the runs, each with its trained model, in OUTPUT/round-1/1 and so on.
+        evaluator: as for `train`.
+        rounds: the first one trains all candidates for 3^(1 − rounds) of their steps.
+
+    Raises:
+        BadInput: there are fewer than two candidates, or all diverged.
+        KeyboardInterrupt: a run was interrupted; its checkpoint is kept.
+    """
+    if len(settings) < 2 or len({str(one) for one in settings}) < len(settings):
+        raise BadInput(f"there are {len(settings)} settings; expected two or more, all different")
+    sources = [data] if isinstance(data, DataSource) else list(data)
+    left, trials = list(enumerate(settings, 1)), list[Trial]()
+    for number in range(1, whole_number("rounds", rounds) + 1):
+        share = ETA ** (number - rounds)
+        found = []
+        for place, one in left:
+            folder = Path(output) / f"round-{number}" / str(place)
+            found.append(_trial(number, place, shortened(one, share), folder, (model, sources, evaluator)))
+        trials += found
+        ranked = [one for one in _ranked(found) if not math.isnan(one.score)]
+        if not ranked:
+            raise BadInput(f"all {len(found)} runs of round {number} diverged; try lower learning rates")
+        kept = sorted(one.number for one in ranked[: max(1, len(left) // ETA)])
+        left = [(place, one) for place, one in left if place in kept]
+    return SettingsSearch(trials)
+
+
+def shortened(settings: TrainSettings, share: float) -> TrainSettings:
+    """The same settings for a shorter run."""
+    if settings.max_steps is not None:
+        return replace(settings, max_steps=max(1, round(settings.max_steps * share)))
+    return replace(settings, epochs=settings.epochs * share)
+
+
+def _trial(number: int, place: int, settings: TrainSettings, folder: Path, given: Any) -> Trial:
+    model, sources, evaluator = given
+    memo: dict[int, Any] = {}  # sources that share an objective still do
+    own = [replace(one, objective=deepcopy(one.objective, memo)) for one in sources]
+    known: dict[str, Any] = {"round": number, "number": place, "settings": settings, "folder": folder}
+    try:
+        result = train(model, own, settings, output=folder, evaluator=evaluator)
+    except Diverged:
+        return Trial(**known, score=math.nan)
+    if result.interrupted:
+        raise KeyboardInterrupt(f"the search stopped in {folder}; repeat the call to continue")
+    score = next(iter(read_object(folder / RECORD)["scores"].values()))
+    return Trial(**known, score=score["value"], low=score.get("low", math.nan), high=score.get("high", math.nan))
+
+
+def _ranked(trials: Sequence[Trial]) -> list[Trial]:
+    """Best first; of equal scores, the one that was given first."""
+    return sorted(trials, key=lambda one: (math.isnan(one.score), -one.score, one.number))
+
+
+def _differing(settings: Sequence[TrainSettings]) -> list[str]:
+    """The names of the settings that are not the same in all."""
+    rows = [asdict(one) for one in settings]
+    return [name for name in rows[0] if name not in REPORTING_ONLY and any(row[name] != rows[0][name] for row in rows)]
+
+
+def _shown(settings: TrainSettings, names: Sequence[str]) -> list[str]:
+    return [f"{name}={getattr(settings, name)}" for name in names]

@@ -1,0 +1,81 @@
+"""Successive halving: who goes on, the same after an interruption, and runs that diverge."""
+
+import math
+
+import pytest
+
+from likewise.errors import BadInput
+from likewise.train import TrainSettings, load_data
+from likewise.train import settings_search as module
+from likewise.train.settings_search import search_settings
+from likewise.train.trainer import Diverged
+
+PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
+RATES = [1e-5, 1e-2, 1e-3, 1e-4]
+
+
+@pytest.fixture
+def given(own, tmp_path):
+    rows = {"sentence1": [], "sentence2": [], "score": []}
+    for i in range(8):
+        for row in PAIRS:
+            for name, value in zip(rows, (f"{row[0]} {i}", f"{row[1]} {i}", row[2] / 5), strict=True):
+                rows[name].append(value)
+    dev = tmp_path / "dev.csv"
+    dev.write_text("sentence1,sentence2,score\n" + "".join(f"{a},{b},{s}\n" for a, b, s in PAIRS))
+    settings = [TrainSettings(max_steps=9, batch_size=8, learning_rate=rate, show_progress_bar=False) for rate in RATES]
+    return own(), load_data(rows, "regression"), settings, dev
+
+
+def run(given, folder):
+    model, data, settings, dev = given
+    return search_settings(model, data, settings, output=folder, evaluator=dev, rounds=2)
+
+
+def test_the_best_go_on_to_longer_runs_and_a_stopped_search_gives_the_same(given, tmp_path, monkeypatch):
+    whole = run(given, tmp_path / "whole")
+    first = [one for one in whole.trials if one.round == 1]
+    assert [one.settings.max_steps for one in whole.trials] == [3, 3, 3, 3, 9]
+    slowly = max(first, key=lambda one: (one.score, -one.number))
+    assert whole.trials[-1].number == slowly.number == whole.best.number
+    assert (whole.best.folder / "model.safetensors").exists()
+    assert all(one.low <= one.score <= one.high for one in whole.trials)
+    calls, train = [], module.train
+
+    def killed(*args, **options):
+        calls.append(options["output"])
+        if len(calls) == 3:
+            raise RuntimeError("killed")
+        return train(*args, **options)
+
+    monkeypatch.setattr(module, "train", killed)
+    with pytest.raises(RuntimeError):
+        run(given, tmp_path / "parts")
+    parts = run(given, tmp_path / "parts")
+    assert [(one.number, one.score) for one in parts.trials] == [(one.number, one.score) for one in whole.trials]
+    assert str(parts) == str(whole)
+    assert "learning_rate=0.01" in str(whole) and "batch_size" not in str(whole)
+    assert str(whole).endswith(f"best: run {slowly.number}; 0 of 0 others in its round have overlapping intervals")
+
+
+def test_runs_that_diverge_do_not_go_on(given, tmp_path, monkeypatch):
+    train = module.train
+
+    def diverging(model, data, settings, **options):
+        if settings.learning_rate != RATES[3]:
+            raise Diverged("the loss is NaN")
+        return train(model, data, settings, **options)
+
+    monkeypatch.setattr(module, "train", diverging)
+    result = run(given, tmp_path / "out")
+    assert [math.isnan(one.score) for one in result.trials] == [True, True, True, False, False]
+    assert result.best.number == 4
+    monkeypatch.setattr(module, "train", lambda *_, **__: (_ for _ in ()).throw(Diverged("the loss is NaN")))
+    with pytest.raises(BadInput, match="all 4 runs of round 1 diverged; try lower learning rates"):
+        run(given, tmp_path / "none")
+
+
+def test_settings_that_are_the_same_are_refused(given, tmp_path):
+    model, data, settings, dev = given
+    with pytest.raises(BadInput, match="there are 2 settings; expected two or more, all different"):
+        search_settings(model, data, [settings[0]] * 2, output=tmp_path / "out", evaluator=dev)
