@@ -104,11 +104,7 @@ def _headline(found: Results, model: str, task: str) -> dict[str, Any]:
 
 def separate() -> dict[str, Any]:
     """The scores on the suites that `all` leaves out, also in single languages."""
-    settings = EvaluationSettings(resamples=1_000)
-    result = evaluate(
-        *(SEPARATE_MODELS, SEPARATE), settings=settings, cache=Cache.of_user(), load=load_named_embedder,
-        callback=StatusLine(),
-    )  # fmt: skip
+    result = evaluate(SEPARATE_MODELS, SEPARATE, cache=Cache.of_user(), load=load_named_embedder, callback=StatusLine())
     record: dict[str, Any] = {name: {} for name in result.models}
     for (model, task), cell in result.cells.items():
         scores = cell.result.scores if cell.result else ()
@@ -230,7 +226,8 @@ def separate_table(found: dict[str, Any]) -> list[str]:
         cells = [cells[task.name] for cells in found.values()]
         name = next((cell["name"] for cell in cells if "name" in cell), "")
         lines.append(f"| {task.name} | {name} | {' | '.join(map(_with_interval, cells))} |")
-    return lines
+    missing = any("value" not in cell for cells in found.values() for cell in cells.values())
+    return [*lines, *(["", "A dash: not measured."] if missing else [])]
 
 
 def _with_interval(cell: dict[str, Any]) -> str:
@@ -244,7 +241,7 @@ def languages_table(found: dict[str, Any]) -> list[str]:
     """The scores in each language."""
     lines = []
     for (task, prefix), caption in LANGUAGE_TABLES.items():
-        scores = {model: cells[task].get("scores", {}) for model, cells in found.items()}
+        scores = {model: cells[task]["scores"] for model, cells in found.items() if "scores" in cells[task]}
         own = {name: None for of in scores.values() for name in of if name.rpartition("/")[0] == prefix}
         names = [name for name in own if name.rpartition("/")[2] not in ("all", "wmean")]
         lines += ["", f"{caption}:", "", f"| | {' | '.join(n.rpartition('/')[2] for n in names)} |"]
