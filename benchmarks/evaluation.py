@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from likewise.data.datasets import check_dataset
+from likewise.data.catalogue.entry import TEXT_COLUMNS
+from likewise.data.datasets import check_dataset, dataset_entry
 from likewise.data.datasets import read_dataset as read_data
-from likewise.data.leaks import find_leaks, text_columns
+from likewise.data.leaks import find_leaks
 from likewise.evaluate import SUITES, Cache, EvaluationSettings, Results, evaluate
 from likewise.evaluate.tasks.registry import SEPARATE, select_tasks
 from likewise.evaluate.tasks.sts import STS_NAMES
@@ -131,7 +132,7 @@ def _files(tasks: str | Sequence[str]) -> list[str]:
 
 def _texts(names: Iterable[str]) -> set[str]:
     """The letters and digits of the texts of these files."""
-    columns = (values for data in map(read_data, names) for key, values in data.items() if key in text_columns(data))
+    columns = (values for data in map(read_data, names) for key, values in data.items() if key in TEXT_COLUMNS)
     return {normalized(text, punctuation=False) for values in columns for text in values}
 
 
@@ -218,6 +219,59 @@ def shared_table(record: dict[str, Any]) -> list[str]:
     return [*lines, "", "The task of ten folds over argument pairs adds a note for each way to split them:", "", *folds]
 
 
+def separate_table(found: dict[str, Any]) -> list[str]:
+    """The main scores on the suites that `all` leaves out."""
+    lines = [f"| task | score | {' | '.join(found)} |", "|---" * (2 + len(found)) + "|"]
+    for task in select_tasks(SEPARATE):
+        cells = [cells[task.name] for cells in found.values()]
+        name = next((cell["name"] for cell in cells if "name" in cell), "")
+        lines.append(f"| {task.name} | {name} | {' | '.join(map(_with_interval, cells))} |")
+    missing = any("value" not in cell for cells in found.values() for cell in cells.values())
+    return [*lines, *(["", "A dash: not measured."] if missing else [])]
+
+
+def _with_interval(cell: dict[str, Any]) -> str:
+    if "value" not in cell:
+        return "–"
+    between = " [{:.1f}, {:.1f}]".format(*(100 * end for end in cell["interval"])) if cell["interval"] else ""
+    return f"{100 * cell['value']:.1f}{between}"
+
+
+def languages_table(found: dict[str, Any]) -> list[str]:
+    """The scores in each language."""
+    lines = []
+    for (task, prefix), caption in LANGUAGE_TABLES.items():
+        scores = {model: cells[task]["scores"] for model, cells in found.items() if "scores" in cells[task]}
+        own = {name: None for of in scores.values() for name in of if name.rpartition("/")[0] == prefix}
+        names = [name for name in own if name.rpartition("/")[2] not in ("all", "wmean")]
+        lines += ["", f"{caption}:", "", f"| | {' | '.join(n.rpartition('/')[2] for n in names)} |"]
+        lines.append("|---" * (1 + len(names)) + "|")
+        for model, of in scores.items():
+            lines.append(f"| {model} | " + " | ".join(f"{100 * of[n]:.1f}" if n in of else "–" for n in names) + " |")
+    return lines[1:]
+
+
+LANGUAGE_TABLES = {
+    ("stsb-multi-mt", "spearman/cosine"): "stsb-multi-mt, Spearman's correlation × 100",
+    ("tatoeba", "accuracy"): "tatoeba, accuracy × 100 from each language to English",
+    ("tatoeba", "accuracy/from eng"): "tatoeba, accuracy × 100 from English",
+    ("xquad-r", "map"): "xquad-r, mean average precision × 100 among the sentences of all eleven languages",
+    ("xquad-r", "map/own language"): "xquad-r, the same among the sentences in the language of the question",
+}
+
+
+def sets_table(record: dict[str, dict[str, int]]) -> list[str]:
+    """The licence and source of each test, and how many of its texts the bundled models learned from."""
+    head = f"| test | licence | source | distinct texts | in {' | in '.join(LEARNED)} |"
+    lines = [head, "|---" * (4 + len(LEARNED)) + "|"]
+    for name, counts in record.items():
+        dataset = dataset_entry(name)[0]
+        assert dataset
+        shared = " | ".join(f"{counts[source]:,}" for source in LEARNED)
+        lines.append(f"| {name} | {dataset.licence} | {dataset.citation} | {counts['texts']:,} | {shared} |")
+    return lines
+
+
 def _when(where: dict[str, Any]) -> str:
     return f"{where['cpu']}, {where['cores']} cores, torch {where['torch']}, {where['date']}, commit {where['commit']}."
 
@@ -236,6 +290,9 @@ TABLES: PageTables = {
         "agreement": agreement_table,
         "time": lambda: dated("time", time_table),
         "shared": lambda: dated("shared", shared_table),
+        "separate": lambda: dated("separate", separate_table),
+        "languages": lambda: dated("separate", languages_table),
+        "sets": lambda: dated("overlaps", sets_table),
     }
 }
 

@@ -29,6 +29,7 @@ MODULES = (
     "peers.__main__",
     "projection",
     "published",
+    "reranker_distillation",
     "serve_table",
     "static_tables",
     "supported_models",

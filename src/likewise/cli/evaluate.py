@@ -78,7 +78,7 @@ PLOT = "evaluate.reports.plot"
 def add(parser: argparse.ArgumentParser) -> None:
     options(parser)("MODEL", f"models to evaluate (default: {DEFAULT_MODEL})", dest="models", nargs="*")
     add = options(parser, "what to evaluate on")
-    names = "tasks and suites, separated by commas: sts, supervised, probing, all, or any name shown by --list "
+    names = "tasks and suites, separated by commas: sts, multilingual, domains, all, or any name shown by --list "
     add("--tasks NAMES", f"{names}(default: sts, or none with --data)")
     data = "a .csv, .tsv, .jsonl or .parquet file with your own data; may be given several times"
     add("--data FILE", data, action="append")
@@ -98,7 +98,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser, "output")
     add("--compare", "compare the first model with each of the others, task by task, with significance tests")
     add("--plot FILE", "plot the scores in a .png, .pdf or .svg file", type=Path)
-    add("--run FILE", "write what the first model found in --corpus as a TREC run file", type=Path, dest="run_file")
+    runs = "write what the first model found in --corpus, reordered by --rerank if given, as a TREC run file"
+    add("--run FILE", runs, type=Path, dest="run_file")
     form = options(parser.add_mutually_exclusive_group())
     form("--json", "print all results as JSON")
     form("--csv", "print every score as CSV")
@@ -149,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
     line.close(f"{count} of {count} in {duration}, {cached} from the cache")
     print_results(results, args)
     if args.run_file:
-        _write_run(results, args.run_file)
+        _write_run(results, args)
     if args.plot:
         plot_module(PLOT).draw_results(results, args.plot)
         note(f"plot: {args.plot}")
@@ -167,12 +168,15 @@ def _contenders(args: argparse.Namespace, loading: "Mapping[str, Any]") -> Any:
     return with_baselines(models, rerank=args.rerank, load=lambda name: Reranker.load(name, **loading))
 
 
-def _write_run(results: "Results", path: Path) -> None:
-    model, task = results.models[0], results.tasks[0].name
+def _write_run(results: "Results", args: argparse.Namespace) -> None:
+    from ..evaluate.rankers import RerankedRanker
+
+    first, task = results.models[0], results.tasks[0].name
+    model = RerankedRanker(first, args.rerank).name if args.rerank else first
     result = results[model, task].result
     if result is not None:
-        result.rankings.write(path, model)
-        note(f"run of {model}: {path}")
+        result.rankings.write(args.run_file, model)
+        note(f"run of {model}: {args.run_file}")
 
 
 def _show_finished(so_far: "Results | None", args: argparse.Namespace) -> None:
@@ -271,7 +275,7 @@ def _check_corpus_options(args: argparse.Namespace) -> None:
 
 def _list_tasks(as_json: bool) -> int:
     from ..data.datasets import check_dataset
-    from ..evaluate.tasks.registry import ALIASES, SUITES, TASKS
+    from ..evaluate.tasks.registry import ALIASES, SEPARATE, SUITES, TASKS
 
     states = {name: {file: check_dataset(file).state for file in task.data} for name, task in TASKS.items()}
     if as_json:
@@ -286,5 +290,6 @@ def _list_tasks(as_json: bool) -> int:
             print(f"  {name:22} {TASKS[name].summary}" + (f"  [{notes}]" if notes else ""))
     for suite, names in ALIASES.items():
         print(f"{suite}\n  {', '.join(names)}")
-    print("all\n  every task\n\nTo see which data is missing and how to get it: likewise data")
+    print(f"all\n  every task but those of {' and '.join(SEPARATE)}\n")
+    print("To see which data is missing and how to get it: likewise data")
     return 0

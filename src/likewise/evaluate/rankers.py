@@ -161,10 +161,10 @@ class RunFile(Ranker):
 
 
 def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScorer | None = None) -> dict[str, Any]:
-    """The models, BM25, each model with BM25, and with `rerank` each of the models and BM25 reranked, by name.
+    """The models, BM25, each model with BM25, and with `rerank` each of these but the combinations reranked, by name.
 
     Args:
-        models: names of models and run files (.trec or .run), which are only compared.
+        models: names of models and run files (.trec or .run), which are not combined with BM25.
         rerank: a reranker's name, or a function of pairs (query, document) that returns their scores.
         load: loads the reranker by name (default: `Reranker.load`).
     """
@@ -174,7 +174,7 @@ def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScore
     derived: list[Ranker] = [WordRanker(), *map(HybridRanker, encoders)]
     if rerank is not None:
         scorer = cache_scorer(rerank, load)
-        derived += [RerankedRanker(name, rerank, scorer) for name in (*encoders, "bm25")]
+        derived += [RerankedRanker(name, rerank, scorer) for name in (*found, "bm25")]
     return {**found, **{one.name: one for one in derived}}
 
 
