@@ -17,7 +17,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo papers verify-claims test fuzz check fix parity stats integration attack mutants native golden arm sanitized wheels dist release docs bench bench-peers clean
+.PHONY: help setup demo papers verify-claims test fuzz check fix parity stats integration attack mutants native notebooks golden arm sanitized wheels dist release docs bench bench-peers clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -30,6 +30,7 @@ help:
 	@echo "make fix     what the formatter can mend"
 	@echo "make parity  our numbers beside the reference libraries'"
 	@echo "make integration  every index against real servers, and other libraries' clients against ours; installed for it"
+	@echo "make notebooks  the notebooks run again and print what is committed; LIKEWISE_DATA names the data sets"
 	@echo "make papers  the papers' tables, measured here beside the papers' figures; make papers TABLE=sbert-1 for one"
 	@echo "make stats   the shape of the source: functions, cycles, names"
 	@echo "make attack  over ten thousand attempts to break it; zero failures"
@@ -116,6 +117,14 @@ fix: setup
 
 parity: setup .venv/parity
 	$(BIN)/python -m pytest -q tests/parity
+
+.venv/notebooks: $(TORCH_MADE) .venv/tests
+	$(INSTALL) --group notebooks
+	@touch $@
+
+# python -m benchmarks.notebooks writes the outputs
+notebooks: setup .venv/notebooks
+	$(BIN)/python -m pytest -q tests/notebooks
 
 # The indexes' packages and servers, apart from what everything else is tested with. The page is tested in the system's
 # Chromium (apt-get install chromium npm), by axe-core too.

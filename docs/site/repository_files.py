@@ -1,13 +1,17 @@
 """Files of the repository outside docs/ that pages link to: where each is on the site, and the page it becomes.
 
 The site has the repository's folders, docs/ as its root: docs/search.md is search/ and examples/a.py is examples/a/.
-A program becomes a page that shows it, a folder a page that lists it; data are copied. Nothing here needs MkDocs.
+A program or notebook becomes a page that shows it, a folder a page that lists it; data are copied. Nothing here needs
+MkDocs.
 """
 
 import ast
+import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (".json", ".jsonl", ".png", ".svg")
@@ -94,10 +98,32 @@ def first_sentence(path: Path) -> str:
 
 
 def shown(path: str) -> str:
-    """The page that shows a program or lists a folder."""
+    """The page that shows a program or a notebook, or lists a folder."""
     place = ROOT / path
+    if place.suffix == ".ipynb":
+        return with_links_of_the_site(path, notebook_page(place))
     if place.is_dir():
         files = sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))
         rows = [f"| `{file.name}` | {first_sentence(file)} |" for file in files]
         return "\n".join([f"{HIDDEN}# {path}/", "", "| file | |", "|---|---|", *rows, ""])
     return f"{HIDDEN}# {path}\n\n````{LANGUAGES.get(place.suffix, 'text')}\n{place.read_text('utf-8')}\n````\n"
+
+
+def notebook_page(path: Path) -> str:
+    """A notebook as Markdown: prose as it is, code and what it printed in blocks, plots in the page."""
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    return "\n\n".join(part for cell in cells for part in _parts_of_cell(cell)) + "\n"
+
+
+def _parts_of_cell(cell: dict[str, Any]) -> Iterator[str]:
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        yield source
+        return
+    yield f"```python\n{source}\n```"
+    for output in cell["outputs"]:
+        data = output.get("data", {"text/plain": output.get("text", "")})
+        if "image/png" in data:
+            yield f"![{cell['metadata']['alt']}](data:image/png;base64,{''.join(data['image/png']).strip()})"
+        else:
+            yield f"```text\n{''.join(data['text/plain']).rstrip()}\n```"

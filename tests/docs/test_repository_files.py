@@ -1,8 +1,18 @@
 """Files outside docs/ that pages link to are part of the site, and links lead to where they are there."""
 
+import json
+
 import pytest
 
-from docs.site.repository_files import linked_files, outside_files, resolved, shown, site_path, with_links_of_the_site
+from docs.site.repository_files import (
+    linked_files,
+    notebook_page,
+    outside_files,
+    resolved,
+    shown,
+    site_path,
+    with_links_of_the_site,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,3 +68,15 @@ def test_what_linked_pages_link_to_is_there_too():
 def test_programs_and_folders_become_pages():
     assert "# benchmarks/pairs.py\n\n````python\n" in shown("benchmarks/pairs.py")
     assert "| `pairs.py` | " in shown("benchmarks")
+
+
+def test_notebooks_become_pages(tmp_path):
+    picture = {"data": {"image/png": "iVBO\n", "text/plain": "<Figure>"}}
+    outputs = [{"text": ["1\n"]}, picture]
+    code = {"cell_type": "code", "metadata": {"alt": "A line"}, "source": ["print(1)"], "outputs": outputs}
+    prose = {"cell_type": "markdown", "source": ["# A title\n", "text"]}
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [prose, code]}))
+    blocks = "```python\nprint(1)\n```\n\n```text\n1\n```\n\n![A line](data:image/png;base64,iVBO)\n"
+    assert notebook_page(tmp_path / "a.ipynb") == "# A title\ntext\n\n" + blocks
+    page = shown("examples/notebooks/5-what-is-in-a-layer.ipynb")
+    assert page.startswith("# What is in a layer\n") and "](../../layers.md)" in page
