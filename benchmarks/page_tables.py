@@ -27,10 +27,10 @@ SEARCHES = {
     "words (BM25)": "BM25",
     "likewise-mini": "likewise-mini",
     "hybrid of likewise-mini": "hybrid of likewise-mini",
-    "all-MiniLM-L6-v2": "all-MiniLM-L6-v2(precision=int8)",
-    "hybrid of all-MiniLM-L6-v2": "hybrid of all-MiniLM-L6-v2(precision=int8)",
+    "all-MiniLM-L6-v2": "all-MiniLM-L6-v2",
+    "hybrid of all-MiniLM-L6-v2": "hybrid of all-MiniLM-L6-v2",
     "hybrid of likewise-mini, its best 100 by all-MiniLM-L6-v2's cosine": (
-        "hybrid of likewise-mini, re-ranked by all-MiniLM-L6-v2(precision=int8)"
+        "hybrid of likewise-mini, re-ranked by all-MiniLM-L6-v2"
     ),
 }
 
