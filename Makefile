@@ -17,7 +17,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo papers verify-claims test fuzz check fix parity stats integration attack mutants native notebooks golden arm sanitized wheels dist release docs bench bench-peers clean
+.PHONY: help setup demo papers verify-claims test fuzz check fix parity stats integration gpu-walk attack mutants native notebooks golden arm sanitized wheels dist release docs bench bench-peers clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -31,6 +31,7 @@ help:
 	@echo "make parity  our numbers beside the reference libraries'"
 	@echo "make integration  every index against real servers, and other libraries' clients against ours; installed for it"
 	@echo "make notebooks  the notebooks run again and print what is committed; LIKEWISE_DATA names the data sets"
+	@echo "make gpu-walk  encoding, scoring and training on a stand-in for a GPU: devices, data types, the CPU's results"
 	@echo "make papers  the papers' tables, measured here beside the papers' figures; make papers TABLE=sbert-1 for one"
 	@echo "make stats   the shape of the source: functions, cycles, names"
 	@echo "make attack  over ten thousand attempts to break it; zero failures"
@@ -138,6 +139,19 @@ notebooks: setup .venv/notebooks
 
 integration: .venv/integration/made
 	.venv/integration/bin/python -m pytest -q --confcutdir tests/integration tests/integration tests/test_names.py
+
+# A build of torch without CUDA, in which the stand-in takes CUDA's place; needs a C++ compiler
+WALK = $(if $(shell $(BIN)/python -c "import torch; print(torch.version.cuda or '')"),.venv/gpu-walk/bin,$(BIN))
+.venv/gpu-walk/made: .venv/tests
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --upgrade pip
+	$(@D)/bin/pip install --quiet --index-url $(or $(TORCH_INDEX),https://download.pytorch.org/whl/cpu) torch==2.13.0
+	LIKEWISE_NATIVE=0 $(@D)/bin/pip install --quiet -e ".[parquet]" --group test
+	@touch $@
+
+gpu-walk: setup
+	$(if $(filter $(BIN),$(WALK)),,$(MAKE) .venv/gpu-walk/made)
+	$(WALK)/python -m pytest -q -n 0 -p tests.gpu.stand_in tests/gpu
 
 stats: setup
 	$(BIN)/python -m benchmarks.stats --check

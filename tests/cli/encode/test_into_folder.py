@@ -1,11 +1,15 @@
 """`likewise encode … -o FOLDER` and `likewise verify`."""
 
+import argparse
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
 
+from likewise.cli.encode import into_folder
 from likewise.cli.main import main
 from tests.distribute.outputs import content, numbered
 
@@ -95,3 +99,16 @@ def test_a_name_without_an_ending_is_a_folder_and_one_with_an_unknown_ending_is_
     assert main(["encode", "a.jsonl", "-o", "some.thing", *MODEL]) == 2
     assert "some.thing ends in '.thing'" in capsys.readouterr().err
     assert main(["encode", "a.jsonl", "-o", "some.thing/", "-q", *MODEL]) == 0
+
+
+@pytest.mark.parametrize(("device", "kind", "gpus"), [("cuda:1", "cuda", 1), ("cpu", "cpu", 0)])
+def test_a_ray_actor_uses_the_one_gpu_that_ray_shows_it(device, kind, gpus, monkeypatch):
+    calls = []
+    ray_cluster = SimpleNamespace(in_ray=lambda *arguments: calls.append(arguments))
+    monkeypatch.setitem(sys.modules, "likewise.distribute.workers.ray_cluster", ray_cluster)
+    options = dict.fromkeys(("pooling", "max_seq_length", "truncate_dim", "cache"))
+    args = argparse.Namespace(model="m", engine="torch", device=device, precision="bf16", ray="local", **options)
+    into_folder._encode_shards(args, SimpleNamespace(device=device), 3)
+    [(choice, address, actors, gpus_per_actor)] = calls
+    assert (choice.options["device"], choice.options["precision"]) == (kind, "bf16")
+    assert (address, actors, gpus_per_actor) == (None, 3, gpus)

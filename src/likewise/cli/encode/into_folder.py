@@ -120,8 +120,9 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
 
         if args.cache is not None:
             raise BadInput("--cache works on one machine only; omit it with --ray")
-        gpus = int(str(embedder.device).startswith("cuda"))
-        return in_ray(choice, None if args.ray == "local" else args.ray, workers, gpus)
+        device = str(embedder.device).partition(":")[0]  # an actor sees only its own GPU, whose number is 0
+        choice = ModelChoice(args.model, {**choice.options, "device": device})
+        return in_ray(choice, None if args.ray == "local" else args.ray, workers, int(device == "cuda"))
     if workers is None or workers == 1:
         return in_this_process(embedder, args.cache)
     return in_workers(choice, workers, thread_count(), args.cache)
