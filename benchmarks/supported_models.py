@@ -10,7 +10,7 @@ from typing import Any
 from .pages import ROOT, PageTables, draw
 
 FILE = ROOT / "docs" / "supported-models.toml"
-ENGINES = {"native": "native, torch, numpy", "torch": "torch with transformers", "refused": "refused"}
+ENGINES = {"native": "native, torch, numpy", "torch": "torch", "refused": "refused"}
 
 
 def supported_models() -> dict[str, dict[str, Any]]:
