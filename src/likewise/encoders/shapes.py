@@ -534,7 +534,7 @@ def is_plain_gemma3(config: Config) -> bool:
 
 
 def _scales(settings: Config) -> bool:
-    return settings.get("rope_type", settings.get("type", "default")) != "default"
+    return bool(settings.get("rope_type", settings.get("type", "default")) != "default")
 
 
 def _word_shape(config: Config, width_key: str) -> WordShape:
