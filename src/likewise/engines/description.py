@@ -299,6 +299,8 @@ def _grouped_block(shape: GroupedShape, weights: _Weights, i: int) -> BlockWeigh
     up, gate = weights.parts(2, f"{at}.up", 2 * shape.inner, width, False)
     assert up is not None  # the first of them is always there
     added = ("out_norm", "down_norm") if shape.post_norms else ()
+    norms: dict[str, Any] = {name: weights.norm(f"{at}.{name}", width, False) for name in ("norm1", "norm2", *added)}
+    norms |= {name: weights.norm(f"{at}.{name}", shape.head_width, False) for name in ("query_norm", "key_norm")}
     return BlockWeights(
         query=weights.linear(f"{at}.q", queries, width, bias),
         key=weights.linear(f"{at}.k", keys, width, bias),
@@ -307,8 +309,7 @@ def _grouped_block(shape: GroupedShape, weights: _Weights, i: int) -> BlockWeigh
         up=up,
         gate=gate,
         down=weights.linear(f"{at}.down", width, shape.inner, False),
-        **{name: weights.norm(f"{at}.{name}", width, False) for name in ("norm1", "norm2", *added)},
-        **{name: weights.norm(f"{at}.{name}", shape.head_width, False) for name in ("query_norm", "key_norm")},
+        **norms,
         theta=shape.thetas[i],
         reach=shape.reaches[i],
     )
