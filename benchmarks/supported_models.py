@@ -10,7 +10,7 @@ from typing import Any
 from .pages import ROOT, PageTables, draw
 
 FILE = ROOT / "docs" / "supported-models.toml"
-ENGINES = {"native": "native, torch, numpy", "torch": "torch with transformers", "refused": "refused"}
+ENGINES = {"native": "native, torch, numpy", "refused": "refused"}
 
 
 def supported_models() -> dict[str, dict[str, Any]]:
@@ -36,7 +36,7 @@ def table() -> Iterator[str]:
         yield f"| {' | '.join([*cells, prompts, row['licence'], _note(row)])} |"
     counts = [sum(row["engine"] == engine for row in rows.values()) for engine in ENGINES]
     yield ""
-    yield f"{len(rows)} models: {counts[0]} computed by every engine, {counts[1]} by torch alone, {counts[2]} refused."
+    yield f"{len(rows)} models: {counts[0]} computed by every engine, {counts[1]} refused."
 
 
 def _note(row: Mapping[str, Any]) -> str:

@@ -93,7 +93,7 @@ int reduction_count(int32_t reductions) { return __builtin_popcount(static_cast<
 bool sums_words(const Model& m, const lw_request& request) {
     const bool rows = m.words.type == LW_FP32 || m.words.type == LW_INT8, wide = m.width >= LANES;
     const bool only_rows = m.positions.empty() && m.segments.empty() && !m.norm.present() && !m.widen.packed().panels;
-    return rows && wide && only_rows && request.last_layer == 0 && !request.layers && request.reductions == LW_MEAN;
+    return rows && wide && only_rows && m.word_scale == 1.0F && request.last_layer == 0 && !request.layers && request.reductions == LW_MEAN;
 }
 
 Chunk::Chunk(const Model& model, const lw_request& request, const Heads* heads, const Span& span, Workspace& work,
@@ -115,10 +115,12 @@ void Chunk::run_layers() {
     const size_t tokens = span_.tokens;
     const int stride = model_.stride;
     x_ = work_.states.of(tokens * stride);
-    joined_ = work_.joined.of((tokens + LANES) * 3 * stride + LANES);  // attention reads whole vectors of rows
+    const int query_stride = model_.query_stride;
+    joined_ = work_.joined.of((tokens + LANES) * model_.joined_stride() + LANES);  // attention reads whole vectors of rows
     context_ = work_.context.of(tokens * stride);
+    attended_ = query_stride == stride ? context_ : work_.attended.of(tokens * query_stride);
     rows_ = rows_of(model_.pre_norm ? context_ : x_, stride, stride, span_.tokens, work_.rows, work_.scales);
-    context_rows_ = rows_of(context_, stride, stride, span_.tokens, work_.context_rows, work_.context_scales);
+    context_rows_ = rows_of(attended_, query_stride, query_stride, span_.tokens, work_.context_rows, work_.context_scales);
     embed();
     write_layer(0);
     for (int i = 0; i < request_.last_layer; i++) {
@@ -157,6 +159,7 @@ int Chunk::skipped(int64_t sentence) const {
 void Chunk::read_words(int token, float* row) {
     const int id = request_.ids[span_.token + token];
     read_row(model_.words, id, row);
+    for (int i = 0; model_.word_scale != 1.0F && i < model_.word_width; i++) row[i] *= model_.word_scale;
     std::fill(row + model_.word_width, row + model_.word_stride, 0.0F);
     if (!all_finite(row, model_.word_width)) {
         fail(LW_BAD_WEIGHTS, "the vector of word ", id,
@@ -252,9 +255,23 @@ void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const 
     watch_.lap(Work::products);
 }
 
+// x += what a layer makes of the rows, which has a norm of its own in some models.
+void Chunk::add(const Weights& layer, const Norm& norm, const Rows& rows, int count, float* x, const Weights* next) {
+    const int stride = model_.stride;
+    if (!norm.present()) return multiply(layer, rows, count, x, x, stride, next);
+    float* added = work_.added.of(static_cast<size_t>(count) * stride);
+    multiply(layer, rows, count, nullptr, added, stride, next);
+    for (int i = 0; i < count; i++, added += stride, x += stride) {
+        model_.norm_row(norm, added, added, model_.width, stride);
+        add_row(x, added, stride);
+    }
+    watch_.lap(Work::norms);
+}
+
 void Chunk::layer(const Block& block, const Block* next) {
     if (model_.pre_norm) norm(block.norm1, x_, context_, 0, span_.tokens, rows_.before(block.qkv));
-    multiply(block.qkv, rows_, span_.tokens, nullptr, joined_, 3L * model_.stride, &block.out);
+    multiply(block.qkv, rows_, span_.tokens, nullptr, joined_, model_.joined_stride(), &block.out);
+    if (block.query_norm.present()) norm_heads(block);
     if (block.rotates) rotate(block);
     attend(block);
     const int groups = (span_.tokens + GROUP - 1) / GROUP, size = (span_.tokens + groups - 1) / groups;
@@ -263,7 +280,7 @@ void Chunk::layer(const Block& block, const Block* next) {
 
 // Cosines and sines of at least this many places; results for other layers or chunks are reused.
 const float* Chunk::angles(const Block& block, int places) {
-    const int half = model_.head_width() / 2;
+    const int half = model_.head_width / 2;
     work_.angles.resize(model_.rotations.size());
     const Rotation& rotation = model_.rotations[block.rotation];
     std::vector<float>& table = work_.angles[block.rotation];
@@ -282,18 +299,37 @@ const float* Chunk::angles(const Block& block, int places) {
     return table.data();
 }
 
+// Each head of queries and keys by itself; norms read whole vectors of a row, so it is copied beside zeros.
+void Chunk::norm_heads(const Block& block) {
+    const int width = model_.head_width, stride = padded(width);
+    float* head = work_.scaled.of(stride);
+    std::fill_n(head, stride, 0.0F);
+    const auto norm = [&](const Norm& norm, float* at, int heads) {
+        for (const float* end = at + heads * width; at < end; at += width) {
+            std::copy_n(at, width, head);
+            model_.norm_row(norm, head, head, width, stride);
+            std::copy_n(head, width, at);
+        }
+    };
+    float* row = joined_;
+    for (int token = 0; token < span_.tokens; token++, row += model_.joined_stride()) {
+        norm(block.query_norm, row, model_.heads);
+        norm(block.key_norm, row + model_.query_stride, model_.key_heads);
+    }
+    watch_.lap(Work::norms);
+}
+
 void Chunk::rotate(const Block& block) {
-    const int half = model_.head_width() / 2;
+    const int half = model_.head_width / 2;
     const int32_t* lengths = request_.lengths + span_.sentence;
     const float* angles = this->angles(block, *std::max_element(lengths, lengths + span_.sentences));
     float* row = joined_;
     for (int64_t sentence = 0; sentence < span_.sentences; sentence++) {
-        for (int place = 0; place < lengths[sentence]; place++, row += 3L * model_.stride) {
+        for (int place = 0; place < lengths[sentence]; place++, row += model_.joined_stride()) {
             const float* at = angles + 2 * static_cast<size_t>(place) * half;
-            for (int head = 0; head < model_.heads; head++) {
-                rotate_head(row + 2 * head * half, at, at + half, half);
-                rotate_head(row + model_.stride + 2 * head * half, at, at + half, half);
-            }
+            float* keys = row + model_.query_stride;
+            for (int head = 0; head < model_.heads; head++) rotate_head(row + 2 * head * half, at, at + half, half);
+            for (int head = 0; head < model_.key_heads; head++) rotate_head(keys + 2 * head * half, at, at + half, half);
         }
     }
     watch_.lap(Work::attention);
@@ -301,8 +337,8 @@ void Chunk::rotate(const Block& block) {
 
 void Chunk::attend(const Block& block) {
     const int32_t* lengths = request_.lengths + span_.sentence;
-    const int most = *std::max_element(lengths, lengths + span_.sentences), stride = model_.stride;
-    float* work = work_.attention.of(attention_work(most, model_.head_width()));
+    const int most = *std::max_element(lengths, lengths + span_.sentences), stride = model_.query_stride;
+    float* work = work_.attention.of(attention_work(most, model_.head_width));
     const auto attend = model_.scheme.weight_bytes == 1 ? model_.kernels.attend_rounded : model_.kernels.attend;
     const Rows rows = context_rows_.before(block.out);
     size_t token = 0;
@@ -317,7 +353,7 @@ void Chunk::attend(const Block& block) {
         }
         for (int i = 0; i < lengths[sentence]; i++) {
             float* row = out + static_cast<size_t>(i) * stride;
-            std::fill(row + model_.width, row + stride, 0.0F);
+            std::fill(row + model_.heads * model_.head_width, row + stride, 0.0F);
             if (rows.rounded) {
                 round(rows, static_cast<int>(token) + i, row, model_.kernels.largest(row, stride));
             }
@@ -327,23 +363,24 @@ void Chunk::attend(const Block& block) {
 }
 
 Attention Chunk::attention_of(const Block& block, size_t token, int tokens) {
-    const int stride = model_.stride;
-    const float* joined = joined_ + token * 3 * stride;
+    const float* joined = joined_ + token * model_.joined_stride();
     Attention whole{};
     whole.queries = joined;
-    whole.keys = joined + stride;
-    whole.values = joined + 2 * stride;
-    whole.stride = 3L * stride;
+    whole.keys = joined + model_.query_stride;
+    whole.values = whole.keys + model_.key_stride;
+    whole.stride = model_.joined_stride();
     whole.tokens = tokens;
     whole.heads = model_.heads;
-    whole.width = model_.head_width();
-    whole.reach = block.reach;
+    whole.width = model_.head_width;
+    whole.group = model_.heads / model_.key_heads;
+    whole.before = block.reach < 0 ? EVERY : block.reach;
+    whole.behind = model_.causal ? 0 : whole.before;
     whole.divisor = model_.divisor;
     whole.bias = model_.relative.empty() ? nullptr : model_.relative.data() + model_.longest;
     whole.head_step = 2L * model_.longest;
     whole.key_step = -1;
-    whole.out = context_ + token * stride;
-    whole.out_stride = stride;
+    whole.out = attended_ + token * model_.query_stride;
+    whole.out_stride = model_.query_stride;
     return whole;
 }
 
@@ -378,8 +415,9 @@ void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     float* normed = model_.pre_norm ? context_ : x_;
     float* wide = work_.wide.of(static_cast<size_t>(count) * wide_stride);
     const bool last = row + count == span_.tokens;
-    multiply(block.out, context_rows_.from(row, row_bytes), count, x, x, stride, &block.up);
-    const Rows rows = context_rows_.from(row, row_bytes);  // attention's result is no longer needed: reuse its memory
+    add(block.out, block.out_norm, context_rows_.from(row, row_bytes), count, x, &block.up);
+    // What went into queries is no longer needed, or attention's result: reuse its memory.
+    const Rows rows = (model_.pre_norm ? rows_ : context_rows_).from(row, row_bytes);
     const Rows read = rows.rounded ? rows : Rows{normed + static_cast<size_t>(row) * stride, nullptr, nullptr, stride};
     norm(model_.pre_norm ? block.norm2 : block.norm1, x_, normed, row, count, read.before(block.up));
     multiply(block.up, read, count, nullptr, wide, wide_stride, &block.down);
@@ -390,7 +428,7 @@ void Chunk::finish(const Block& block, const Block* next, int row, int count) {
         round(inner_rows, i, at, activate(at));
     }
     watch_.lap(Work::activations);
-    multiply(block.down, inner_rows, count, x, x, stride, last ? (next ? &next->qkv : nullptr) : &block.out);
+    add(block.down, block.down_norm, inner_rows, count, x, last ? (next ? &next->qkv : nullptr) : &block.out);
     if (!model_.pre_norm)
         norm(block.norm2, x_, x_, row, count, next ? rows_.from(row, row_bytes).before(next->qkv) : Rows{});
 }

@@ -49,6 +49,8 @@ private:
     void rotate(const Block&);
     const float* angles(const Block&, int places);
     void finish(const Block&, const Block* next, int row, int count);
+    void add(const Weights&, const Norm&, const Rows&, int count, float* x, const Weights* next);
+    void norm_heads(const Block&);
     void norm(const Norm&, const float* from, float* to, int row, int count, const Rows&);
     float activate(float* row);
     Rows rows_of(const float* x, int stride, int inputs, int count, Buffer<uint8_t>&, Buffer<float>& scales);
@@ -66,7 +68,7 @@ private:
     Workspace& work_;
     Stopwatch& watch_;
     float* pooled_ = nullptr;  // of the chunk's sentences
-    float *x_, *joined_, *context_;
+    float *x_, *joined_, *context_, *attended_;  // the last is the one before if heads are as wide together as the model
     Rows rows_, context_rows_;  // inputs of queries, keys and values; attention's result
 };
 

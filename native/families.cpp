@@ -95,6 +95,7 @@ struct Shape {
     lw_description d{};
     int32_t positions = 0, segments = 0, buckets = 0, groups = 0;  // rows of tables; sets of weights that blocks share
     int32_t distances = 0;                                         // rows of vectors of distances
+    bool head_norms = false, added_norms = false;  // of queries and keys; of what attention and network add
     bool gate_apart = false;  // whether values and gates of the network have weights of their own
     bool widens = false, norm_bias = true, attention_bias = true, up_bias = true, down_bias = true;
     float theta = 0, stretch = 1;  // of every block
@@ -179,12 +180,27 @@ Shape distilbert(const Config& c) {
     return s;
 }
 
-float theta_of(const Config& c, bool local) {
-    const char* key = local ? "local_rope_theta" : "global_rope_theta";
+// `otherwise` is the base of layers with global attention.
+float theta_of(const Config& c, bool local, const char* local_key, const char* global_key, double otherwise) {
+    const char* key = local ? local_key : global_key;
     const Config newer = c.object("rope_parameters").object(local ? "sliding_attention" : "full_attention");
     newer.require("rope_type", "default");
-    const float otherwise = newer.above_zero("rope_theta", local ? 10'000 : 160'000);
-    return c.above_zero(key, otherwise);
+    return c.above_zero(key, newer.above_zero("rope_theta", local ? 10'000 : otherwise));
+}
+
+// Which layers have local attention; where config.json does not say, all but every `every`-th, counted from `first`.
+std::vector<bool> local_layers(const Config& c, int32_t depth, int32_t every, int32_t first) {
+    std::vector<bool> locals;
+    for (const json::Value kind : c.member("layer_types")) {
+        const std::string_view name = kind.text("layer_types");
+        if (name != "sliding_attention" && name != "full_attention") refuse("config.json names the layer type ", name);
+        locals.push_back(name == "sliding_attention");
+    }
+    if (c.member("layer_types").is_null())
+        for (int32_t i = 0; i < depth; i++) locals.push_back((i + first) % every != 0);
+    if (static_cast<int32_t>(locals.size()) != depth)
+        refuse("config.json lists ", locals.size(), " layer_types for ", depth, " layers");
+    return locals;
 }
 
 void check_rotary(const Shape& s) {
@@ -345,22 +361,70 @@ Shape modernbert(const Config& c) {
     s.up_bias = s.down_bias = c.flag("mlp_bias");
     check_rotary(s);
     const int32_t every = c.size("global_attn_every_n_layers", 3), reach = c.size("local_attention", 128) / 2;
-    std::vector<bool> locals;
-    for (const json::Value kind : c.member("layer_types")) {
-        const std::string_view name = kind.text("layer_types");
-        if (name != "sliding_attention" && name != "full_attention") refuse("config.json names the layer type ", name);
-        locals.push_back(name == "sliding_attention");
-    }
-    if (c.member("layer_types").is_null())
-        for (int32_t i = 0; i < s.d.depth; i++) locals.push_back(i % every != 0);
-    if (static_cast<int32_t>(locals.size()) != s.d.depth)
-        refuse("config.json lists ", locals.size(), " layer_types for ", s.d.depth, " layers");
-    for (const bool local : locals) {
-        s.thetas.push_back(theta_of(c, local));
+    for (const bool local : local_layers(c, s.d.depth, every, 0)) {
+        s.thetas.push_back(theta_of(c, local, "local_rope_theta", "global_rope_theta", 160'000));
         s.reaches.push_back(local ? reach : -1);
     }
     s.d.longest = s.positions;
     s.positions = 0;  // they are rotations
+    return s;
+}
+
+// What Qwen3 and Gemma 3 share: query heads in groups, norms without a mean, gates, rotary positions.
+Shape grouped(const Config& c, int32_t positions, int32_t key_heads, int32_t head_width, const char* activation_key,
+              const char* activation) {
+    Shape s;
+    read_sizes(c, s, positions, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
+    s.d.key_heads = c.size("num_key_value_heads", key_heads);
+    s.d.head_width = c.size("head_dim", head_width, 2);
+    if (s.d.heads % s.d.key_heads || s.d.head_width % 2)
+        refuse("config.json asks for ", s.d.heads, " heads of width ", s.d.head_width, " and ", s.d.key_heads,
+               " heads of keys, which do not fit together");
+    s.d.eps = c.number("rms_norm_eps", 1e-6, 1);
+    s.d.activation = c.activation(activation_key, activation);
+    s.attention_bias = c.flag("attention_bias");
+    s.norm_bias = s.up_bias = s.down_bias = false;
+    s.d.pre_norm = s.d.rms = s.d.gated = 1;
+    s.gate_apart = s.head_norms = true;
+    s.d.longest = s.positions;
+    s.positions = 0;  // they are rotations
+    return s;
+}
+
+void require_plain_rope(const Config& settings) {
+    const char* key = settings.has("rope_type") ? "rope_type" : "type";
+    if (settings.text(key, "default") != "default")
+        refuse("config.json asks for scaled rotary positions, a form of this family that is not supported");
+}
+
+Shape qwen3(const Config& c) {
+    Shape s = grouped(c, 32'768, 32, 128, "hidden_act", "silu");
+    const Config newer = c.object("rope_parameters");
+    require_plain_rope(newer);
+    require_plain_rope(c.object("rope_scaling"));
+    c.require("use_sliding_window", false);
+    for (const bool local : local_layers(c, s.d.depth, 1, 0))
+        if (local) refuse("config.json's layer_types name local attention, a form of this family that is not supported");
+    s.theta = c.above_zero("rope_theta", newer.above_zero("rope_theta", 10'000));
+    s.d.causal = 1;
+    return s;
+}
+
+Shape gemma3(const Config& c) {
+    Shape s = grouped(c, 131'072, 4, 256, "hidden_activation", "gelu_pytorch_tanh");
+    require_plain_rope(c.object("rope_scaling"));
+    c.require_absent("attn_logit_softcapping");
+    const bool both = c.flag("use_bidirectional_attention");
+    const int32_t window = c.size("sliding_window", 4096), reach = both ? window / 2 : window - 1;
+    for (const bool local : local_layers(c, s.d.depth, c.size("sliding_window_pattern", 6), 1)) {
+        s.thetas.push_back(theta_of(c, local, "rope_local_base_freq", "rope_theta", 1'000'000));
+        s.reaches.push_back(local ? reach : -1);
+    }
+    s.d.causal = !both;
+    s.d.divisor = std::sqrt(c.above_zero("query_pre_attn_scalar", 256));
+    s.d.word_scale = std::sqrt(static_cast<float>(s.d.width));
+    s.d.one_more = 1;
+    s.added_norms = true;
     return s;
 }
 
@@ -378,6 +442,7 @@ Shape words(const Config& c) {
 struct BlockNames {
     const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;  // query may hold all three
     const char* gate = nullptr;                                         // or up holds both
+    const char *query_norm = nullptr, *key_norm = nullptr, *out_norm = nullptr, *down_norm = nullptr;
 };
 struct Family {
     std::string_view type;
@@ -402,6 +467,13 @@ constexpr BlockNames T5 = {"layer.0.SelfAttention.q", "layer.0.SelfAttention.k",
                            "layer.1.DenseReluDense.wo", "layer.1.layer_norm"};
 constexpr BlockNames T5_GATED = {T5.query, T5.key, T5.value, T5.out, T5.norm1, "layer.1.DenseReluDense.wi_0", T5.down,
                                  T5.norm2, "layer.1.DenseReluDense.wi_1"};
+
+constexpr BlockNames QWEN3 = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+                              "input_layernorm", "mlp.gate_proj", "mlp.down_proj", "post_attention_layernorm",
+                              "mlp.up_proj", "self_attn.q_norm", "self_attn.k_norm"};
+constexpr BlockNames GEMMA3 = {QWEN3.query, QWEN3.key, QWEN3.value, QWEN3.out, QWEN3.norm1, QWEN3.up, QWEN3.down,
+                               "pre_feedforward_layernorm", QWEN3.gate, QWEN3.query_norm, QWEN3.key_norm,
+                               "post_attention_layernorm", "post_feedforward_layernorm"};
 
 constexpr Family FAMILIES[] = {
     {"bert", bert, WORDS, NORM, nullptr, nullptr, nullptr, LAYER, ".", BERT},
@@ -434,6 +506,8 @@ constexpr Family FAMILIES[] = {
     {"modernbert", modernbert, "embeddings.tok_embeddings", "embeddings.norm", nullptr, nullptr, "final_norm",
      "layers.", ".",
      {"attn.Wqkv", nullptr, nullptr, "attn.Wo", "attn_norm", "mlp.Wi", "mlp.Wo", "mlp_norm"}},
+    {"qwen3", qwen3, "embed_tokens", nullptr, nullptr, nullptr, "norm", "layers.", ".", QWEN3},
+    {"gemma3_text", gemma3, "embed_tokens", nullptr, nullptr, nullptr, "norm", "layers.", ".", GEMMA3},
     {"words", words, "table", nullptr, nullptr, nullptr, nullptr, "", "", {}},
 };
 
@@ -481,13 +555,19 @@ const Family& family_of(const json::Value& config) {
 lw_block read_block(const Family& f, const Shape& s, StoredWeights& weights, int32_t i) {
     const std::string at = f.block + std::to_string(i) + f.part;
     const int32_t width = s.d.width, inner = s.d.inner;
+    const int32_t head = s.d.head_width ? s.d.head_width : width / s.d.heads;
+    const int32_t queries = s.d.heads * head, keys = (s.d.key_heads ? s.d.key_heads : s.d.heads) * head;
     lw_block b{};
-    b.query = weights.linear(at + f.names.query, f.names.key ? width : 3 * width, width, s.attention_bias);
+    b.query = weights.linear(at + f.names.query, f.names.key ? queries : 3 * width, width, s.attention_bias);
     if (f.names.key) {
-        b.key = weights.linear(at + f.names.key, width, width, s.attention_bias);
-        b.value = weights.linear(at + f.names.value, width, width, s.attention_bias);
+        b.key = weights.linear(at + f.names.key, keys, width, s.attention_bias);
+        b.value = weights.linear(at + f.names.value, keys, width, s.attention_bias);
     }
-    b.out = weights.linear(at + f.names.out, width, width, s.attention_bias);
+    b.out = weights.linear(at + f.names.out, width, queries, s.attention_bias);
+    if (s.head_norms) b.query_norm = weights.norm(at + f.names.query_norm, head, false);
+    if (s.head_norms) b.key_norm = weights.norm(at + f.names.key_norm, head, false);
+    if (s.added_norms) b.out_norm = weights.norm(at + f.names.out_norm, width, false);
+    if (s.added_norms) b.down_norm = weights.norm(at + f.names.down_norm, width, false);
     b.up = weights.linear(at + f.names.up, s.d.gated && !s.gate_apart ? 2 * inner : inner, width, s.up_bias);
     if (s.gate_apart) b.gate = weights.linear(at + f.names.gate, inner, width, s.up_bias);
     b.down = weights.linear(at + f.names.down, width, inner, s.down_bias);

@@ -176,8 +176,7 @@ float gate(float* x, const float* gate, int count, Activation kind) {
 struct Seen {
     int begin, end;
     Seen(const Attention& a, int query)
-        : begin(a.reach < 0 ? 0 : std::max(0, query - a.reach)),
-          end(a.reach < 0 ? a.tokens : std::min(a.tokens, query + a.reach + 1)) {}
+        : begin(std::max(0, query - a.before)), end(std::min(a.tokens, query + a.behind + 1)) {}
 };
 
 float with_bias(const Attention& a, float score, int head, int query, int key) {
@@ -186,13 +185,13 @@ float with_bias(const Attention& a, float score, int head, int query, int key) {
 
 // One query of one head: scores of the keys within reach, their softmax, the values weighted by it.
 void attend_one(const Attention& a, int head, int query, float* scores) {
-    const long at = static_cast<long>(head) * a.width;
+    const long at = static_cast<long>(head) * a.width, shared = static_cast<long>(head / a.group) * a.width;
     const float* q = a.queries + query * a.stride + at;
     const Seen seen(a, query);
     const float factor = LOG2_E / a.divisor;
     float most = -3e38F, total = 0.0F;
     for (int key = seen.begin; key < seen.end; key++) {
-        const float* k = a.keys + key * a.stride + at;
+        const float* k = a.keys + key * a.stride + shared;
         float sum = 0.0F;
         for (int d = 0; d < a.width; d++) sum = fused(q[d] * factor, k[d], sum);
         scores[key] = with_bias(a, sum, head, query, key);
@@ -203,7 +202,7 @@ void attend_one(const Attention& a, int head, int query, float* scores) {
     for (int d = 0; d < a.width; d++) {
         float sum = 0.0F;
         for (int key = seen.begin; key < seen.end; key++) {
-            sum = fused(scores[key], a.values[key * a.stride + at + d], sum);
+            sum = fused(scores[key], a.values[key * a.stride + shared + d], sum);
         }
         a.out[query * a.out_stride + at + d] = sum * share;
     }
@@ -272,12 +271,12 @@ void attend_rounded(const Attention& a) {
     const long size = static_cast<long>(a.tokens) * a.width;
     auto query = reinterpret_cast<int32_t*>(a.work + a.tokens), keys = query + a.width, values = keys + size;
     for (int head = 0; head < a.heads; head++) {
-        const long at = static_cast<long>(head) * a.width;
-        const PairScales scales(a.width, a.divisor, largest_of_rows(a, a.queries + at), largest_of_rows(a, a.keys + at),
-                                largest_of_rows(a, a.values + at));
+        const long at = static_cast<long>(head) * a.width, shared = static_cast<long>(head / a.group) * a.width;
+        const PairScales scales(a.width, a.divisor, largest_of_rows(a, a.queries + at),
+                                largest_of_rows(a, a.keys + shared), largest_of_rows(a, a.values + shared));
         for (long token = 0; token < a.tokens; token++) {
-            round_row(a.keys + token * a.stride + at, a.width, scales.key, keys + token * a.width);
-            round_row(a.values + token * a.stride + at, a.width, scales.value, values + token * a.width);
+            round_row(a.keys + token * a.stride + shared, a.width, scales.key, keys + token * a.width);
+            round_row(a.values + token * a.stride + shared, a.width, scales.value, values + token * a.width);
         }
         const RoundedHead rounded{a, scales, head, a.work, query, keys, values};
         for (int number = 0; number < a.tokens; number++) rounded.attend(number);

@@ -48,6 +48,8 @@ struct Scheme {
 // The last, GELU to 5e-4 of max(1, |x|), is for products of bytes, whose steps are ten times as wide.
 enum class Activation { gelu, gelu_tanh, relu, silu, tanh, quick_gelu, mish, sigmoid, rough_gelu };
 
+constexpr int EVERY = 1 << 24;
+
 // The attention of one sentence: where its queries, keys and values lie, and where the result goes.
 struct Attention {
     const float* queries;  // of the first token and head; the others follow
@@ -55,7 +57,8 @@ struct Attention {
     const float* values;
     long stride;               // floats from a token to the next, in all three
     int tokens, heads, width;  // width of a head
-    int reach;                 // tokens that a token sees on either side; -1: all
+    int group;                 // heads that share a head of keys and values
+    int before, behind;        // tokens that a token sees before and behind itself; EVERY: all
     float divisor;             // of scores
     const float* bias;         // added to scores: of the first head, query and key; or null
     long head_step, key_step;  // to the bias of the next head, or key; the next query's is beside it

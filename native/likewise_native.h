@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of this file; callers reject a library of another version. */
-#define LW_VERSION 7
+#define LW_VERSION 8
 /* Raised with every change of a result's bits, which ARITHMETIC.md defines. */
 #define LW_ARITHMETIC 1
 
@@ -53,6 +53,8 @@ typedef struct {
     lw_linear gate; /* of a gated network; without data: up holds both */
     lw_linear down;
     lw_linear norm1, norm2; /* without data: the identity */
+    lw_linear query_norm, key_norm; /* of each head's; without data: none */
+    lw_linear out_norm, down_norm;  /* of what attention and network add to their input; without data: none (Gemma 3) */
     float theta;            /* base of rotary positions; 0: none */
     float stretch;          /* what rotary angles are divided by; 0: nothing */
     int32_t reach;          /* tokens seen on either side; -1: all */
@@ -72,6 +74,11 @@ typedef struct {
     int32_t rms;      /* 1: norms divide by the root of the mean of squares, and have no bias (T5) */
     float divisor;    /* of scores; 0: the root of a head's width */
     int32_t farthest; /* the distance that has the last row of distances, beside 1 */
+    int32_t key_heads;  /* of keys and values, each of which as many heads share; 0: as many as heads */
+    int32_t head_width; /* 0: the width divided among the heads */
+    int32_t causal;     /* 1: a token sees none behind it */
+    int32_t one_more;   /* 1: norms multiply by 1 + their weight (Gemma 3) */
+    float word_scale;   /* of the vectors of words; 0: 1 */
     lw_tensor words, positions, segments, relative; /* relative: buckets by heads (MPNet) */
     lw_tensor distances;     /* vectors of distances, which queries and keys meet too (DeBERTa); rows: 2 * buckets */
     lw_linear distance_norm; /* of these */

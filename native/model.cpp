@@ -39,7 +39,15 @@ const lw_description& checked(const lw_description& d) {
     check_between("rms", d.rms, 0, 1);
     if (!(d.divisor >= 0.0F) || !std::isfinite(d.divisor)) fail(LW_BAD_DESCRIPTION, "the divisor of scores is below 0");
     check_between("number of blocks", d.block_count, d.depth ? 1 : 0, 1024);
-    check_between("width beside heads", d.width % d.heads, 0, 0);
+    if (d.head_width == 0) check_between("width beside heads", d.width % d.heads, 0, 0);
+    check_between("a head's width", d.head_width, 0, LARGEST_SIZE / 4 / d.heads);
+    if (d.head_width) check_between("pre_norm, with a head's width,", d.pre_norm, 1, 1);
+    check_between("heads of keys", d.key_heads, 0, d.heads);
+    if (d.key_heads) check_between("heads beside heads of keys", d.heads % d.key_heads, 0, 0);
+    check_between("grouped heads beside distances", d.distances.data && (d.key_heads || d.head_width), 0, 0);
+    check_between("causal", d.causal, 0, 1);
+    check_between("one_more", d.one_more, 0, 1);
+    if (!(d.word_scale >= 0.0F) || !std::isfinite(d.word_scale)) fail(LW_BAD_DESCRIPTION, "the scale of words is below 0");
     if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) fail(LW_BAD_DESCRIPTION, "eps is no number of 0 or more");
     if (d.depth && d.blocks == nullptr) fail(LW_BAD_DESCRIPTION, "there are no blocks");
     if (d.words.data == nullptr || (d.words.type == LW_INT8 && d.words.scales == nullptr)) {
@@ -57,11 +65,6 @@ const lw_description& checked(const lw_description& d) {
 Activation activation_of(const lw_description& d) {
     const auto named = static_cast<Activation>(d.activation);
     return d.precision == LW_AS_INT8 && named == Activation::gelu ? Activation::rough_gelu : named;
-}
-
-Norm read_norm(const lw_linear& norm, int width, const char* what) {
-    if (norm.weight.data == nullptr) return {};
-    return {read_all(norm.weight, 1, width, padded(width), what), read_all(norm.bias, 1, width, padded(width), what)};
 }
 
 // Half of the buckets for each direction; one per near distance, and logarithmic for far ones (as in T5).
@@ -102,16 +105,23 @@ Model::Model(const lw_description& d, const Kernels& kernels)
       inner(d.inner),
       longest(d.longest),
       first_position(d.first_position),
+      key_heads(d.key_heads ? d.key_heads : d.heads),
+      head_width(d.head_width ? d.head_width : d.width / d.heads),
       stride(padded(d.width)),
       word_stride(padded(d.word_width)),
       inner_stride(padded(d.inner)),
+      query_stride(padded(heads * head_width)),
+      key_stride(padded(key_heads * head_width)),
       activation(activation_of(d)),
       pre_norm(d.pre_norm != 0),
       gated(d.gated != 0),
       gates_first(d.gated == 2),
       rms(d.rms != 0),
+      causal(d.causal != 0),
+      one_more(d.one_more != 0),
       eps(d.eps),
-      divisor(d.divisor == 0.0F ? std::sqrt(static_cast<float>(d.width / d.heads)) : d.divisor),
+      divisor(d.divisor == 0.0F ? std::sqrt(static_cast<float>(head_width)) : d.divisor),
+      word_scale(d.word_scale == 0.0F ? 1.0F : d.word_scale),
       words(d.words),
       segment_kinds(0) {
     read_embeddings(d);
@@ -122,6 +132,13 @@ Model::Model(const lw_description& d, const Kernels& kernels)
     }
     last_norm = read_norm(d.last_norm, width, "the last norm");
     distances_ = {};
+}
+
+Norm Model::read_norm(const lw_linear& norm, int width, const char* what) const {
+    if (norm.weight.data == nullptr) return {};
+    Norm found = {read_all(norm.weight, 1, width, padded(width), what), read_all(norm.bias, 1, width, padded(width), what)};
+    for (int i = 0; one_more && i < width; i++) found.weight[i] += 1.0F;
+    return found;
 }
 
 Model::~Model() {
@@ -168,7 +185,7 @@ void Model::read_distances(const lw_description& d) {
 
 // Queries or keys of distances, as those of tokens but in fp32 whatever the precision; packed for each head.
 void Model::project_distances(const lw_linear& layer, std::vector<Weights>& to) {
-    const int rows = static_cast<int>(distances_.size() / stride), head_width = this->head_width();
+    const int rows = static_cast<int>(distances_.size() / stride), head_width = this->head_width;
     check_between("rows of queries and keys, with distances,", layer.weight.rows, width, width);
     check_between("columns of queries and keys, with distances,", layer.weight.columns, width, width);
     std::vector<float> weight(static_cast<size_t>(width) * width), found(static_cast<size_t>(rows) * stride);
@@ -232,17 +249,22 @@ Block Model::read_block(const lw_block& b) {
     const bool int8 = scheme.weight_bytes == 1;
     const bool apart = b.key.weight.data != nullptr;
     const lw_linear *key = apart ? &b.key : &b.query, *value = apart ? &b.value : &b.query;
+    const int queries = heads * head_width, keys = key_heads * head_width;
     const std::vector<Part> qkv = {
-        {&b.query, 0, width}, {key, apart ? 0 : width, width}, {value, apart ? 0 : 2 * width, width}};
+        {&b.query, 0, queries}, {key, apart ? 0 : queries, keys}, {value, apart ? 0 : queries + keys, keys}};
     const bool one = gated && b.gate.weight.data == nullptr;
     std::vector<Part> up = {{&b.up, one && gates_first ? inner : 0, inner}};
     if (gated) up.push_back(one ? Part{&b.up, gates_first ? 0 : inner, inner} : Part{&b.gate, 0, inner});
     made.qkv = Weights(qkv, width, scheme, int8, "queries, keys and values", arena);
-    made.out = Weights({{&b.out, 0, width}}, width, scheme, int8, "attention's output", arena);
+    made.out = Weights({{&b.out, 0, width}}, queries, scheme, int8, "attention's output", arena);
     made.up = Weights(up, width, scheme, int8, "the network's first layer", arena);
     made.down = Weights({{&b.down, 0, width}}, inner, scheme, int8, "the network's second layer", arena);
     made.norm1 = read_norm(b.norm1, width, "a block's first norm");
     made.norm2 = read_norm(b.norm2, width, "a block's second norm");
+    made.query_norm = read_norm(b.query_norm, head_width, "the norm of queries");
+    made.key_norm = read_norm(b.key_norm, head_width, "the norm of keys");
+    made.out_norm = read_norm(b.out_norm, width, "the norm of attention's output");
+    made.down_norm = read_norm(b.down_norm, width, "the norm of the network's output");
     if (!distances_.empty()) project_distances(b.query, made.distance_queries);
     if (!distances_.empty()) project_distances(b.key, made.distance_keys);
     made.reach = b.reach < 0 ? -1 : b.reach;
@@ -259,7 +281,7 @@ size_t Model::rotation_of(const Rotation& rotation) {
     };
     check(rotation.theta, "a rotary base");
     check(rotation.stretch, "the divisor of rotary angles");
-    check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
+    check_between("a rotary head's width beside 2", head_width % 2, 0, 0);
     const size_t number = std::find(rotations.begin(), rotations.end(), rotation) - rotations.begin();
     if (number == rotations.size()) rotations.push_back(rotation);
     return number;

@@ -29,7 +29,7 @@ struct Rotation {
 
 struct Block {
     Weights qkv, out, up, down;
-    Norm norm1, norm2;
+    Norm norm1, norm2, query_norm, key_norm, out_norm, down_norm;
     bool rotates;
     size_t rotation = 0;  // which of the model's
     int reach;
@@ -44,11 +44,12 @@ public:
     Kernels kernels;
     Scheme scheme;  // of products, in the requested precision
     int vocabulary, width, word_width, depth, heads, inner, longest, first_position;
-    int stride, word_stride, inner_stride;  // padded
+    int key_heads, head_width;
+    int stride, word_stride, inner_stride, query_stride, key_stride;  // padded; of all heads of queries, of keys
     Activation activation;
     bool pre_norm, gated, gates_first;
-    bool rms;
-    float eps, divisor;
+    bool rms, causal, one_more;
+    float eps, divisor, word_scale;
     lw_tensor words;  // the caller's memory
     int segment_kinds;
     std::vector<float> positions, segments;  // [rows][word_stride]; empty where there are none
@@ -68,7 +69,7 @@ public:
         return rms ? kernels.rms_norm(from, to, width, stride, norm.weight.data(), eps)
                    : kernels.layer_norm(from, to, width, stride, norm.weight.data(), norm.bias.data(), eps);
     }
-    int head_width() const { return width / heads; }
+    int joined_stride() const { return query_stride + 2 * key_stride; }
     // Memory for a chunk, reused by the next call: mapping it again costs more than a short sentence.
     std::unique_ptr<Workspace> borrow() const;
     void give_back(std::unique_ptr<Workspace>) const;
@@ -83,6 +84,7 @@ private:
     void read_distances(const lw_description&);
     void project_distances(const lw_linear&, std::vector<Weights>& to);
     Block read_block(const lw_block&);
+    Norm read_norm(const lw_linear&, int width, const char* what) const;
     std::vector<float> distances_;  // [rows][stride], normed; while the model is built
     size_t rotation_of(const Rotation&);
 

@@ -28,7 +28,7 @@ struct HeadRows {
 };
 
 struct Workspace {
-    Buffer<float> states, joined, context, wide, attention, words, scaled, pooled;
+    Buffer<float> states, joined, context, attended, added, wide, attention, words, scaled, pooled;
     HeadRows heads;
     Buffer<float> seen_by_queries, seen_by_keys, biases;  // of distances: scores, and their sums for each pair of tokens
     std::vector<std::vector<float>> angles;  // cosines and sines by theta and place, kept
@@ -38,7 +38,7 @@ struct Workspace {
     size_t bytes() const {
         size_t turned = 0;
         for (const std::vector<float>& table : angles) turned += table.size() * sizeof(float);
-        return turned + states.bytes() + joined.bytes() + context.bytes() + wide.bytes() + attention.bytes() +
+        return turned + states.bytes() + joined.bytes() + context.bytes() + attended.bytes() + added.bytes() + wide.bytes() + attention.bytes() +
                words.bytes() + scaled.bytes() + pooled.bytes() + seen_by_queries.bytes() + seen_by_keys.bytes() +
                biases.bytes() + heads.bytes() + rows.bytes() + context_rows.bytes() + wide_rows.bytes() +
                scales.bytes() + context_scales.bytes() + wide_scales.bytes();

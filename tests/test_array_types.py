@@ -9,6 +9,7 @@ import pytest
 
 from likewise import array_types
 from likewise.arrays.similarity import unit
+from tests.without_torch import TORCH
 
 
 def test_the_tests_check_shapes():
@@ -27,6 +28,7 @@ def test_a_first_vector_needs_no_jaxtyping():
     assert done.stdout == "(1, 384) ('Float', 'N D')\n", done.stderr
 
 
+@pytest.mark.skipif(not TORCH, reason="objectives are torch's")
 def test_objectives_read_the_same_columns_without_jaxtyping():
     program = (
         "from likewise.train.objectives.objective import Objective; "

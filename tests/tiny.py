@@ -52,6 +52,15 @@ _T5 = {
     "dropout_rate": 0.1,
     "pad_token_id": 0,
 }
+_GROUPED = {
+    **{key: _BERT[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")},
+    "intermediate_size": 48,
+    "max_position_embeddings": POSITIONS,
+    "num_key_value_heads": 2,
+    "head_dim": 12,
+    "rms_norm_eps": 1e-6,
+    "pad_token_id": 0,
+}
 _ROTARY = {**_BERT, "attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.1}
 CONFIGS: dict[str, dict[str, Any]] = {
     "bert": _BERT,
@@ -122,6 +131,18 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "rope_theta": 20000.0,
         "rope_scaling": {"type": "ntk", "factor": 8.0},
     },
+    "qwen3": {**_GROUPED, "hidden_act": "silu", "rope_theta": 1_000_000.0},
+    "gemma3_text": {
+        **_GROUPED,
+        "num_key_value_heads": 1,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "query_pre_attn_scalar": 20,
+        "use_bidirectional_attention": True,
+        "sliding_window": 8,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "rope_theta": 1_000_000.0,
+        "rope_local_base_freq": 10_000.0,
+    },
     "words": {"vocab_size": 200, "hidden_size": 32, "ngram_buckets": 0},
     "bilstm": {"vocab_size": 200, "word_size": 12, "hidden_size": 32, "ngram_buckets": 0},
     "dan": {"vocab_size": 200, "hidden_size": 32, "pair_buckets": 500, "ngram_buckets": 0},
@@ -163,7 +184,7 @@ def random_encoder(config: Mapping[str, Any], seed: int = 0) -> "Encoder":
     initialize_weights(module, 0.1)
     for part in module.modules():
         if isinstance(part, nn.LayerNorm | nn.RMSNorm):
-            nn.init.normal_(part.weight, 1.0, 0.1)
+            nn.init.normal_(part.weight, part.weight[0].item(), 0.1)  # around 1, or 0 where a norm adds 1
         if isinstance(part, nn.Linear | nn.LayerNorm) and part.bias is not None:
             nn.init.normal_(part.bias, 0.0, 0.1)
     return module.eval()

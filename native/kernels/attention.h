@@ -13,7 +13,7 @@ struct Head {
     int width, padded;      // of the head; and up to whole vectors
     float divisor;
     Biases biases;
-    int reach;
+    int before, behind;
     float* turned;  // [width][WIDTH]: the queries, one a lane
     float* scores;  // [keys][WIDTH]
     float* result;  // [WIDTH][padded]
@@ -29,7 +29,7 @@ struct Head {
             each<COUNT>([&](auto j) { sums[j] = fma(q, splat(from[j * key_stride + d]), sums[j]); });
         }
         each<COUNT>([&](auto j) {
-            sums[j] = placed(sums[j], biases.at(query, key + j), reach, query - (key + j));
+            sums[j] = placed(*this, sums[j], biases.at(query, key + j), query - (key + j));
             store(scores + (key + j) * WIDTH, sums[j]);
             most = max(most, sums[j]);
         });
@@ -80,14 +80,13 @@ inline void attend_some(const Attention& a, const Head& h, const float* from, in
     const int rows = std::min(WIDTH, a.tokens - query);
     const Floats factor = splat(LOG2_E / h.divisor);  // exponentials are powers of 2
     for (int d = 0; d < h.width; d += WIDTH) transpose(from + d, a.stride, factor, h.turned + d * WIDTH);
-    const int begin = h.reach < 0 ? 0 : std::max(0, query - h.reach);
-    const int end = h.reach < 0 ? a.tokens : std::min(a.tokens, query + rows + h.reach);
-    const Floats most = score_keys(h, query, begin, end);
+    const Seen seen(a, query, rows);
+    const Floats most = score_keys(h, query, seen.begin, seen.end);
     float totals[WIDTH];
-    store(totals, divide(splat(1.0F), soften(h.scores, begin, end, most)));
+    store(totals, divide(splat(1.0F), soften(h.scores, seen.begin, seen.end, most)));
     for (int row = 0; row < rows; row += QUERIES) {
         const int some = std::min(QUERIES, rows - row);
-        with_constant<QUERIES>(some, [&](auto count) { weigh_rows<count>(h, row, begin, end); });
+        with_constant<QUERIES>(some, [&](auto count) { weigh_rows<count>(h, row, seen.begin, seen.end); });
     }
     write_rows(h.result, h.padded, h.width, rows, totals, out, a.out_stride);
 }
@@ -103,7 +102,8 @@ void attend(const Attention& a) {
     Head h{};
     h.width = a.width;
     h.padded = (a.width + WIDTH - 1) / WIDTH * WIDTH;
-    h.reach = a.reach;
+    h.before = a.before;
+    h.behind = a.behind;
     h.divisor = a.divisor;
     h.turned = a.work;
     h.scores = h.turned + WIDTH * h.padded;
@@ -112,17 +112,19 @@ void attend(const Attention& a) {
     const bool copied = a.tokens > SHORT || h.padded != h.width;
     for (int head = 0; head < a.heads; head++) {
         const long at = static_cast<long>(head) * a.width;
-        h.keys = a.keys + at;
-        h.values = a.values + at;
-        h.key_stride = h.value_stride = a.stride;
         h.biases = Biases(a, head);
-        if (copied) {
-            float* values = copies + static_cast<long>(a.tokens) * h.padded;
-            copy_rows(h.keys, a.stride, a.tokens, a.width, h.padded, copies);
-            copy_rows(h.values, a.stride, a.tokens, a.width, h.padded, values);
-            h.keys = copies;
-            h.values = values;
-            h.key_stride = h.value_stride = h.padded;
+        if (head % a.group == 0) {
+            h.keys = a.keys + at / a.group;
+            h.values = a.values + at / a.group;
+            h.key_stride = h.value_stride = a.stride;
+            if (copied) {
+                float* values = copies + static_cast<long>(a.tokens) * h.padded;
+                copy_rows(h.keys, a.stride, a.tokens, a.width, h.padded, copies);
+                copy_rows(h.values, a.stride, a.tokens, a.width, h.padded, values);
+                h.keys = copies;
+                h.values = values;
+                h.key_stride = h.value_stride = h.padded;
+            }
         }
         for (int query = 0; query < a.tokens; query += WIDTH) {
             attend_some(a, h, a.queries + at + query * a.stride, query, a.out + query * a.out_stride + at);

@@ -8,7 +8,7 @@ template <Bits (*DOT)(Bits, Bits, Bits)>
 struct PairedHead {
     const int16_t* keys;    // [keys][width]
     const int32_t* values;  // [pairs of keys][width]
-    int width, reach;
+    int width, before, behind;
     Biases biases;
     float score_step;       // from an integer score to the exponent of two
     int32_t* turned;        // [pairs of numbers][WIDTH]: the queries, one per lane
@@ -25,7 +25,7 @@ struct PairedHead {
             each<COUNT>([&](auto j) { sums[j] = DOT(sums[j], q, spread_bits(from + j * width + d)); });
         }
         each<COUNT>([&](auto j) {
-            const Floats score = placed(mul(floats(sums[j]), splat(score_step)), biases.at(query, key + j), reach, query - (key + j));
+            const Floats score = placed(*this, mul(floats(sums[j]), splat(score_step)), biases.at(query, key + j), query - (key + j));
             store(scores + (key + j) * WIDTH, score);
             most = max(most, score);
         });
@@ -96,8 +96,8 @@ void attend_some_pairs(const Attention& a, const PairedHead<DOT>& h, const PairS
             store_pairs(h.turned + (d + i) / 2 * WIDTH, load(column + i * WIDTH), load(column + (i + 1) * WIDTH));
         }
     }
-    const int begin = h.reach < 0 ? 0 : std::max(0, query - h.reach) / 2 * 2;
-    const int end = h.reach < 0 ? a.tokens : std::min(a.tokens, query + rows + h.reach);
+    const Seen seen(a, query, rows);
+    const int begin = seen.begin / 2 * 2, end = seen.end;
     const Floats most = score_keys(h, query, begin, end);
     float shares[WIDTH];
     store(shares, divide(splat(scales.value_step), soften_pairs<DOT>(h.scores, begin, end, most)));
@@ -137,7 +137,8 @@ template <Bits (*DOT)(Bits, Bits, Bits)>
 void attend_pairs(const Attention& a) {
     PairedHead<DOT> h{};
     h.width = a.width;
-    h.reach = a.reach;
+    h.before = a.before;
+    h.behind = a.behind;
     h.turned = reinterpret_cast<int32_t*>(a.work);
     h.scores = a.work + WIDTH * a.width;
     h.result = h.scores + static_cast<long>(WIDTH) * (a.tokens + 1);
@@ -145,16 +146,19 @@ void attend_pairs(const Attention& a) {
     auto values = reinterpret_cast<int32_t*>(keys + static_cast<long>(a.tokens) * a.width);
     h.keys = keys;
     h.values = values;
+    float largest_key = 0.0F, largest_value = 0.0F;
     for (int head = 0; head < a.heads; head++) {
         const long at = static_cast<long>(head) * a.width;
+        const bool first = head % a.group == 0;  // of those that share keys and values
+        const float *from_keys = a.keys + at / a.group, *from_values = a.values + at / a.group;
         h.biases = Biases(a, head);
-        const auto largest = [&](const float* rows) {
-            return largest_of_rows(rows + at, a.stride, a.tokens, a.width);
-        };
-        const PairScales scales(a.width, a.divisor, largest(a.queries), largest(a.keys), largest(a.values));
+        const auto largest = [&](const float* rows) { return largest_of_rows(rows, a.stride, a.tokens, a.width); };
+        if (first) largest_key = largest(from_keys);
+        if (first) largest_value = largest(from_values);
+        const PairScales scales(a.width, a.divisor, largest(a.queries + at), largest_key, largest_value);
         h.score_step = scales.score_step;
-        round_rows(a.keys + at, a.stride, a.tokens, a.width, scales.key, keys);
-        round_pairs(a.values + at, a.stride, a.tokens, a.width, scales.value, values);
+        if (first) round_rows(from_keys, a.stride, a.tokens, a.width, scales.key, keys);
+        if (first) round_pairs(from_values, a.stride, a.tokens, a.width, scales.value, values);
         for (int query = 0; query < a.tokens; query += WIDTH) {
             attend_some_pairs(a, h, scales, a.queries + at + query * a.stride, query,
                               a.out + query * a.out_stride + at);

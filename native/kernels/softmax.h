@@ -14,13 +14,23 @@ inline Floats power_of_two(Floats x) { return times_power(polynomial(fraction(x)
 
 constexpr int SHORT = 32;  // longer sentences copy a head's keys and values side by side, for the cache's sake
 
-// A score plus the bias of the first lane's query and the key; masked if their distance is too far.
-inline Floats placed(Floats score, const float* bias, int reach, int distance) {
+// A score plus the bias of the first lane's query and the key, which is `distance` before it; masked if a query does not
+// see it.
+template <class Head>
+Floats placed(const Head& h, Floats score, const float* bias, int distance) {
     if (bias) score = add(score, load(bias));
-    if (reach < 0 || (std::abs(distance) <= reach && std::abs(distance + WIDTH - 1) <= reach)) return score;
-    const Floats far = magnitude(add(counting(), splat(static_cast<float>(distance))));
-    return where_less(splat(static_cast<float>(reach) + 0.5F), far, splat(-1e30F), score);
+    if (distance >= -h.behind && distance + WIDTH - 1 <= h.before) return score;
+    const Floats before = add(counting(), splat(static_cast<float>(distance))), hidden = splat(-1e30F);
+    const Floats near = where_less(splat(static_cast<float>(h.before) + 0.5F), before, hidden, score);
+    return where_less(before, splat(-0.5F - static_cast<float>(h.behind)), hidden, near);
 }
+
+// The keys that some queries see.
+struct Seen {
+    int begin, end;
+    Seen(const Attention& a, int query, int count)
+        : begin(std::max(0, query - a.before)), end(std::min(a.tokens, query + count + a.behind)) {}
+};
 
 // The biases of a head, if there are any.
 struct Biases {

@@ -158,12 +158,12 @@ void check_rows(const Kernels& kernels, const Kernels& truth) {
 
 constexpr int LIMIT = 800;  // tokens
 
-Vector attention(void (*attend)(const Attention&), int tokens, int heads, int width, int reach, const Vector& joined,
-                 const Vector* relative) {
-    const int all = padded(heads * width);
+Vector attention(void (*attend)(const Attention&), int tokens, int heads, int width, int group, int reach, bool causal,
+                 const Vector& joined, const Vector* relative) {
+    const int all = padded(heads * width), before = reach < 0 ? EVERY : reach;
     Vector out(static_cast<size_t>(tokens) * all, 7.0F), work(attention_work(tokens, width));
-    attend({joined.data(), joined.data() + all, joined.data() + 2 * all, 3L * all, tokens, heads, width, reach,
-            std::sqrt(static_cast<float>(width)), relative ? relative->data() + LIMIT : nullptr, 2L * LIMIT, -1, out.data(),
+    attend({joined.data(), joined.data() + all, joined.data() + 2 * all, 3L * all, tokens, heads, width, group, before,
+            causal ? 0 : before, std::sqrt(static_cast<float>(width)), relative ? relative->data() + LIMIT : nullptr, 2L * LIMIT, -1, out.data(),
             all, work.data()});
     return out;
 }
@@ -173,7 +173,7 @@ Vector paired_attention(void (*attend)(const Attention&), int tokens, const Vect
     constexpr int HEADS = 2, WIDTH = 32, ALL = HEADS * WIDTH;
     const long key_step = padded(tokens) + 16L;
     Vector out(static_cast<size_t>(tokens) * ALL, 7.0F), work(attention_work(tokens, WIDTH));
-    attend({joined.data(), joined.data() + ALL, joined.data() + 2 * ALL, 3L * ALL, tokens, HEADS, WIDTH, -1, 1.0F,
+    attend({joined.data(), joined.data() + ALL, joined.data() + 2 * ALL, 3L * ALL, tokens, HEADS, WIDTH, 1, EVERY, EVERY, 1.0F,
             bias.data(), tokens * key_step, key_step, out.data(), ALL, work.data()});
     return out;
 }
@@ -190,17 +190,19 @@ void check_attention(const Kernels& kernels, const Kernels& truth) {
     for (const int tokens : {1, 2, 5, 8, 9, 14, 16, 17, 31, 33, 64, 77, 300, 777}) {
         for (const auto& [heads, width] : {std::pair{2, 32}, {3, 64}, {4, 8}, {2, 5}, {1, 20}, {2, 48}}) {
             if (tokens > 300 && width != 32) continue;
+            const int group = tokens % 3 ? 1 : heads;
             for (const int reach : {-1, 0, 3, 20, 200}) {
                 const Vector joined = drawn((tokens + 16L) * 3 * padded(heads * width) + 16);
                 const Vector relative = drawn(2 * LIMIT * heads + 16);
                 const Vector* added = tokens % 2 ? &relative : nullptr;
                 std::ostringstream name;
                 name << kernels.name << " attention of " << tokens << ", heads " << heads << " x " << width
-                     << ", reach " << reach;
+                     << ", groups of " << group << ", reach " << reach;
                 const auto check = [&, heads = heads, width = width](const char* what, auto kind) {
-                    expect_equal(name.str() + what,
-                                 attention(kernels.*kind, tokens, heads, width, reach, joined, added),
-                                 attention(truth.*kind, tokens, heads, width, reach, joined, added));
+                    for (const bool causal : {false, true})
+                        expect_equal(name.str() + what + (causal ? ", causal" : ""),
+                                     attention(kernels.*kind, tokens, heads, width, group, reach, causal, joined, added),
+                                     attention(truth.*kind, tokens, heads, width, group, reach, causal, joined, added));
                 };
                 check("", &Kernels::attend);
                 check(", rounded", &Kernels::attend_rounded);

@@ -26,6 +26,7 @@ FORMS = {
     "deberta-v2": {"position_buckets": 8, **{key: CONFIGS["deberta-v2"][key] for key in DISENTANGLED}},
     "t5": {"d_kv": 8},  # whose default is for wider models
     "t5_gated": {"d_kv": 8, "model_type": "t5", "feed_forward_proj": "gated-gelu"},
+    "qwen3": {"num_key_value_heads": 2},  # whose default is for more heads
 }
 """What makes a config one of a form that has a row of its own."""
 BERT = {
@@ -62,6 +63,16 @@ DEFAULTS = {
         "positions": 8192, "eps": 1e-5, "activation": "gelu", "reach": 64, "local": (False, True, True, False),
         "thetas": (160_000.0, 10_000.0, 10_000.0, 160_000.0), "norm_bias": False, "attention_bias": False,
         "inner_bias": False, "dropout": 0.0, "attention_dropout": 0.0,
+    },
+    "qwen3": {
+        "positions": 32_768, "eps": 1e-6, "key_heads": 2, "head_width": 128, "thetas": (10_000.0,) * 4,
+        "reaches": (-1,) * 4, "activation": "silu", "causal": True, "attention_bias": False, "divisor": 0.0,
+        "word_scale": 1.0, "post_norms": False, "one_more": False, "attention_dropout": 0.0,
+    },
+    "gemma3_text": {
+        "positions": 131_072, "eps": 1e-6, "key_heads": 4, "head_width": 256, "thetas": (10_000.0,) * 4,
+        "reaches": (4095,) * 4, "activation": "gelu_tanh", "causal": True, "attention_bias": False, "divisor": 16.0,
+        "word_scale": 32**0.5, "post_norms": True, "one_more": True, "attention_dropout": 0.0,
     },
 }  # fmt: skip
 """By family, the fields of the shape that come of a config with the required keys alone: transformers 5's defaults,

@@ -24,8 +24,17 @@ OTHERS = {
     "deberta-v2": {**PLAIN, "embedding_size": 16, **FORMS["deberta-v2"]},
     "t5": {**config_of("t5"), "num_layers": 4},
     "t5_gated": {**config_of("t5_gated"), "num_layers": 4},
+    "qwen3": {**PLAIN, "num_key_value_heads": 1},
+    "gemma3_text": {**PLAIN, "num_key_value_heads": 1, "sliding_window_pattern": 2},
 }  # fmt: skip
-PLACED = ("albert", "modernbert", "t5", "t5_gated")  # families whose blocks depend on their place
+PLACED = (
+    "albert",
+    "modernbert",
+    "t5",
+    "t5_gated",
+    "qwen3",
+    "gemma3_text",
+)  # families whose blocks depend on their place
 CASES = [(family, {}) for family in TRANSFORMERS] + [
     ("albert", {"num_hidden_groups": 2}),
     ("albert", {"num_hidden_groups": 4}),
@@ -105,7 +114,7 @@ def test_an_encoder_without_blocks_cannot_be_cut(family):
 def test_an_encoder_of_no_known_family_or_without_blocks_is_not_cut():
     encoder = Encoder()
     encoder.config = {"model_type": "other"}
-    with pytest.raises(BadInput, match="a 'other' encoder cannot be pruned; expected one of bert, .*modernbert$"):
+    with pytest.raises(BadInput, match="a 'other' encoder cannot be pruned; expected one of bert, .*gemma3_text$"):
         prune_layers(encoder, 1)
     encoder.config = {"model_type": "words"}
     with pytest.raises(BadInput, match="a 'words' encoder has no blocks"):

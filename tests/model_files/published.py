@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
+from likewise.reranker.classification_heads import CLASSIFIERS
 from tests.engines.test_routed_embedder import router
 from tests.runtime.test_static_tables import static_folder
 from tests.tiny import (
@@ -15,18 +16,12 @@ from tests.tiny import (
     colbert_folder,
     model_folder,
     modular_folder,
-    wordpieces,
     write,
 )
 
 WIDTH = 32
 REST = {"Pooling": "word_embedding_dimension", "Dense": "", "LayerNorm": "dimension", "Normalize": ""}
 POOLINGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "lasttoken": "pooling_mode_lasttoken"}
-BY_TRANSFORMERS: dict[str, dict[str, Any]] = {
-    "gemma3_text": {"head_dim": 8, "num_key_value_heads": 1, "use_bidirectional_attention": True},
-    "qwen3": {"head_dim": 8, "num_key_value_heads": 2},
-}
-"""What differs from a small BERT's config in the families that transformers computes."""
 
 
 def published_folder(folder: Path, row: dict[str, Any]) -> Path:
@@ -40,13 +35,10 @@ def published_folder(folder: Path, row: dict[str, Any]) -> Path:
     if row.get("kind") == "reranker":
         made = _reranker(folder, family, modules)
         return made if (made / "tokenizer_config.json").exists() else _fast_tokenizer(made)
-    if family in BY_TRANSFORMERS:
-        _by_transformers(folder, family)
-    else:
-        known = family in CONFIGS
-        model_folder(folder, family if known else "bert", plain=True)
-        if not known:
-            amend(folder / "config.json", model_type=family, auto_map={"AutoModel": "modeling.Model"})
+    known = family in CONFIGS
+    model_folder(folder, family if known else "bert", plain=True)
+    if not known:
+        amend(folder / "config.json", model_type=family, auto_map={"AutoModel": "modeling.Model"})
     amend(folder / "config.json", **row.get("config", {}))
     _modules(folder, modules)
     _fast_tokenizer(folder)
@@ -90,27 +82,12 @@ def _reranker(folder: Path, family: str, modules: list[str]) -> Path:
         return colbert_folder(folder, "HF_ColBERT")
     if modules:
         modular_folder(folder, family, modules)
-    elif family in CONFIGS:
+    elif family in CLASSIFIERS:
         classifier_folder(folder, family)
     else:
         model_folder(folder, "bert", plain=True)
         amend(folder / "config.json", model_type=family)
     return folder
-
-
-def _by_transformers(folder: Path, family: str) -> None:
-    import torch
-    import transformers
-
-    torch.manual_seed(1)
-    sizes = {**CONFIGS["bert"], **BY_TRANSFORMERS[family], "pad_token_id": 0}
-    config = transformers.AutoConfig.for_model(family, **sizes)
-    model = transformers.AutoModel.from_config(config)
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            weight.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, 0.1)
-    model.eval().save_pretrained(folder)
-    wordpieces().save(str(folder / "tokenizer.json"))
 
 
 def _fast_tokenizer(folder: Path) -> Path:

@@ -66,10 +66,3 @@ def test_it_is_refused_in_words(name, tmp_path):
     with pytest.raises(BadModel, match=row["refused"]) as refusal:
         load(folder)
     assert str(refusal.value).count("\n") == 0
-
-
-@pytest.mark.parametrize("name", named("torch"))
-def test_it_is_computed_by_torch_with_transformers(name, tmp_path):
-    pytest.importorskip("transformers")
-    embedder = Embedder.load(published_folder(tmp_path / "m", ROWS[name]))
-    assert type(embedder).__name__ == "TorchEmbedder" and embedder.encode(TEXTS).shape[0] == len(TEXTS)

@@ -30,9 +30,10 @@ def _theirs(family, **changes):
     """transformers' own model of this shape, every weight drawn at random."""
     config = transformers.AutoConfig.for_model(**{**config_of(family), **changes})
     model = _auto(config).from_config(config).eval()
+    middle = 0.0 if family == "gemma3_text" else 1.0  # Gemma's norms add 1 to their weight
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            weight.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, 0.1)
+            weight.normal_(middle if "norm" in name.lower() and name.endswith("weight") else 0.0, 0.1)
     return model
 
 
@@ -82,11 +83,11 @@ def test_a_config_of_the_required_keys_alone_is_read_as_transformers_reads_it(fa
     encoder = load_encoder(tmp_path)
     _check(model, encoder, pack(LENGTHS))
     ours, theirs = DEFAULTS[family], config.to_dict()
-    names = ("layer_norm_eps", "norm_eps", "layer_norm_epsilon")
+    names = ("layer_norm_eps", "norm_eps", "layer_norm_epsilon", "rms_norm_eps")
     assert ours["eps"] == next((theirs[key] for key in names if key in theirs), 1e-12)
     rates = [theirs[key] for key in ("hidden_dropout_prob", "dropout", "mlp_dropout", "dropout_rate") if key in theirs]
     own = [theirs[key] for key in ("attention_probs_dropout_prob", "attention_dropout") if key in theirs]
-    assert ([ours["dropout"]], [ours["attention_dropout"]] if "attention_dropout" in ours else []) == (rates, own)
+    assert tuple([ours[key]] if key in ours else [] for key in ("dropout", "attention_dropout")) == (rates, own)
 
 
 @pytest.mark.parametrize("family", KNOWN)
@@ -244,6 +245,30 @@ def test_t5_beyond_its_farthest_bucket(family, tmp_path):
     _check(model, load_encoder(tmp_path), pack([301, 129, 128, 17]), close=3e-5)
 
 
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("style", ["older", "newer"])
+def test_gemma_both_ways_and_causal_beyond_its_local_window(style, both, tmp_path):
+    model = _theirs("gemma3_text", max_position_embeddings=300, use_bidirectional_attention=both)
+    model.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert "rope_parameters" in config
+    if style == "older":
+        amend(tmp_path / "config.json", rope_parameters=None, rope_theta=1_000_000.0, rope_local_base_freq=10_000.0)
+    encoder = load_encoder(tmp_path)
+    assert encoder.shape.reaches == ((4, -1, 4) if both else (7, -1, 7))
+    _check(model, encoder, pack([129, 3, 250, 9, 8, 5, 4, 1], seed=1), close=4e-5)
+
+
+@pytest.mark.parametrize("family", ["qwen3", "gemma3_text"])
+@pytest.mark.parametrize(
+    "change", [{"attention_bias": True}, {"num_key_value_heads": 4}, {"head_dim": 8, "num_attention_heads": 8}], ids=str
+)
+def test_grouped_heads_of_any_number_and_width(family, change, tmp_path):
+    model = _theirs(family, **change)
+    model.save_pretrained(tmp_path)
+    _check(model, load_encoder(tmp_path), pack([64, 9, 5]))
+
+
 OTHERS = {
     "xlnet": lambda: transformers.XLNetConfig(vocab_size=200, d_model=32, n_layer=2, n_head=4, d_inner=48),
     "deberta-v2": lambda: transformers.DebertaV2Config(
@@ -256,6 +281,9 @@ OTHERS = {
         pos_att_type=["p2c", "c2p"],
         share_att_key=False,
         max_position_embeddings=64,
+    ),
+    "qwen3": lambda: transformers.Qwen3Config(
+        **config_of("qwen3"), use_sliding_window=True, sliding_window=3, max_window_layers=1
     ),
 }
 

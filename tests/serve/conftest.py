@@ -1,5 +1,6 @@
 """Servers in this process over tiny models, and a collection; what needs a real socket starts its own."""
 
+import shutil
 from importlib.util import find_spec
 
 import pytest
@@ -9,6 +10,7 @@ if find_spec("starlette") is None:
 else:
     from starlette.testclient import TestClient
 
+    from likewise.classify import Classifier
     from likewise.engines.array_cross_encoder import NumpyCrossEncoder
     from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
     from likewise.search.texts.text_index import TextIndex
@@ -21,8 +23,11 @@ NOTES = ["a cat sleeps", "a kitten naps", "shares fell", "the market fell", "dog
 
 @pytest.fixture(scope="session")
 def served_models(folders, tmp_path_factory):
-    """A tiny embedder and a tiny reranker, by NumPy."""
-    embedder = NumpyEmbedder.load(folders("bert"))
+    """A tiny embedder, a classifier in its folder, and a tiny reranker, by NumPy."""
+    folder = tmp_path_factory.mktemp("embedder") / "bert"
+    shutil.copytree(folders("bert"), folder)
+    embedder = NumpyEmbedder.load(folder)
+    Classifier.fit(NOTES, ["cats", "cats", "shares", "shares", "dogs", "dogs"], embedder).save(folder)
     reranker = NumpyCrossEncoder.load(classifier_folder(tmp_path_factory.mktemp("reranker"), "bert", labels=1))
     return embedder, reranker
 

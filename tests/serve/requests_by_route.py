@@ -11,6 +11,7 @@ GOOD = {
     ("POST", "/rerank"): {"query": "a cat", "texts": ["dogs", "a kitten"]},
     ("POST", "/v1/rerank"): {"query": "a cat", "documents": ["dogs", {"text": "a kitten"}][:1]},
     ("POST", "/v2/rerank"): {"query": "a cat", "documents": ["dogs", "a kitten"], "top_n": 1},
+    ("POST", "/predict"): {"inputs": ["a cat sleeps", "dogs bark"], "top_k": 2},
     ("POST", "/embed_all"): {"inputs": "a cat"},
     ("POST", "/tokenize"): {"inputs": "a cat"},
     ("POST", "/decode"): {"ids": [5, 6]},

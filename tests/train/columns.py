@@ -72,8 +72,8 @@ def columns_for(objective: Objective, rows: int = 8) -> dict[str, list]:
     ]
     dimensions = {"scores": len(names) - 1, "teacher": taught[0] if taught else WIDTH}
     draw = np.random.default_rng(0)
-    required = [name for name in reads.matrices if name in reads.numbers]
-    return texts | numbers | {name: draw.normal(size=(rows, dimensions[name])).tolist() for name in required}
+    given = [name for name in reads.matrices if name != "guide"]
+    return texts | numbers | {name: draw.normal(size=(rows, dimensions[name])).tolist() for name in given}
 
 
 def batch_for(objective: Objective, rows: int = 8) -> Batch:

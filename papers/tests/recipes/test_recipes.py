@@ -71,7 +71,8 @@ def data(tmp_path_factory) -> Path:
     texts = {"sentence1": lambda i: text(), "sentence2": lambda i: text()}
     sides = {name: (lambda i: text()) for name in ("anchor", "positive", "negative")}
     for name in {of.data for of in STS_SETS.values()} | {"stsb/train"}:
-        put(name, 30, **texts, score=lambda i: (i * 7) % 6, subset=lambda i: "ab"[i % 2], label=lambda i: "NEUTRAL")
+        kinds = {"subset": lambda i: "ab"[i % 2], "label": lambda i: "NEUTRAL", "lang": lambda i: "de"}
+        put(name, 30, **texts, score=lambda i: (i * 7) % 6, **kinds)
     label = {"label": lambda i: ("contradiction", "entailment", "neutral")[i % 3], "source": lambda i: "snli"}
     put("nli/train", 48, **texts, **label)
     put("nli/triplets", 48, **sides)

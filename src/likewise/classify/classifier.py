@@ -15,6 +15,7 @@ from ..embedder import Embedder
 from ..errors import BadInput, BadModel
 from ..evaluate.statistics.significance import Interval, intervals
 from ..model_files.folder import write_json
+from ..model_files.names import CLASSIFIER
 from ..model_files.saving import ENTRY_FILES, atomic_folder
 from ..runtime.arguments import real_number
 from ..runtime.progress import Progress
@@ -24,7 +25,7 @@ from .labels import LABEL_TYPES, Label, Targets, checked_rows, stratified_folds,
 from .logistic import best_temperature, calibration_error, fit_logistic, log_loss, logits_of, probabilities
 
 FORMAT = "likewise-classifier-1"
-SETTINGS, WEIGHTS = "classifier.json", "classifier.safetensors"
+WEIGHTS = "classifier.safetensors"
 L2 = (1.0, 0.1, 0.01, 0.001, 0.0001)
 """Penalties to choose from, strongest first: each solution is the start of the next."""
 MOST_CLASSES = 100_000
@@ -132,7 +133,7 @@ class Classifier:
             self.embedder.save(folder)
         with atomic_folder(folder) as partial:
             write_safetensors(partial / WEIGHTS, {"weights": ("F32", np.ascontiguousarray(self.weights, "<f4"))})
-            write_json(partial / SETTINGS, self._as_json(_digest(partial / WEIGHTS)))
+            write_json(partial / CLASSIFIER, self._as_json(_digest(partial / WEIGHTS)))
 
     def _as_json(self, digest: str) -> dict[str, Any]:
         model = {"name": Path(self.embedder.manifest.encoder).name, "fingerprint": self.embedder.fingerprint}
@@ -152,9 +153,9 @@ class Classifier:
             BadModel: its files are damaged.
         """
         folder = Path(folder)
-        if not regular_file_exists(folder / SETTINGS):
-            raise BadInput(f"{folder} has no {SETTINGS}; Classifier.fit(texts, labels).save(folder) writes it")
-        found = _checked(read_object(folder / SETTINGS), folder)
+        if not regular_file_exists(folder / CLASSIFIER):
+            raise BadInput(f"{folder} has no {CLASSIFIER}; Classifier.fit(texts, labels).save(folder) writes it")
+        found = _checked(read_object(folder / CLASSIFIER), folder)
         embedder = Embedder.load(folder) if model is None else model
         _check_fingerprint(found["model"]["fingerprint"], embedder.fingerprint, folder)
         weights = _read_weights(folder, found["weights"], (len(found["classes"]), embedder.dimension + 1))
@@ -260,7 +261,7 @@ def _checked(found: dict[str, Any], folder: Path) -> dict[str, Any]:
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError):
         sound = False
     if not sound:
-        raise BadModel(f"{folder / SETTINGS} is not a classifier of format {FORMAT}; fit and save it again")
+        raise BadModel(f"{folder / CLASSIFIER} is not a classifier of format {FORMAT}; fit and save it again")
     return found
 
 
@@ -275,5 +276,5 @@ def _read_weights(folder: Path, digest: str, shape: tuple[int, int]) -> Float[np
         if not np.isfinite(weights).all():
             raise reader.not_finite("weights")
     if _digest(path) != digest:
-        raise BadModel(f"{path} does not belong to the {SETTINGS} beside it: a save was interrupted. Save it again")
+        raise BadModel(f"{path} does not belong to the {CLASSIFIER} beside it: a save was interrupted. Save it again")
     return np.asarray(weights)

@@ -93,12 +93,14 @@ def _all(as_json: bool) -> None:
 
 def _rows(name: str, files: Sequence["DatasetCheck"]) -> Iterator[tuple[str, ...]]:
     """One row per file, or a single row if there are many files and all of them are missing."""
+    from .terminal_tables import styled
+
     if len(files) > MAX_MISSING and all(check.state == "missing" for check in files):
-        yield f"{name}, {counted(len(files), 'file')}", "", "", f"[{STATES['missing']}]missing[/]"
+        yield f"{name}, {counted(len(files), 'file')}", "", "", styled("missing", STATES["missing"])
         return
     for check in files:
         counts = ("" if rows is None else f"{rows:,}" for rows in (check.rows, check.published))
-        yield check.name, *counts, f"[{STATES[check.state]}]{check.state}[/]"
+        yield check.name, *counts, styled(check.state, STATES[check.state])
 
 
 def _one(name: str, as_json: bool) -> None:

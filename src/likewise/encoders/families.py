@@ -134,6 +134,23 @@ _T5 = {
     "relative.table": "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
     "last_norm": "encoder.final_layer_norm",
 }
+_GROUPED_BLOCK: Names = {
+    **{ours: f"self_attn.{ours}_proj" for ours in "qkv"},
+    "out": "self_attn.o_proj",
+    "query_norm": "self_attn.q_norm",
+    "key_norm": "self_attn.k_norm",
+    "norm1": "input_layernorm",
+    "norm2": "post_attention_layernorm",
+    "up": ("mlp.gate_proj", "mlp.up_proj"),
+    "down": "mlp.down_proj",
+}
+_GEMMA_BLOCK: Names = {
+    **_GROUPED_BLOCK,
+    "out_norm": "post_attention_layernorm",
+    "norm2": "pre_feedforward_layernorm",
+    "down_norm": "post_feedforward_layernorm",
+}
+_GROUPED = {"words": "embed_tokens", "last_norm": "norm"}
 _GTE = {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _GTE_BLOCK)}
 
 _BERT_CLASS = "bert:Bert"
@@ -197,6 +214,8 @@ FAMILIES: dict[str, Family] = {
         },
         "modernbert:ModernBert",
     ),
+    "qwen3": Family(shapes.qwen3_shape, {**_GROUPED, **_blocks("layers.{i}", _GROUPED_BLOCK)}, "grouped:Grouped"),
+    "gemma3_text": Family(shapes.gemma3_shape, {**_GROUPED, **_blocks("layers.{i}", _GEMMA_BLOCK)}, "grouped:Grouped"),
     "words": Family(shapes.word_shape, {"table": "table"}, "word_table:WordTable", False),
     "bilstm": Family(shapes.bilstm_shape, {"words.table": "words.table", "lstm": "lstm"}, "bilstm:BiLSTM", False),
     "dan": Family(
@@ -223,10 +242,20 @@ def _t5_variant(config: Config) -> str:
     return "t5_gated" if str(config.get("feed_forward_proj")).startswith("gated-") else "t5"
 
 
+def _qwen3_variant(config: Config) -> str:
+    return "qwen3" if shapes.is_plain_qwen3(config) else "qwen3 of another form"
+
+
+def _gemma3_variant(config: Config) -> str:
+    return "gemma3_text" if shapes.is_plain_gemma3(config) else "gemma3_text of another form"
+
+
 VARIANTS: dict[str, Callable[[Config], str]] = {
     "bert": _bert_variant,
     "deberta-v2": _deberta_variant,
     "t5": _t5_variant,
+    "qwen3": _qwen3_variant,
+    "gemma3_text": _gemma3_variant,
 }
 """For a `model_type` that covers several architectures, a function from the config to a row of FAMILIES; transformers
 computes the forms that have no row."""

@@ -121,13 +121,20 @@ class LayerNorm(nn.LayerNorm):
 
 
 class RMSNorm(nn.RMSNorm):
-    """Division by the root of the mean of squares, then a scale (T5)."""
+    """Division by the root of the mean of squares, then a scale (T5): the weight, or 1 + the weight (Gemma 3)."""
 
-    def __init__(self, width: int, eps: float) -> None:
+    def __init__(self, width: int, eps: float, one_more: bool = False) -> None:
         super().__init__(width, eps=eps)
+        self.one_more = one_more
 
     def reset_parameters(self) -> None:
         """Do nothing; see the top of this file."""
+
+    def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+        if not self.one_more:
+            return super().forward(x)
+        # in 16 bits, 1 + a small weight would be rounded
+        return F.rms_norm(x.float(), self.normalized_shape, 1 + self.weight.float(), self.eps).to(x.dtype)
 
 
 def gated_activation(
@@ -182,7 +189,7 @@ class Embedding(nn.Embedding):
 
 
 def initialize_weights(model: nn.Module, deviation: float = 0.02) -> nn.Module:
-    """Initialize weights as BERT's authors did: N(0, 0.02), biases 0, norms 1, with torch's global generator.
+    """Initialize weights as BERT's authors did: N(0, 0.02), biases 0, norms 1 (or 1 + 0), by torch's generator.
 
     An LSTM's weights are uniform in ±1/√width, and the row of the unknown word is zero.
     """
@@ -195,7 +202,7 @@ def initialize_weights(model: nn.Module, deviation: float = 0.02) -> nn.Module:
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:
             nn.init.zeros_(module.weight[module.padding_idx])
         if isinstance(module, nn.LayerNorm | nn.RMSNorm):
-            nn.init.ones_(module.weight)
+            nn.init.constant_(module.weight, 0.0 if getattr(module, "one_more", False) else 1.0)
         if isinstance(module, nn.Linear | nn.LayerNorm) and module.bias is not None:
             nn.init.zeros_(module.bias)
     return model

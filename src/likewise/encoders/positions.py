@@ -1,4 +1,6 @@
-"""Positions that change attention's scores: relative ones (T5, MPNet), penalties on distance, vectors of distances."""
+"""Positions that change attention's scores: relative ones (T5, MPNet), penalties on distance, vectors of distances, and
+the order of a causal encoder.
+"""
 
 import math
 from functools import cache
@@ -52,6 +54,16 @@ def alibi(heads: int, device: torch.device) -> Bias:
         return -slopes[:, None, None] * (at[None] - at[:, None]).abs()
 
     return lambda q, _: penalty(q.shape[2])
+
+
+def causal(device: torch.device) -> Bias:
+    """What hides from each token those behind it, cached by length."""
+
+    @cache
+    def hidden(length: int) -> Float[Tensor, "t t"]:
+        return torch.full((length, length), -torch.inf, device=device).triu(1)
+
+    return lambda q, _: hidden(q.shape[2])
 
 
 class Distances(nn.Module):

@@ -4,7 +4,7 @@ A shape is all that is needed to build an encoder with torch (`FAMILIES`) or to 
 (`description`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -99,6 +99,29 @@ class T5Shape(TransformerShape):
 
 
 @dataclass(frozen=True)
+class GroupedShape(TransformerShape):
+    """The sizes of a transformer whose query heads share keys in groups: Qwen3, Gemma 3."""
+
+    key_heads: int
+    head_width: int
+    thetas: tuple[float, ...]  # the rotary base of each block
+    reaches: tuple[int, ...]  # how many tokens on either side a token of each block attends to; −1: all
+    activation: str
+    causal: bool  # whether a token attends to none behind it
+    attention_bias: bool = False
+    divisor: float = 0.0  # of scores; 0: the root of a head's width
+    word_scale: float = 1.0  # by which word vectors are multiplied
+    post_norms: bool = False  # whether what is added to the input is normalised before too (Gemma 3)
+    one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
+    attention_dropout: float = 0.0
+
+    @property
+    def longest(self) -> int:
+        """The maximum number of tokens that the model was trained for."""
+        return self.positions
+
+
+@dataclass(frozen=True)
 class WordShape:
     """The sizes of a table: rows of `vocabulary` words, then of `buckets` n-grams (fastText).
 
@@ -131,7 +154,7 @@ class DeepAveragingShape:
     pairs: int
 
 
-Shape = BertShape | ModernBertShape | T5Shape | WordShape | BiLSTMShape | DeepAveragingShape
+Shape = BertShape | ModernBertShape | T5Shape | GroupedShape | WordShape | BiLSTMShape | DeepAveragingShape
 
 
 KEYS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
@@ -405,19 +428,15 @@ def alibi_slopes(heads: int) -> list[float]:
 
 def modernbert_shape(config: Config) -> ModernBertShape:
     """ModernBERT."""
-    depth, every = size(config, "num_hidden_layers"), size(config, "global_attn_every_n_layers", 3)
-    kinds = config.get("layer_types")
-    if kinds is None:
-        kinds = ["sliding_attention" if i % every else "full_attention" for i in range(depth)]
-    known = ("sliding_attention", "full_attention")
-    if not isinstance(kinds, list) or len(kinds) != depth or any(kind not in known for kind in kinds):
-        raise BadModel(f"config.json says layer_types = {kinds!r}; expected {depth} times sliding_ or full_attention")
-    local = tuple(kind == "sliding_attention" for kind in kinds)
+    every = size(config, "global_attn_every_n_layers", 3)
+    local = _local_layers(config, lambda i: i % every != 0)
     shape = ModernBertShape(
         **_sizes(config, 8192),
         eps=fraction(config, "norm_eps", 1e-5),
         reach=size(config, "local_attention", 128) // 2,
-        thetas=tuple(_theta(config, is_local) for is_local in local),
+        thetas=tuple(
+            _theta(config, is_local, "local_rope_theta", "global_rope_theta", 160_000.0) for is_local in local
+        ),
         local=local,
         activation=activation(config, "hidden_activation", "gelu"),
         norm_bias=boolean(config, "norm_bias", False),
@@ -429,6 +448,93 @@ def modernbert_shape(config: Config) -> ModernBertShape:
     if shape.width % (2 * shape.heads):
         raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
     return shape
+
+
+def _local_layers(config: Config, default: Callable[[int], bool]) -> tuple[bool, ...]:
+    """Which blocks have local attention; where config.json does not say, `default` of a block's number does."""
+    depth, kinds = size(config, "num_hidden_layers"), config.get("layer_types")
+    if kinds is None:
+        return tuple(default(i) for i in range(depth))
+    known = ("sliding_attention", "full_attention")
+    if not isinstance(kinds, list) or len(kinds) != depth or any(kind not in known for kind in kinds):
+        raise BadModel(f"config.json says layer_types = {kinds!r}; expected {depth} times sliding_ or full_attention")
+    return tuple(kind == "sliding_attention" for kind in kinds)
+
+
+def qwen3_shape(config: Config) -> GroupedShape:
+    """Qwen3 (Yang et al. 2025): causal, rotary positions, each head of queries and keys normalised."""
+    depth = size(config, "num_hidden_layers")
+    return _grouped(
+        config,
+        _sizes(config, 32_768),
+        key_heads=32,
+        head_width=128,
+        thetas=(_rope(config, 10_000.0)["theta"],) * depth,
+        reaches=(-1,) * depth,
+        activation=activation(config, "hidden_act", "silu"),
+        causal=True,
+    )
+
+
+def gemma3_shape(config: Config) -> GroupedShape:
+    """Gemma 3 (2025), causal or, as in EmbeddingGemma, not; most blocks have local attention."""
+    every = size(config, "sliding_window_pattern", 6)
+    local = _local_layers(config, lambda i: (i + 1) % every != 0)
+    both = boolean(config, "use_bidirectional_attention", False)
+    window = size(config, "sliding_window", 4096)
+    reach = window // 2 if both else window - 1  # the window counts tokens of both sides, or the token itself
+    return _grouped(
+        config,
+        _sizes(config, 131_072),
+        key_heads=4,
+        head_width=256,
+        thetas=tuple(_theta(config, one, "rope_local_base_freq", "rope_theta", 1_000_000.0) for one in local),
+        reaches=tuple(reach if one else -1 for one in local),
+        activation=activation(config, "hidden_activation", "gelu_pytorch_tanh"),
+        causal=not both,
+        divisor=_above_zero(config, "query_pre_attn_scalar", 256) ** 0.5,
+        word_scale=size(config, "hidden_size") ** 0.5,
+        post_norms=True,
+        one_more=True,
+    )
+
+
+def _grouped(config: Config, sizes: dict[str, Any], key_heads: int, head_width: int, **more: Any) -> GroupedShape:
+    """`key_heads` and `head_width` are the defaults of the family."""
+    shape = GroupedShape(
+        **sizes,
+        eps=fraction(config, "rms_norm_eps", 1e-6),
+        key_heads=size(config, "num_key_value_heads", key_heads),
+        head_width=size(config, "head_dim", head_width, least=2),
+        attention_bias=boolean(config, "attention_bias", False),
+        attention_dropout=fraction(config, "attention_dropout", 0.0),
+        **more,
+    )
+    if shape.width % shape.heads or shape.heads % shape.key_heads or shape.head_width % 2:
+        raise BadModel(
+            f"config.json asks for {shape.heads} heads of width {shape.head_width} in a width of {shape.width}, and "
+            f"{shape.key_heads} heads of keys; expected heads that divide the width, an even width of a head, and "
+            "heads of keys that divide the heads"
+        )
+    return shape
+
+
+def is_plain_qwen3(config: Config) -> bool:
+    """Whether a Qwen3 has the form that `qwen3_shape` describes: angles are not scaled, and all attention is global."""
+    local = boolean(config, "use_sliding_window", False) or any(_local_layers(config, lambda _: False))
+    return not local and not any(_scales(_rope_settings(config, key)) for key in ("rope_parameters", "rope_scaling"))
+
+
+def is_plain_gemma3(config: Config) -> bool:
+    """Whether a Gemma 3 has the form that `gemma3_shape` describes: neither angles nor scores are scaled otherwise."""
+    ropes = _rope_settings(config, "rope_parameters")
+    settings = [_rope_settings(ropes, kind) for kind in ("full_attention", "sliding_attention")]
+    scaled = any(_scales(one) for one in (*settings, _rope_settings(config, "rope_scaling")))
+    return not scaled and config.get("attn_logit_softcapping") is None
+
+
+def _scales(settings: Config) -> bool:
+    return bool(settings.get("rope_type", settings.get("type", "default")) != "default")
 
 
 def _word_shape(config: Config, width_key: str) -> WordShape:
@@ -458,15 +564,16 @@ def deep_averaging_shape(config: Config) -> DeepAveragingShape:
     return DeepAveragingShape(_word_shape(config, "hidden_size"), size(config, "pair_buckets"))
 
 
-def _theta(config: Config, is_local: bool) -> float:
-    kind, key = ("sliding_attention", "local_rope_theta") if is_local else ("full_attention", "global_rope_theta")
+def _theta(config: Config, is_local: bool, local_key: str, global_key: str, default: float) -> float:
+    """The rotary base of a block; `default` is that of blocks with global attention."""
+    kind, key = ("sliding_attention", local_key) if is_local else ("full_attention", global_key)
     ropes = _given(config, "rope_parameters", {})
     newer = _given(ropes, kind, {}) if isinstance(ropes, dict) else ropes
     if not isinstance(newer, dict):
         raise BadModel(f"config.json says rope_parameters = {ropes!r}; expected an object for each kind of attention")
     require_supported(newer, rope_type="default")
-    default = 10_000.0 if is_local else 160_000.0
-    return _above_zero({key: _given(config, key, newer.get("rope_theta"))}, key, default)
+    given = {key: _given(config, key, newer.get("rope_theta"))}
+    return _above_zero(given, key, 10_000.0 if is_local else default)
 
 
 def _given(settings: Config, key: str, default: Any) -> Any:

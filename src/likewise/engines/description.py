@@ -12,7 +12,16 @@ from typing import Any
 
 from ..encoders.config import Config, read_config
 from ..encoders.families import FAMILIES, Family, Names, file_names, model_type
-from ..encoders.shapes import BertShape, ModernBertShape, Shape, T5Shape, WordShape, changed_settings
+from ..encoders.shapes import (
+    BertShape,
+    GroupedShape,
+    ModernBertShape,
+    Shape,
+    T5Shape,
+    TransformerShape,
+    WordShape,
+    changed_settings,
+)
 from ..errors import BadModel
 from ..runtime.lazy_imports import torch_hint
 from ..runtime.static_tables import static_table
@@ -42,6 +51,10 @@ class BlockWeights:
     gate: LinearWeights | None = None  # of a gated network whose `up` gives values alone
     norm1: LinearWeights | None = None
     norm2: LinearWeights | None = None
+    query_norm: LinearWeights | None = None  # of each head's queries, and keys (Qwen3, Gemma 3)
+    key_norm: LinearWeights | None = None
+    out_norm: LinearWeights | None = None  # of what attention and network add to their input (Gemma 3)
+    down_norm: LinearWeights | None = None
     theta: float = 0.0  # the base of rotary position embeddings; 0: none
     stretch: float = 1.0  # by which rotary angles are divided
     reach: int = -1  # the number of tokens on either side that a token attends to; −1: all
@@ -69,6 +82,11 @@ class Description:
     rms: bool = False  # whether norms divide by the root of the mean of squares, and have no bias (T5)
     divisor: float = 0.0  # of scores; 0: the root of a head's width
     farthest: int = 0  # one more than the distance from which on all share the last row of `distances`
+    key_heads: int = 0  # heads of keys and values, each of which as many heads share; 0: as many as heads
+    head_width: int = 0  # 0: the width divided among the heads
+    causal: bool = False  # whether a token attends to none behind it
+    one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
+    word_scale: float = 1.0  # by which word vectors are multiplied
     alibi: bool = False  # whether scores fall with distance, by each head's own slope (`shapes.alibi_slopes`)
     relative: StoredTensor | None = None  # the bias of each bucket of relative positions (rows) for each head (MPNet)
     distances: StoredTensor | None = None  # vectors of distances, which queries and keys meet too (DeBERTa)
@@ -159,7 +177,7 @@ class _Weights:
         return [*found, *[None] * (count - len(found))]
 
 
-def _sizes(shape: BertShape | ModernBertShape | T5Shape) -> dict[str, Any]:
+def _sizes(shape: TransformerShape) -> dict[str, Any]:
     names = ("vocabulary", "width", "longest", "depth", "heads", "inner", "activation", "eps")
     return {name: getattr(shape, name) for name in names}
 
@@ -261,6 +279,42 @@ def _t5(shape: T5Shape, weights: _Weights) -> Description:
     )
 
 
+def _grouped(shape: GroupedShape, weights: _Weights) -> Description:
+    same = ("key_heads", "head_width", "causal", "one_more", "divisor", "word_scale")
+    return Description(
+        **_sizes(shape),
+        **{name: getattr(shape, name) for name in same},
+        words=weights.tensor("words.weight", shape.vocabulary, shape.width),
+        pre_norm=True,
+        gated=1,
+        rms=True,
+        last_norm=weights.norm("last_norm", shape.width, False),
+        blocks=[_grouped_block(shape, weights, i) for i in range(shape.depth)],
+    )
+
+
+def _grouped_block(shape: GroupedShape, weights: _Weights, i: int) -> BlockWeights:
+    at, width, bias = f"blocks.{i}", shape.width, shape.attention_bias
+    queries, keys = shape.heads * shape.head_width, shape.key_heads * shape.head_width
+    up, gate = weights.parts(2, f"{at}.up", 2 * shape.inner, width, False)
+    assert up is not None  # the first of them is always there
+    added = ("out_norm", "down_norm") if shape.post_norms else ()
+    norms: dict[str, Any] = {name: weights.norm(f"{at}.{name}", width, False) for name in ("norm1", "norm2", *added)}
+    norms |= {name: weights.norm(f"{at}.{name}", shape.head_width, False) for name in ("query_norm", "key_norm")}
+    return BlockWeights(
+        query=weights.linear(f"{at}.q", queries, width, bias),
+        key=weights.linear(f"{at}.k", keys, width, bias),
+        value=weights.linear(f"{at}.v", keys, width, bias),
+        out=weights.linear(f"{at}.out", width, queries, bias),
+        up=up,
+        gate=gate,
+        down=weights.linear(f"{at}.down", width, shape.inner, False),
+        **norms,
+        theta=shape.thetas[i],
+        reach=shape.reaches[i],
+    )
+
+
 def _word_table(shape: WordShape, weights: _Weights) -> Description:
     words = weights.tensor("table.weight", shape.vocabulary, shape.width)
     return Description(shape.vocabulary, shape.width, MOST_TOKENS, words)
@@ -270,5 +324,6 @@ DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "bert:Bert": _bert,
     "modernbert:ModernBert": _modernbert,
     "t5:T5": _t5,
+    "grouped:Grouped": _grouped,
     "word_table:WordTable": _word_table,
 }  # how an architecture (`Family.architecture`) is described; only torch computes those that are missing

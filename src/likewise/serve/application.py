@@ -27,6 +27,7 @@ from .routes.insights import insight_routes
 from .routes.model_card import model_card_routes
 from .routes.openai import openai_routes
 from .routes.operations import operation_routes
+from .routes.predict import predict_routes
 from .routes.rerank import rerank_routes
 from .routes.tei import tei_routes
 from .routes.tokens import token_routes
@@ -71,7 +72,7 @@ def create_app(
 
 def api_routes(settings: ServeSettings) -> list[ApiRoute]:
     """All routes that the server answers, the most requested first."""
-    tables = (openai_routes, tei_routes, rerank_routes, token_routes, collection_routes, insight_routes)
+    tables = (openai_routes, tei_routes, rerank_routes, predict_routes, token_routes, collection_routes, insight_routes)
     return [route for table in (*tables, operation_routes, model_card_routes, page_routes) for route in table(settings)]
 
 

@@ -8,18 +8,23 @@ from functools import partial
 from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..array_types import Float
 from ..embedder import Embedder
 from ..errors import BadInput, ModelNotFound
+from ..model_files.names import CLASSIFIER
 from ..reranker import Reranker
 from ..reranker.joint_reranker import JointReranker
+from ..runtime.untrusted_files import regular_file_exists
 from ..text.inputs import Windows
 from .batching import BatchObserver, ModelThread, TokenizedInput
 from .serve_settings import ServeSettings
+
+if TYPE_CHECKING:
+    from ..classify import Classifier
 
 Kind = Literal["embedder", "reranker"]
 Loader = Callable[[], Any]
@@ -86,6 +91,8 @@ class ServedModel:
     used: float = 0.0
     dimension: int = 0
     """Dimensions of an embedder's vectors."""
+    classifier: "Classifier | None" = None
+    """The `Classifier` in an embedder's folder, if there is one."""
     loading: "asyncio.Future[None] | None" = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     generation: int = 0
@@ -177,6 +184,7 @@ class ModelStore:
         is_embedder = served.kind == "embedder"
         work = EmbedderWork(model) if is_embedder else RerankerWork(model)
         served.model, served.size = model, model_bytes(model)
+        served.classifier = await asyncio.to_thread(classifier_of, model) if is_embedder else None
         served.dimension = model.dimension if is_embedder else 1
         served.is_unit = isinstance(model, Embedder) and model.is_unit
         served.generation += 1
@@ -190,7 +198,22 @@ class ModelStore:
                 return
             if served.thread is not None and served is not newest and not served.thread.waiting_requests:
                 served.thread.close()
-                served.model = served.thread = None
+                served.model = served.thread = served.classifier = None
+
+
+def classifier_of(model: Embedder) -> "Classifier | None":
+    """The classifier that is saved in the model's folder, or None.
+
+    Raises:
+        BadInput: it belongs to another model.
+        BadModel: its files are damaged.
+    """
+    folder = Path(model.manifest.encoder)
+    if not regular_file_exists(folder / CLASSIFIER):
+        return None
+    from ..classify import Classifier
+
+    return Classifier.load(folder, model)
 
 
 def model_bytes(model: Any) -> int:

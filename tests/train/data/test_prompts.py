@@ -99,7 +99,7 @@ def test_a_configuration_file_and_python_train_alike(own, tmp_path, capsys):
     )
     assert main(["train", str(tmp_path / "run.toml"), "--dry-run"]) == 0
     assert "[CLS] quick :" in capsys.readouterr().out
-    assert main(["train", str(tmp_path / "run.toml"), "-q"]) == 0
+    assert main(["train", str(tmp_path / "run.toml"), "-q", "--threads", "1"]) == 0  # as in the tests
     data = load_data(tmp_path / "pairs.csv", "contrastive", prompts={"anchor": "quick: "})
     train(folder, data, TrainSettings(batch_size=2, show_progress_bar=False), output=tmp_path / "b")
     assert (tmp_path / "a/model.safetensors").read_bytes() == (tmp_path / "b/model.safetensors").read_bytes()

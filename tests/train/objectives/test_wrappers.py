@@ -99,7 +99,7 @@ def test_what_wraps_one_objective_gives_it_its_optional_numbers_too(wrap):
     objective, more = Contrastive(), {"text_ids": torch.arange(8).view(2, 4).T, "group": torch.tensor([0, 0, 1, 2])}
     made = wrap(objective)
     made.initialize(6)
-    assert made.reads().optional == objective.reads().optional == ("group",)
+    assert made.reads().optional == objective.reads().optional == ("group", "guide")
     wanted = float(objective(a, p, **more))
     near(made(a, p, **more), wanted)
     assert abs(wanted - float(objective(a, p, text_ids=more["text_ids"]))) > 1e-3

@@ -40,6 +40,8 @@ TRANSFORMERS = {
     "gte": "GTE",
     "new": "GTE",
     "modernbert": "ModernBERT",
+    "qwen3": "Qwen3",
+    "gemma3_text": "Gemma 3",
 }
 """Architectures by the model_type in config.json; it does not matter how the weights were trained."""
 OTHERS = {"words": "table of word vectors", "bilstm": "bidirectional LSTM", "dan": "deep averaging network"}

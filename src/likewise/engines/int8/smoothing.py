@@ -5,7 +5,8 @@ others. X Wᵀ = (X / s) (W s)ᵀ for any positive s per channel; with s_j = max
 round. Apart from rounding, this is exact:
 
 - Pre-norm models (ModernBERT): a norm's output only goes into products, so 1/s is folded into its weight and bias. The
-  first block's attention has no norm of its own, and is treated as in a post-norm model.
+  first block's attention has no norm of its own, and is treated as in a post-norm model; so are Gemma 3's norms, which
+  multiply by 1 + their weight.
 - Post-norm models (BERT and its relatives): a norm's output is also the residual, which is added to the output of
   attention or network before the next norm. Folding 1/s into the norm would scale the residual too, and the next norm,
   whose mean and variance are over all channels, would not undo that. So 1/s is stored with the int8 weights as column
@@ -107,7 +108,8 @@ def smoothed(description: Description, smoothings: Sequence[Smoothing]) -> Descr
     blocks = list(description.blocks)
     for one in smoothings:
         block = blocks[one.block]
-        norm = getattr(block, NORMS[one.site]) if description.pre_norm else None
+        folds = description.pre_norm and not description.one_more  # 1 + weight has no factor to fold into
+        norm = getattr(block, NORMS[one.site]) if folds else None
         if norm is None:
             blocks[one.block] = _with_column_scales(block, one)
         else:

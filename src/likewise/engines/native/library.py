@@ -41,7 +41,8 @@ class _Linear(ctypes.Structure):
     _fields_ = (("weight", _Tensor), ("bias", _Tensor), ("input_scales", c_void_p))
 
 
-_PARTS = ("query", "key", "value", "out", "up", "gate", "down", "norm1", "norm2")
+_NORMS = ("norm1", "norm2", "query_norm", "key_norm", "out_norm", "down_norm")
+_PARTS = ("query", "key", "value", "out", "up", "gate", "down", *_NORMS)
 
 
 class _Block(ctypes.Structure):
@@ -68,6 +69,8 @@ class _Description(ctypes.Structure):
         ("rms", c_int32),
         ("divisor", c_float),
         ("farthest", c_int32),
+        *((name, c_int32) for name in ("key_heads", "head_width", "causal", "one_more")),
+        ("word_scale", c_float),
         *((table, _Tensor) for table in _TABLES),
         *((layer, _Linear) for layer in _LAYERS),
         ("block_count", c_int32),
@@ -400,6 +403,8 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
     structure.word_width = d.word_width or d.width
     structure.pre_norm, structure.gated, structure.alibi = int(d.pre_norm), d.gated, int(d.alibi)
     structure.rms, structure.divisor, structure.farthest = int(d.rms), d.divisor, d.farthest
+    structure.key_heads, structure.head_width, structure.causal = d.key_heads, d.head_width, int(d.causal)
+    structure.one_more, structure.word_scale = int(d.one_more), d.word_scale
     for table in _TABLES:
         setattr(structure, table, _tensor(getattr(d, table), alive))
     for layer in _LAYERS:

@@ -39,13 +39,16 @@ class NumpyEncoder:
         self.parameters = parameter_count(d)
         self.eps, self.activation = d.eps, ACTIVATIONS[d.activation].compute
         self.norm_of = rms_norm if d.rms else layer_norm
-        self.divisor = d.divisor or (d.width // d.heads) ** 0.5
-        self.words, self.blocks = d.words.fp32(), [_Block(block, d.pre_norm) for block in d.blocks]
+        self.head_width, self.key_heads = d.head_width or d.width // d.heads, d.key_heads or d.heads
+        self.divisor, self.causal, self.word_scale = d.divisor or self.head_width**0.5, d.causal, d.word_scale
+        one_more = np.float32(d.one_more)
+        self.words, self.blocks = d.words.fp32(), [_Block(block, d.pre_norm, one_more) for block in d.blocks]
         self.positions = None if d.positions is None else d.positions.fp32()
         self.segments = None if d.segments is None else d.segments.fp32()
         self.slopes = np.array(alibi_slopes(d.heads), np.float32) if d.alibi else None
         self.relative = None if d.relative is None else d.relative.fp32()
-        self.norm, self.widen, self.last_norm = (_linear(part) for part in (d.norm, d.widen, d.last_norm))
+        self.norm, self.last_norm = (_norm(part, one_more) for part in (d.norm, d.last_norm))
+        self.widen = _linear(d.widen)
         self.farthest = d.farthest
         self.distances = None if d.distances is None else d.distances.fp32()
         if self.distances is not None and d.distance_norm is not None:
@@ -75,7 +78,7 @@ class NumpyEncoder:
             yield self._normed(x, self.last_norm) if self.last_norm and i == self.depth - 1 else x
 
     def _embeddings(self, tokens: Sequences, segments: Array | int) -> Float[Array, "T D"]:
-        x = self.words[tokens.ids]
+        x = self.words[tokens.ids] * np.float32(self.word_scale)
         if self.positions is not None:
             x = x + self.positions[tokens.positions + self.first_position]
         if self.segments is not None:
@@ -85,8 +88,9 @@ class NumpyEncoder:
 
     def _output(self, x: Float[Array, "T D"], block: "_Block", tokens: Sequences) -> Float[Array, "T D"]:
         if block.pre_norm:
-            x = x + self._attention(self._normed(x, block.norm1), block, tokens)
-            return np.asarray(x + self._network(self._normed(x, block.norm2), block))
+            added = self._attention(self._normed(x, block.norm1), block, tokens)
+            x = x + self._normed(added, block.out_norm)
+            return np.asarray(x + self._normed(self._network(self._normed(x, block.norm2), block), block.down_norm))
         x = self._normed(x + self._attention(x, block, tokens), block.norm1)
         return self._normed(x + self._network(x, block), block.norm2)
 
@@ -101,17 +105,22 @@ class NumpyEncoder:
         return _product(self.activation(values) * gates, block.down)
 
     def _attention(self, x: Array, block: "_Block", tokens: Sequences) -> Array:
-        q, k, v = (part.reshape(len(x), self.heads, -1) for part in np.split(_product(x, block.qkv), 3, axis=1))
+        queries, keys = self.heads * self.head_width, self.key_heads * self.head_width
+        parts = np.split(_product(x, block.qkv), (queries, queries + keys), axis=1)
+        q, k, v = (part.reshape(len(x), -1, self.head_width) for part in parts)
+        q, k = self._normed(q, block.query_norm), self._normed(k, block.key_norm)
         if block.theta:
             q, k = (rotated(part, tokens.positions, block.theta, block.stretch) for part in (q, k))
+        k, v = (part.repeat(self.heads // self.key_heads, axis=1) for part in (k, v))
         attended = attention(q, k, v, tokens.lengths, lambda a, b: self._bias(a, b, block), self.divisor)
-        return _product(attended.reshape(x.shape), block.out)
+        return _product(attended.reshape(len(x), -1), block.out)
 
     def _bias(self, q: Float[Array, "n H t K"], k: Float[Array, "n H t K"], block: "_Block") -> Array | float:
         length, reach = q.shape[2], block.reach
         offset = np.arange(length)[None] - np.arange(length)[:, None]
         read = length if self.readable is None else self.readable
         hidden = np.where(np.arange(length) < read, np.float32(0), np.float32(-np.inf)) if read < length else 0.0
+        hidden = hidden + np.where(offset > 0, np.float32(-np.inf), np.float32(0)) if self.causal else hidden
         if self.distances is not None:
             return self._of_distances(q, k, block, -offset) + hidden
         if self.slopes is not None:
@@ -131,10 +140,12 @@ class NumpyEncoder:
 
 
 class _Block:
-    def __init__(self, block: BlockWeights, pre_norm: bool) -> None:
+    def __init__(self, block: BlockWeights, pre_norm: bool, one_more: np.float32) -> None:
         self.qkv, self.up = _joined(block.query, block.key, block.value), _joined(block.up, block.gate)
         self.out, self.down = _required(block.out), _required(block.down)
-        self.norm1, self.norm2 = _linear(block.norm1), _linear(block.norm2)
+        self.norm1, self.norm2 = _norm(block.norm1, one_more), _norm(block.norm2, one_more)
+        self.query_norm, self.key_norm = _norm(block.query_norm, one_more), _norm(block.key_norm, one_more)
+        self.out_norm, self.down_norm = _norm(block.out_norm, one_more), _norm(block.down_norm, one_more)
         self.pre_norm, self.theta, self.stretch, self.reach = pre_norm, block.theta, block.stretch, block.reach
 
 
@@ -194,6 +205,14 @@ def _linear(layer: LinearWeights | None) -> Linear | None:
     return None if layer is None else _required(layer)
 
 
+def _norm(norm: LinearWeights | None, one_more: np.float32) -> Linear | None:
+    """`one_more` is 1 where a norm multiplies by 1 + its weight."""
+    if norm is None:
+        return None
+    weight, bias = _required(norm)
+    return weight + one_more, bias
+
+
 def _required(layer: LinearWeights) -> Linear:
     weight = layer.weight.fp32()
     return np.ascontiguousarray(weight.T), 0.0 if layer.bias is None else layer.bias.fp32()
@@ -217,6 +236,6 @@ def layer_norm(x: Float[Array, "N D"], norm: Linear, eps: float) -> Float[Array,
     return np.asarray(x / deviation * norm[0] + norm[1])
 
 
-def rms_norm(x: Float[Array, "N D"], norm: Linear, eps: float) -> Float[Array, "N D"]:
+def rms_norm(x: Float[Array, "... D"], norm: Linear, eps: float) -> Float[Array, "... D"]:
     """Each row with mean square 1, then scaled by the norm's weight."""
-    return np.asarray(x / np.sqrt((x * x).mean(1, keepdims=True) + np.float32(eps)) * norm[0])
+    return np.asarray(x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(eps)) * norm[0])

@@ -1,4 +1,4 @@
-"""TEI's routes for tokens: each token's vector, tokenizing and decoding; and TEI's unsupported routes."""
+"""TEI's routes for tokens: each token's vector, tokenizing and decoding; and TEI's unsupported route."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -63,9 +63,13 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
                 ("/decode", decode, "The texts of token ids", DecodeRequest, some_ids),
             )
         ),
-        *(
-            ApiRoute("POST", path, partial(refuse_route, wanted), f"Refused: {wanted}", "tei", answers_only_errors=True)
-            for path, wanted in (("/embed_sparse", SPARSE), ("/predict", PREDICT))
+        ApiRoute(
+            "POST",
+            "/embed_sparse",
+            partial(refuse_route, SPARSE),
+            f"Refused: {SPARSE}",
+            "tei",
+            answers_only_errors=True,
         ),
     ]
 
@@ -186,4 +190,3 @@ async def refuse_route(wanted: str, exchange: Exchange) -> Reply:  # noqa: ARG00
 
 
 SPARSE = "models here return dense vectors, not sparse ones (SPLADE); use /embed"
-PREDICT = "classifiers are not served; to score pairs of texts, use /rerank"

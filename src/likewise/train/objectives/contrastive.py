@@ -48,7 +48,7 @@ class Contrastive(Objective):
     ) -> Loss:
         scale = 1 / self.temperature if self.log_scale is None else self._clamped_scale(self.log_scale)
         guides = None if guide is None else guide_vectors(guide, 2 + len(negatives))
-        masked = false_negative_mask(text_ids, group, guides)
+        masked = false_negative_mask(text_ids[:, : 2 + len(negatives)], group, guides)
         loss = contrastive(anchor, [positive, *negatives], masked, scale)
         if self.symmetric:
             swapped = false_negative_mask(text_ids[:, [1, 0]], group, None if guides is None else guides[:, [1, 0]])

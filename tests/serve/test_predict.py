@@ -1,0 +1,71 @@
+"""`/predict`: a classifier in the model's folder answers over HTTP what it answers in Python."""
+
+import json
+
+import numpy as np
+import pytest
+
+from likewise.classify import Classifier
+from likewise.embedder import Embedder
+from likewise.errors import BadInput
+from likewise.serve import ServeSettings, create_app
+from likewise.serve.model_store import classifier_of
+from tests.serve.conftest import HOST, TestClient
+
+TEXTS = ["a cat sleeps", "the market fell", "a dog"]
+
+
+@pytest.fixture(scope="module")
+def classifier(served_models):
+    return Classifier.load(served_models[0].manifest.encoder, served_models[0])
+
+
+def test_several_texts_get_their_classes_most_probable_first(client, classifier):
+    found = client.post("/predict", json={"inputs": TEXTS}).json()
+    chances = classifier.predict_proba(TEXTS)
+    assert [row[0]["label"] for row in found] == classifier.predict(TEXTS)
+    for row, wanted in zip(found, chances, strict=True):
+        scores = {one["label"]: one["score"] for one in row}
+        np.testing.assert_allclose([scores[label] for label in classifier.classes], wanted, atol=1e-6)
+        assert [*scores.values()] == sorted(scores.values(), reverse=True)
+
+
+def test_one_text_gets_one_list_and_as_many_classes_as_wanted(client, classifier):
+    (best,) = client.post("/predict", json={"inputs": TEXTS[0], "top_k": 1}).json()
+    assert best["label"] == classifier.predict(TEXTS[:1])[0]
+    assert best["score"] == pytest.approx(classifier.predict_proba(TEXTS[:1]).max())
+
+
+def test_many_probabilities_are_the_same(client, classifier, monkeypatch):
+    monkeypatch.setattr("likewise.serve.routes.predict.AT_ONCE", 2)  # beyond which another thread computes them
+    texts = TEXTS * 20
+    found = client.post("/predict", json={"inputs": texts}).json()
+    scores = [[one["score"] for one in row] for row in found]
+    np.testing.assert_allclose(scores, -np.sort(-classifier.predict_proba(texts), axis=1), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "body", [{"inputs": []}, {"inputs": "a", "top_k": 0}, {"inputs": [5]}, {"inputs": "a", "raw": True}]
+)
+def test_a_bad_request_is_refused(client, body):
+    assert client.post("/predict", json=body).status_code in (400, 422)
+
+
+def test_a_model_without_a_classifier_says_how_to_have_one(folders):
+    app = create_app({"plain": Embedder.load(folders("bert"), engine="numpy")}, settings=ServeSettings(log="off"))
+    with TestClient(app, base_url=HOST) as client:
+        response = client.post("/predict", json={"inputs": "a"})
+    assert (
+        response.status_code == 424 and "Classifier.fit(texts, labels, model).save(folder)" in response.json()["error"]
+    )
+
+
+def test_a_classifier_of_another_model_is_refused(served_models, folders, tmp_path):
+    served_models[0].save(tmp_path / "other")
+    Classifier.fit(["a", "b", "c", "d"], [0, 0, 1, 1], served_models[0]).save(tmp_path / "other")
+    path = tmp_path / "other" / "classifier.json"
+    settings = json.loads(path.read_text("utf-8"))
+    settings["model"]["fingerprint"] = "0" * 32
+    path.write_text(json.dumps(settings), "utf-8")
+    with pytest.raises(BadInput):
+        classifier_of(Embedder.load(tmp_path / "other", engine="numpy"))
