@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 MODULES = (
     "choose_replay",
+    "classification",
     "collection_search",
     "computations",
     "development",

@@ -457,7 +457,10 @@ def _local_layers(config: Config, default: Callable[[int], bool]) -> tuple[bool,
         return tuple(default(i) for i in range(depth))
     known = ("sliding_attention", "full_attention")
     if not isinstance(kinds, list) or len(kinds) != depth or any(kind not in known for kind in kinds):
-        raise BadModel(f"config.json says layer_types = {kinds!r}; expected {depth} times sliding_ or full_attention")
+        raise BadModel(
+            f"config.json says layer_types = {kinds!r}; expected sliding_attention or full_attention for each of the "
+            f"{depth} blocks (num_hidden_layers)"
+        )
     return tuple(kind == "sliding_attention" for kind in kinds)
 
 

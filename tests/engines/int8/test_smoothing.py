@@ -56,11 +56,11 @@ def test_scales_folded_into_norms_leave_fp32_vectors_as_they_were(read):
 def test_a_norm_whose_output_is_a_residual_too_is_not_touched(read, family):
     description = read(family)
     found = smoothed(description, _smoothings(description, _random_scales))
+    folds = description.pre_norm and not description.one_more  # Gemma's norms multiply by 1 + their weight
     for before, after in zip(description.blocks, found.blocks, strict=True):
         scaled = [site for site, layers in LAYERS.items() if getattr(after, layers[0]).weight.column_scales is not None]
-        assert scaled == (["query"] if description.pre_norm and before.norm1 is None else [] if description.pre_norm
-                          else [*LAYERS])  # fmt: skip
-        if not description.pre_norm:
+        assert scaled == (["query"] if folds and before.norm1 is None else [] if folds else [*LAYERS])
+        if not folds:
             assert (after.norm1, after.norm2, after.out, after.down) == (
                 before.norm1,
                 before.norm2,

@@ -1,0 +1,104 @@
+"""How well do classifiers on frozen vectors do from few labels, and are their probabilities right?
+
+    LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.classification [MODEL …]
+
+`Classifier.fit` learns from the first rows of each class of a training split, and from all rows of TREC's; accuracy and
+the expected calibration error are those of the test split, which nothing was chosen on.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from likewise import Embedder
+from likewise.classify import Classifier
+from likewise.classify.logistic import calibration_error
+from likewise.data.datasets import read_dataset
+from likewise.evaluate import Evidence
+from likewise.evaluate.statistics.comparison import estimate
+
+from .options import options
+from .pages import PageTables, draw
+from .record import place, read, save
+
+MODELS = ["likewise-mini", "likewise-static", "all-MiniLM-L6-v2"]
+DATA = {"banking77": "Banking77, 77 intents", "trec": "TREC, 6 kinds of question"}
+PER_CLASS: dict[str, tuple[int | None, ...]] = {"banking77": (5, 20), "trec": (20, None)}
+"""Rows of each class to learn from; None: all rows."""
+
+
+def rows(name: str, per_class: int | None = None) -> tuple[list[str], list[Any]]:
+    """The texts and labels of a split, or the first of each class."""
+    columns, seen = read_dataset(name), Counter[Any]()
+    texts, labels = list[str](), list[Any]()
+    for text, label in zip(columns["text"], columns["label"], strict=True):
+        seen[label] += 1
+        if per_class is None or seen[label] <= per_class:
+            texts.append(text)
+            labels.append(label)
+    return texts, labels
+
+
+def measure(model: Embedder, data: str, per_class: int | None) -> dict[str, Any]:
+    """Accuracy with its interval, calibration error and seconds of CPU to learn, encoding included."""
+    texts, labels = rows(f"{data}/train", per_class)
+    began = process_time()
+    classifier = Classifier.fit(texts, labels, model, show_progress_bar=False)
+    seconds = process_time() - began
+    texts, truth = rows(f"{data}/test")
+    chances = classifier.predict_proba(texts)
+    right = np.array(classifier.decide(chances)) == np.array(truth)
+    found = estimate(Evidence(right.astype(float)))
+    error = calibration_error(chances.max(1), right)
+    accuracy = {"accuracy": found.value, "low": found.low, "high": found.high}
+    return {
+        "data": data,
+        "per class": per_class,
+        "rows": len(labels),
+        **accuracy,
+        "calibration": error,
+        "seconds": seconds,
+    }
+
+
+def table() -> Iterator[str]:
+    """A line for each model, data set and number of labels."""
+    stored = read("classification")
+    yield "| learned from | model | accuracy, % | calibration error | CPU seconds |"
+    yield "|---|---|---|---|---|"
+    for one in sorted(stored["results"], key=lambda one: (one["data"], one["rows"])):
+        share = "all rows" if one["per class"] is None else f"{one['per class']} rows a class"
+        accuracy = f"{100 * one['accuracy']:.1f} [{100 * one['low']:.1f}, {100 * one['high']:.1f}]"
+        about = f"{DATA[one['data']]}: {share}"
+        yield f"| {about} | {one['model']} | {accuracy} | {one['calibration']:.3f} | {one['seconds']:.1f} |"
+    yield ""
+    yield f"{place(stored['machine'])} ([script](../../benchmarks/classification.py))."
+
+
+TABLES: PageTables = {"docs/how-to/classify.md": {"classification": lambda: [*table()]}}
+
+
+def run(models: Sequence[str]) -> list[dict[str, Any]]:
+    """Every model on every data set and number of labels."""
+    found = []
+    for name in models:
+        model = Embedder.load(name, precision="int8")
+        for data, counts in PER_CLASS.items():
+            for per_class in counts:
+                found.append({"model": name, **measure(model, data, per_class)})
+                print(found[-1], flush=True)
+    return found
+
+
+def main() -> None:
+    """Measure the models, record them and draw the page's table."""
+    args = options(__doc__, given={"models": MODELS})
+    save("classification", run(args.models))
+    draw(TABLES)
+
+
+if __name__ == "__main__":
+    main()
