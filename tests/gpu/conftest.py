@@ -10,6 +10,12 @@ Walked = Callable[[str, str, float, float], None]
 _LINES: dict[tuple[str, str], tuple[int, float, float]] = {}
 
 
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences are padded: the CPU has no kernel for packed ones (tests/encoders/test_packed_kernel.py guards it)."""
+    monkeypatch.setenv("LIKEWISE_GPU", "plain")
+
+
 @pytest.fixture
 def walked() -> Walked:
     """What was computed on the device, its precision, its difference from the CPU in fp32, and the most allowed."""

@@ -89,7 +89,7 @@ def _placed(value: Any, fake: Any, known: dict[int, torch.Tensor]) -> Any:
     """The value, on the device where FakeTensorMode has it."""
     if not isinstance(value, torch.Tensor):
         return value
-    if value.numel():  # what only a backward pass reads is empty if the CPU's own does not read it
+    if value.numel() and fake.numel():  # what only a backward pass reads is empty where it is not read
         assert (value.dtype, value.shape) == (fake.dtype, fake.shape), f"{value.dtype} {value.shape}, expected {fake}"
     if id(value) in known:
         assert known[id(value)].shape == value.shape, "resized: the stand-in needs a kernel of its own for this"
@@ -116,9 +116,6 @@ def _faked(operation: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _computed(operation: Any, args: Any, kwargs: Any) -> Any:
-    if str(operation) in INSTEAD:
-        LOG[str(operation)] += 1
-        return INSTEAD[str(operation)](*args, **kwargs)
     if torch.Tag.nondeterministic_seeded not in operation.tags:
         return operation(*args, **kwargs)
     before = torch.get_rng_state()
@@ -130,60 +127,8 @@ def _computed(operation: Any, args: Any, kwargs: Any) -> Any:
         torch.set_rng_state(before)
 
 
-def _weights(q: torch.Tensor, k: torch.Tensor, scale: float, left: int, right: int) -> torch.Tensor:
-    far = torch.arange(len(k))[None] - torch.arange(len(q))[:, None]
-    hidden = ((far > right) & (right >= 0)) | ((-far > left) & (left >= 0))
-    return (torch.einsum("qhk,shk->hqs", q, k) * scale).masked_fill(hidden, -torch.inf).softmax(-1)
-
-
-def _flash(
-    q: Any, k: Any, v: Any, starts: Any, *_: Any, window_size_left: int, window_size_right: int, **__: Any
-) -> Any:
-    """Attention within each sentence, by the definition; beside it what only the kernel's own backward reads."""
-    out, scale, pairs = (
-        torch.empty_like(q),
-        q.shape[-1] ** -0.5,
-        zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True),
-    )
-    for rows in (slice(*pair) for pair in pairs):
-        weights = _weights(q[rows].float(), k[rows].float(), scale, window_size_left, window_size_right)
-        out[rows] = torch.einsum("hqs,shk->qhk", weights, v[rows].float()).to(q.dtype)
-    seeds = torch.zeros(2, dtype=torch.uint64), torch.zeros((), dtype=torch.uint64)
-    return out, torch.zeros(q.shape[1], len(q)), *seeds, torch.zeros(0, dtype=q.dtype)
-
-
-def _flash_backward(
-    g: Any,
-    q: Any,
-    k: Any,
-    v: Any,
-    out: Any,
-    lse: Any,
-    starts: Any,
-    *_: Any,
-    window_size_left: int,
-    window_size_right: int,
-    **__: Any,
-) -> Any:
-    results, scale = [torch.empty_like(x) for x in (q, k, v)], q.shape[-1] ** -0.5
-    for rows in (slice(*pair) for pair in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
-        a, b, c, d = (x[rows].float() for x in (q, k, v, g))
-        weights = _weights(a, b, scale, window_size_left, window_size_right)
-        slope = torch.einsum("qhk,shk->hqs", d, c)
-        slope = weights * (slope - (slope * weights).sum(-1, keepdim=True)) * scale
-        gradients = (("hqs,shk->qhk", slope, b), ("hqs,qhk->shk", slope, a), ("hqs,qhk->shk", weights, d))
-        for result, gradient in zip(results, gradients, strict=True):
-            result[rows] = torch.einsum(*gradient).to(q.dtype)
-    return tuple(results)
-
-
 IN_FP32 = ("aten.native_layer_norm.default", "aten.native_layer_norm_backward.default")
 """Kernels that keep fp32 inside on a GPU, whatever the data type."""
-INSTEAD = {
-    "aten._flash_attention_forward.default": _flash,
-    "aten._flash_attention_backward.default": _flash_backward,
-}
-"""Slow stand-ins for kernels that the CPU lacks."""
 
 
 class _Cuda:

@@ -1,8 +1,6 @@
 """The path of a GPU, walked without one: vectors, scores, losses and gradients are the CPU's (`make gpu-walk`)."""
 
 import json
-import sys
-import types
 from dataclasses import replace
 from itertools import count
 
@@ -11,15 +9,9 @@ import pytest
 import torch
 
 from likewise import Embedder, Reranker
-from likewise.arrays.correlation import spearman
 from likewise.arrays.reductions import REDUCTIONS
-from likewise.cli.main import main
-from likewise.encoders import packed_kernel
 from likewise.reranker import PolyEncoder
 from likewise.runtime.devices import PRECISIONS
-from likewise.train.data.examples import Examples
-from likewise.train.layers.early_exit import try_exits
-from likewise.train.layers.fusion_training import FusionEvaluation, FusionSettings, layer_vectors
 from likewise.train.layers.layer_selection import select_layers
 from likewise.train.objectives import RERANKER_OBJECTIVES, parse_objective
 from likewise.train.run import train
@@ -29,8 +21,7 @@ from likewise.train.step import embedder_step
 from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.trainable import backward, check_objective
 from likewise.train.teacher_outputs import teacher_outputs
-from tests.distribute.outputs import numbered, rows_of
-from tests.gpu.stand_in import DEVICE, INSTEAD, LOG, OnDevice
+from tests.gpu.stand_in import DEVICE, OnDevice
 from tests.tiny import (
     CONFIGS,
     LONG,
@@ -46,7 +37,7 @@ from tests.train.columns import EVERY, batch_for, model_for
 from tests.train.run_trainer import run_trainer, source
 from tests.train.step.test_reranker_step import BOTH as RERANKING
 
-MOST = {"fp32": 1e-5, "fp16": 1e-2, "bf16": 1e-1}
+MOST = {"fp32": 1e-5, "fp16": 1e-2, "bf16": 5e-2}
 """The largest difference from the CPU in fp32 that rounding explains, relative to the size of what is compared."""
 precisions = pytest.mark.parametrize("precision", PRECISIONS)
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -135,10 +126,16 @@ def test_every_reranker_gives_the_cpus_scores(kind, precision, tmp_path, walked)
 WAYS = {
     "whole": {},
     "checkpointed": {},
-    "in parts": {"token_budget": 40},
+    "in parts": {"token_budget": 16},
     "fp16 autocast": {"dtype": torch.float16},
     "bf16 autocast": {"dtype": torch.bfloat16},
 }
+
+
+NAMES = [*EVERY, *(f"{kind} {name}" for kind, name in RERANKING)]
+IN_EVERY_WAY = ("contrastive", "classification", "batch-triplets", "similarity-distillation", "tsdae", "cross ranking")
+"""Pairs, labels, one text, a teacher's numbers, a decoder, a cross-encoder; the others take a whole step."""
+STEPS = [(name, way) for name in NAMES for way in WAYS if way == "whole" or name in IN_EVERY_WAY]
 
 
 def stepped(model, objective, way, device):
@@ -149,19 +146,18 @@ def stepped(model, objective, way, device):
     options = StepOptions(TokenBudget(how.get("token_budget")), how.get("dtype"))
     torch.manual_seed(0)  # of TSDAE's noise
     result = backward(model, objective, batch_for(objective), options)
-    assert (result.parts > 2) == (way == "in parts" and device != "cpu")
+    assert (result.parts > 1) == (way == "in parts" and device != "cpu")
     gradients = [p.grad for part in (model, objective) for p in part.parameters()]
     assert all(g is None or g.device.type == device for g in gradients)
     return [torch.tensor(result.loss)], [torch.zeros(1) if g is None else g for g in gradients]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", [*EVERY, *(f"{kind} {name}" for kind, name in RERANKING)])
+@pytest.mark.parametrize(("name", "way"), STEPS)
 def test_every_objective_has_the_cpus_loss_and_gradient(name, way, own, walked):
     precision = way[:4] if "autocast" in way else "fp32"
     results = [stepped(*learner(name, own()), way, device) for device in ("cuda", "cpu")]
     for what, found, expected in zip(("loss", "gradient"), *results, strict=True):
-        walked(f"{what} of every objective, {way}", precision, difference(found, expected), 10 * MOST[precision])
+        walked(f"{what} of objectives, {way}", precision, difference(found, expected), 3 * MOST[precision])
 
 
 def learner(name, folder):
@@ -196,8 +192,7 @@ def test_dropout_drops_the_same_when_the_forward_pass_is_repeated(own, walked, m
     assert half > 2
     walked("dropout, checkpointed as whole", "fp32", difference(found[1], found[0]), 1e-6)
     walked("dropout, second pass as first", "fp32", difference(vectors[2 + half :], vectors[2 : 2 + half]), 0.0)
-    with pytest.raises(AssertionError, match="differs"):  # another seed drops others
-        walked("", "fp32", difference(vectors[1:2], [learner("contrastive", own())[0].encode(TEXTS)]), 0.0)
+    assert difference(found[2], found[0]) < 1  # the same words are dropped in parts, by other numbers
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
@@ -220,10 +215,9 @@ def test_a_run_that_is_stopped_and_resumed_has_the_weights_of_the_cpu(precision,
         before, after = learner(data, folder)[0].parameters(), model.parameters()
         changes.append([p.cpu() - q for p, q in zip(after, before, strict=True)])
         model.save(tmp_path / "saved")
-        np.testing.assert_array_equal(
-            Embedder.load(tmp_path / "saved", device=device).encode(TEXTS), model.encode(TEXTS)
-        )
-    walked("a run, stopped and resumed: change of weights", precision, difference(*changes), 20 * MOST[precision])
+        saved = Embedder.load(tmp_path / "saved", engine="torch", device=device, precision="fp32")
+        np.testing.assert_array_equal(saved.encode(TEXTS), model.encode(TEXTS))
+    walked("a run, stopped and resumed: change of weights", precision, difference(*changes), 3 * MOST[precision])
 
 
 def test_train_writes_a_model_that_is_the_trained_one_and_names_the_device(own, tmp_path, walked):
@@ -249,105 +243,16 @@ def test_a_teacher_on_the_device_teaches_as_on_the_cpu(kind, tmp_path, walked, p
 
 
 def test_models_made_from_one_on_the_device_are_those_of_the_cpu(own, tmp_path, walked):
-    texts, made = [f"{text} {i}" for i in range(5) for text in TEXTS if text], []
-    pairs = Examples(np.arange(40).reshape(20, 2), np.arange(20.0))
+    texts, made = [f"{text} {i}" for i in range(20) for text in TEXTS if text], []
     for device in ("cuda", "cpu"):
         model = Embedder.load(own(), engine="torch", device=device, precision="fp32")
-        vectors, evaluation = layer_vectors(model, texts), FusionEvaluation(spearman)
-        exits = [
-            e.embedder for e in try_exits(model, texts, vectors, pairs, [3, 1], evaluation, FusionSettings(epochs=1))
-        ]
         layers = model.with_pooling(select_layers(model, texts).best.pooling)
         distil_static(model, tmp_path / f"static-{device}", dimensions=8)
-        static = Embedder.load(tmp_path / f"static-{device}", engine="torch", device=device)
-        assert len({str(m.device) for m in (model, *exits, layers)}) == 1 and str(model.device).startswith(device)
-        made.append([m.encode(TEXTS) for m in (*exits, layers, static)])
-    for what, found, expected in zip(("fused", "exit", "select-layers", "distil-static"), *made, strict=True):
+        static = Embedder.load(tmp_path / f"static-{device}", engine="torch", device=device, precision="fp32")
+        assert all(str(one.device).startswith(device) for one in (layers, static))
+        made.append([one.encode(TEXTS[:2]) for one in (layers, static)])
+    for what, found, expected in zip(("select-layers", "distil-static"), *made, strict=True):
         walked(f"models made from one: {what}", "fp32", difference([found], [expected]), 1e-4)
-
-
-@pytest.mark.parametrize("precision", ["fp16", "bf16"])
-@pytest.mark.parametrize("trains", [False, True])
-@pytest.mark.parametrize("family", ["bert", "modernbert"])
-def test_the_packed_kernel_and_padding_give_the_same(family, trains, precision, walked, monkeypatch, recwarn):
-    """The kernel is the slow one of the stand-in, so that its call and its test are walked, not its speed."""
-    results, calls = [], LOG["aten._flash_attention_forward.default"]
-    for way in ("", "plain"):
-        monkeypatch.setenv(packed_kernel.VARIABLE, way)
-        encoder, tokens = random_encoder(config_of(family)).to("cuda", PRECISIONS[precision]), pack([9, 9, 4, 1])
-        with torch.set_grad_enabled(trains):
-            *_, last = encoder(tokens.like(tokens.values.cuda()))
-        if trains:
-            last.float().square().sum().backward()
-        results.append([last, *(p.grad for p in encoder.parameters() if p.grad is not None)])
-    assert not len(recwarn) and (len(results[0]) > 1) == trains and LOG["aten._flash_attention_forward.default"] > calls
-    walked("packed kernel as padding" + ", gradients" * trains, precision, difference(*results), MOST[precision])
-
-
-def test_a_kernel_that_fails_is_left_out_with_one_warning(own, monkeypatch, walked):
-    monkeypatch.delitem(INSTEAD, "aten._flash_attention_forward.default")
-    packed_kernel._passes.cache_clear()
-    packed_kernel._warned.clear()
-    model, cpu = on_both(own(), "bf16")
-    with pytest.warns(UserWarning, match="Sentences are padded instead") as caught:
-        vectors = model.encode(TEXTS)
-    assert len(caught) == 1
-    walked("encode without the packed kernel", "bf16", difference([vectors], [cpu.encode(TEXTS)]), MOST["bf16"])
-    packed_kernel._passes.cache_clear()
-
-
-def test_rays_actors_get_a_gpu_each_and_encode_on_it(own, tmp_path, monkeypatch, walked, capsys):
-    ray = local_ray(monkeypatch)
-    source, folder, outputs = numbered(tmp_path / "n.jsonl", 12), own(), {}
-    for device in ("cuda", "cpu"):
-        how = ["--engine", "torch", "--device", device, "--precision", "fp32", "--shard-rows", "4", "-q"]
-        assert (
-            main(["encode", str(source), "-m", str(folder), "-o", str(tmp_path / device), "--ray", "local", *how]) == 0
-        )
-        outputs[device] = [row["vector"] for row in rows_of(tmp_path / device)]
-    walked("shards of Ray's actors", "fp32", difference(outputs["cuda"], outputs["cpu"]), MOST["fp32"])
-    assert ray.needs == [{"num_gpus": 1}, {"num_gpus": 1}, {"num_cpus": 1}, {"num_cpus": 1}, {"num_cpus": 1}]
-    assert ray.devices == ["cuda:0", "cuda:0", "cpu", "cpu", "cpu"]
-
-
-def local_ray(monkeypatch):
-    """Ray's interface over this process: two GPUs and three processors, and what the actors asked for."""
-    ray = types.ModuleType("ray")
-    ray.needs, ray.devices, ray.exceptions = [], [], types.ModuleType("ray.exceptions")
-    for name in ("RayActorError", "RayError", "RayTaskError"):
-        setattr(ray.exceptions, name, type(name, (Exception,), {}))
-
-    class Actor:
-        def __init__(self, actor):
-            self.actor = actor
-
-        def __getattr__(self, name):
-            def remote(*arguments):
-                result = getattr(self.actor, name)(*arguments)
-                if name == "load":
-                    ray.devices.append(str(self.actor._embedder.device))
-                return [result]  # a reference
-
-            return types.SimpleNamespace(remote=lambda *a: Reference(remote(*a)[0]))
-
-    class Reference:
-        def __init__(self, value):
-            self.value = value
-
-    def options(cls, **needs):
-        return types.SimpleNamespace(remote=lambda *a: ray.needs.append(needs) or Actor(cls(*a)))
-
-    def remote(**_):
-        return lambda cls: types.SimpleNamespace(options=lambda **needs: options(cls, **needs))
-
-    ray.remote, ray.put, ray.get, ray.kill = remote, lambda x: x, lambda r: r.value, lambda _: None
-    ray.wait = lambda references, **_: (references[:1], references[1:])
-    ray.is_initialized = lambda: True
-    ray.cluster_resources = ray.available_resources = lambda: {"GPU": 2, "CPU": 3}
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setitem(sys.modules, "ray.exceptions", ray.exceptions)
-    monkeypatch.delitem(sys.modules, "likewise.distribute.workers.ray_cluster", raising=False)
-    return ray
 
 
 WRONG = [
