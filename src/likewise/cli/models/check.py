@@ -233,7 +233,8 @@ def _theirs(library: str, folder: Path, kind: str, model: Any, texts: Sequence[s
         warnings.simplefilter("ignore")
         if library != "sentence_transformers":
             return module.StaticModel.from_pretrained(folder).encode(list(texts))
-        how = {"device": "cpu", "local_files_only": True, "trust_remote_code": False}
+        how: dict[str, Any] = {"device": "cpu", "local_files_only": True, "trust_remote_code": False}
+        how["model_kwargs"] = {"dtype": "float32"}  # weights stored in 16 bits would be computed in them
         if _is_late_interaction(model.manifest):
             theirs = module.MultiVectorEncoder(str(folder), **how)
             scores = theirs.similarity(theirs.encode_query([QUERY]), theirs.encode_document(list(texts)))
