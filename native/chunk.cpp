@@ -93,7 +93,8 @@ int reduction_count(int32_t reductions) { return __builtin_popcount(static_cast<
 bool sums_words(const Model& m, const lw_request& request) {
     const bool rows = m.words.type == LW_FP32 || m.words.type == LW_INT8, wide = m.width >= LANES;
     const bool only_rows = m.positions.empty() && m.segments.empty() && !m.norm.present() && !m.widen.packed().panels;
-    return rows && wide && only_rows && m.word_scale == 1.0F && request.last_layer == 0 && !request.layers && request.reductions == LW_MEAN;
+    return rows && wide && only_rows && m.word_scale == 1.0F && request.last_layer == 0 && !request.layers &&
+           request.reductions == LW_MEAN;
 }
 
 Chunk::Chunk(const Model& model, const lw_request& request, const Heads* heads, const Span& span, Workspace& work,

@@ -140,6 +140,11 @@ BAD_VARIANTS = [
     ("new", {"rope_theta": 0}),
     ("new", {"logn_attention_scale": True}),
     ("new", {"pack_qkv": False}),
+    ("qwen3", {"num_key_value_heads": 3}),
+    ("qwen3", {"head_dim": 5}),
+    ("qwen3", {"rope_theta": 0}),
+    ("gemma3_text", {"layer_types": ["other"]}),
+    ("gemma3_text", {"query_pre_attn_scalar": 0}),
 ]
 
 

@@ -37,18 +37,25 @@ def test_one_text_gets_one_list_and_as_many_classes_as_wanted(client, classifier
 
 
 def test_many_probabilities_are_the_same(client, classifier, monkeypatch):
-    monkeypatch.setattr("likewise.serve.routes.predict.AT_ONCE", 2)  # beyond which another thread computes them
+    monkeypatch.setattr("likewise.serve.routes.predict.AT_A_TIME", 21)  # seven texts of three classes
     texts = TEXTS * 20
     found = client.post("/predict", json={"inputs": texts}).json()
     scores = [[one["score"] for one in row] for row in found]
     np.testing.assert_allclose(scores, -np.sort(-classifier.predict_proba(texts), axis=1), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "body", [{"inputs": []}, {"inputs": "a", "top_k": 0}, {"inputs": [5]}, {"inputs": "a", "raw": True}]
-)
-def test_a_bad_request_is_refused(client, body):
-    assert client.post("/predict", json=body).status_code in (400, 422)
+BAD = {
+    "inputs": {"inputs": []},
+    "top_k": {"inputs": "a", "top_k": 0},
+    "inputs[0]": {"inputs": [5]},
+    "raw": {"inputs": "a", "raw": True},
+}
+
+
+@pytest.mark.parametrize("field", BAD)
+def test_a_bad_request_is_refused_by_the_name_of_its_field(client, field):
+    response = client.post("/predict", json=BAD[field])
+    assert response.status_code in (400, 422) and field in response.json()["error"]
 
 
 def test_a_model_without_a_classifier_says_how_to_have_one(folders):

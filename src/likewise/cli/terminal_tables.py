@@ -47,6 +47,8 @@ class TerminalTable:
         """The widths of the widest cells; if they do not fit, the widest columns of words become narrower."""
         widths = [max(map(cell_width, cells), default=0) for cells in zip(*rows, strict=True)]
         words = [i for i, head in enumerate(self.heads) if not head.startswith(">")]
+        for i in words:
+            widths[i] = min(widths[i], max(1, room))
         while sum(widths) + GAP * (len(widths) - 1) > room and any(widths[i] > 1 for i in words):
             widths[max(words, key=widths.__getitem__)] -= 1
         return widths
@@ -75,9 +77,8 @@ def excerpt(columns: Mapping[str, Sequence[Any]], wide: int, indent: int) -> Ter
     share = max(LEAST, free // max(1, len(texts)) - GAP)
     result = table(*shown)
     for row in zip(*shown.values(), strict=True):
-        result.add_row(
-            *(shorten(cell, share) if name in texts else cell for name, cell in zip(shown, row, strict=True))
-        )
+        cells = zip(shown, row, strict=True)
+        result.add_row(*(shorten(cell, share) if name in texts else cell for name, cell in cells))
     return result
 
 

@@ -64,7 +64,7 @@ class MinedNegatives:
             show_progress_bar=False,
         )
         if len(result.rows) < len(self.anchors):
-            row = next(i for i in range(len(self.anchors)) if i not in set(result.rows.tolist()))
+            row = min({*range(len(self.anchors))} - {*result.rows.tolist()})
             raise BadInput(
                 f"row {row} has fewer than {self.settings.k} texts that are not known positives; lower k, or give a "
                 "corpus with more texts"
