@@ -1,6 +1,7 @@
 """`/predict`: a classifier in the model's folder answers over HTTP what it answers in Python."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -42,6 +43,38 @@ def test_many_probabilities_are_the_same(client, classifier, monkeypatch):
     found = client.post("/predict", json={"inputs": texts}).json()
     scores = [[one["score"] for one in row] for row in found]
     np.testing.assert_allclose(scores, -np.sort(-classifier.predict_proba(texts), axis=1), atol=1e-6)
+
+
+def test_a_request_whose_client_has_left_is_not_classified_further(app_of, monkeypatch):
+    """Blocks of one text, each of which takes long: the second or third is the last."""
+    blocks = []
+
+    def slow(classifier, rows, count):
+        blocks.append(len(rows))
+        time.sleep(0.2)
+        return b"[]"
+
+    monkeypatch.setattr("likewise.serve.routes.predict.AT_A_TIME", 1)
+    monkeypatch.setattr("likewise.serve.routes.predict._classified", slow)
+    with TestClient(app_of(), base_url=HOST) as client:
+        status = client.portal.call(_ask_and_leave, client.app, {"inputs": TEXTS * 20})
+    assert status == 499 and len(blocks) < 10
+
+
+async def _ask_and_leave(app, body):
+    """The status of a request whose client leaves as soon as it has sent it."""
+    messages = [{"type": "http.request", "body": json.dumps(body).encode()}, {"type": "http.disconnect"}]
+    sent = []
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/predict", "headers": [(b"host", b"127.0.0.1")]}
+    await app({**scope, "query_string": b"", "client": ("127.0.0.1", 1)}, receive, send)
+    return sent[0]["status"]
 
 
 BAD = {

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ from ..runtime.arguments import real_number
 from ..runtime.progress import Progress
 from ..runtime.untrusted_files import read_object, regular_file_exists
 from ..runtime.weight_files import WeightReader, write_safetensors
-from .labels import LABEL_TYPES, Label, Targets, checked_rows, stratified_folds, targets
-from .logistic import best_temperature, calibration_error, fit_logistic, log_loss, logits_of, probabilities
+from .labels import Label, Targets, checked_rows, is_label, stratified_folds, targets
+from .logistic import HOTTEST, best_temperature, calibration_error, fit_logistic, log_loss, logits_of, probabilities
 
 FORMAT = "likewise-classifier-1"
 WEIGHTS = "classifier.safetensors"
@@ -111,6 +112,11 @@ class Classifier:
     def probabilities(self, vectors: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
         """The same, for the vectors that `embedder.encode` returns."""
         return probabilities(logits_of(self.weights, vectors) / self.temperature, self.is_multi_label)
+
+    @cached_property
+    def longest_label(self) -> int:
+        """Characters of the longest label."""
+        return max(len(str(label)) for label in self.classes)
 
     def decide(self, chances: Float[np.ndarray, "N C"]) -> list[Any]:
         """The predictions for these probabilities."""
@@ -251,13 +257,13 @@ def _checked(found: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The settings, if `save` could have written them; raises `BadModel` otherwise."""
     try:
         classes, report = found["classes"], found["report"]
-        sound = found["format"] == FORMAT and 1 <= len(classes) <= MOST_CLASSES
-        sound = sound and type(classes[0]) in LABEL_TYPES and {*map(type, classes)} == {type(classes[0])}
+        sound = found["format"] == FORMAT and type(classes) is list and 1 <= len(classes) <= MOST_CLASSES
+        sound = sound and all(map(is_label, classes)) and len({*map(type, classes)}) == 1
         sound = sound and len({*classes}) == len(classes) and type(found["is_multi_label"]) is bool
         sound = sound and 0 <= found["abstain_below"] <= 1 and isinstance(found["model"]["fingerprint"], str)
         sound = sound and {*report} == {one.name for one in fields(FitReport)} and isinstance(found["weights"], str)
         sound = sound and all(type(one) in (int, float) and math.isfinite(one) for one in report.values())
-        sound = sound and report["temperature"] > 0
+        sound = sound and 1 / HOTTEST <= report["temperature"] <= HOTTEST
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError):
         sound = False
     if not sound:
@@ -277,4 +283,4 @@ def _read_weights(folder: Path, digest: str, shape: tuple[int, int]) -> Float[np
             raise reader.not_finite("weights")
     if _digest(path) != digest:
         raise BadModel(f"{path} does not belong to the {CLASSIFIER} beside it: a save was interrupted. Save it again")
-    return np.asarray(weights)
+    return np.asarray(weights, np.float64)  # like those of `fit`; sums of any fp32 weights are finite in it

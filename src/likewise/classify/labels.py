@@ -10,7 +10,6 @@ from ..array_types import Float, Int
 from ..errors import BadInput
 
 MOST_FOLDS = 5
-LABEL_TYPES = (str, int, bool)
 Label = str | int
 
 
@@ -62,11 +61,16 @@ def _labels_of(i: int, row: Any, is_multi_label: bool) -> list[Label]:
         raise BadInput(f"labels[{i}] is {row!r:.80}; expected {wanted}, like labels[0]")
     found = [one.item() if isinstance(one, np.generic) else one for one in (row if is_multi_label else [row])]
     for one in found:
-        if type(one) not in LABEL_TYPES:
-            raise BadInput(f"labels[{i}] is {row!r:.80}; expected labels of type str, int or bool")
+        if not is_label(one):
+            raise BadInput(f"labels[{i}] is {row!r:.80}; expected labels of type str, int (of 64 bits) or bool")
     if len({*found}) < len(found):
         raise BadInput(f"labels[{i}] is {row!r:.80}, which repeats a label")
     return found
+
+
+def is_label(value: object) -> bool:
+    """Whether a value can be a label; longer integers would take long to write as text."""
+    return type(value) in (str, bool) or (type(value) is int and -(1 << 63) <= value < 1 << 63)
 
 
 def _check_types(sets: Sequence[Sequence[Label]]) -> None:

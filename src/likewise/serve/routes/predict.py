@@ -11,7 +11,7 @@ from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Pieces, Reply, json_bytes
-from .computing import TruncationFields, as_inputs, computed, prompt_of, timing_headers
+from .computing import TruncationFields, as_inputs, computed, prompt_of, timing_headers, watched
 
 if TYPE_CHECKING:
     from ...classify import Classifier
@@ -51,13 +51,13 @@ async def predict(exchange: Exchange) -> Reply:
         raise ApiError("not_supported", f"{served.name} has no classifier; {HOW}")
     texts, classes = as_inputs(exchange, "inputs"), classifier.classes
     count = min(body.top_k or USUAL_CLASSES, len(classes))
-    exchange.hold_answer(len(texts) * count * (ENTRY_BYTES + 6 * max(len(str(label)) for label in classes)))
+    exchange.hold_answer(len(texts) * count * (ENTRY_BYTES + 6 * classifier.longest_label))
     job = await computed(exchange, served, texts, prompt=prompt_of(served, body.prompt_name), truncate=body.truncate)
     assert job.rows is not None
     answer, block = Pieces(), max(1, AT_A_TIME // len(classes))
     for start in range(0, len(texts), block):
         rows = job.rows[start : start + block]
-        answer += [b",", await asyncio.to_thread(_classified, classifier, rows, count)]
+        answer += [b",", await watched(exchange, asyncio.to_thread(_classified, classifier, rows, count))]
     whole = answer[1:] if isinstance(body.inputs, str) else [b"[", *answer[1:], b"]"]
     return Reply(Pieces(whole), timing_headers(exchange, job, sum(map(len, texts))))
 
