@@ -282,7 +282,7 @@ def _nomic_sizes(config: Config) -> dict[str, Any]:
         **_sizes({**config, **positions}, 8192, NOMIC_KEYS),
         "eps": fraction(config, "layer_norm_epsilon", 1e-5),
         "activation": gates[named],
-        "theta": _above_zero(config, "rotary_emb_base", 1000.0),
+        "theta": _at_least_one(config, "rotary_emb_base", 1000.0),
         "attention_bias": boolean(config, "qkv_proj_bias", True),
         "up_bias": boolean(config, "mlp_fc1_bias", True),
         "down_bias": boolean(config, "mlp_fc2_bias", True),
@@ -317,7 +317,7 @@ def _rope(config: Config, theta: float) -> dict[str, float]:
     newer, older = (_rope_settings(config, key) for key in ("rope_parameters", "rope_scaling"))
     kind, factor = _scaling(newer) if newer else _scaling(older)
     own = "rope_theta" if config.get("rope_theta") is not None else "rope_parameters"
-    base = _above_zero({own: config.get("rope_theta", newer.get("rope_theta"))}, own, theta)
+    base = _at_least_one({own: config.get("rope_theta", newer.get("rope_theta"))}, own, theta)
     if kind == "ntk":
         width = size(config, "hidden_size") / size(config, "num_attention_heads")
         return {"theta": base * factor, "stretch": factor ** (2 / width)}
@@ -332,18 +332,19 @@ def _rope_settings(config: Config, key: str) -> Config:
 
 
 def _scaling(settings: Config) -> tuple[str, float]:
-    kind = settings.get("rope_type", settings.get("type", "default"))
+    kind = _rope_type(settings)
     if kind == "default":
         return kind, 1.0
     if kind not in ("linear", "ntk") or settings.get("mixed_b") is not None:
         raise BadModel(f"config.json says rope_scaling or rope_parameters = {settings!r:.100}; expected linear or ntk")
-    return kind, _above_zero(settings, "factor", 1.0)
+    return kind, _at_least_one(settings, "factor", 1.0)
 
 
-def _above_zero(config: Config, key: str, default: float) -> float:
+def _at_least_one(config: Config, key: str, default: float) -> float:
+    """A rotary base, say: below 1, angles would grow until the engines' precisions show."""
     found = number(config, key, default)
-    if not found:
-        raise BadModel(f"config.json says {key} = 0; expected a number above 0")
+    if found < 1:
+        raise BadModel(f"config.json says {key} = {found:g}; expected a number of at least 1")
     return found
 
 
@@ -495,7 +496,7 @@ def gemma3_shape(config: Config) -> GroupedShape:
         reaches=tuple(reach if one else -1 for one in local),
         activation=activation(config, "hidden_activation", "gelu_pytorch_tanh"),
         causal=not both,
-        divisor=_above_zero(config, "query_pre_attn_scalar", 256) ** 0.5,
+        divisor=_at_least_one(config, "query_pre_attn_scalar", 256) ** 0.5,
         word_scale=size(config, "hidden_size") ** 0.5,
         post_norms=True,
         one_more=True,
@@ -537,7 +538,11 @@ def is_plain_gemma3(config: Config) -> bool:
 
 
 def _scales(settings: Config) -> bool:
-    return bool(settings.get("rope_type", settings.get("type", "default")) != "default")
+    return bool(_rope_type(settings) != "default")
+
+
+def _rope_type(settings: Config) -> Any:
+    return _given(settings, "rope_type", _given(settings, "type", "default"))
 
 
 def _word_shape(config: Config, width_key: str) -> WordShape:
@@ -576,7 +581,7 @@ def _theta(config: Config, is_local: bool, local_key: str, global_key: str, defa
         raise BadModel(f"config.json says rope_parameters = {ropes!r}; expected an object for each kind of attention")
     require_supported(newer, rope_type="default")
     given = {key: _given(config, key, newer.get("rope_theta"))}
-    return _above_zero(given, key, 10_000.0 if is_local else default)
+    return _at_least_one(given, key, 10_000.0 if is_local else default)
 
 
 def _given(settings: Config, key: str, default: Any) -> Any:
