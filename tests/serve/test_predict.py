@@ -37,6 +37,21 @@ def test_one_text_gets_one_list_and_as_many_classes_as_wanted(client, classifier
     assert best["score"] == pytest.approx(classifier.predict_proba(TEXTS[:1]).max())
 
 
+def test_with_several_labels_per_text_each_has_a_score_of_its_own(served_models, tmp_path):
+    served_models[0].save(tmp_path / "it")
+    labels = [["pet", "sound"], ["pet"], ["money"], {"money", "sound"}, []]
+    texts = ["a dog barks", "a cat sleeps", "shares fell", "the bell rang", "x"]
+    Classifier.fit(texts, labels, served_models[0]).save(tmp_path / "it")
+    embedder = Embedder.load(tmp_path / "it", engine="numpy")
+    app = create_app({"several": embedder}, settings=ServeSettings(log="off"))
+    with TestClient(app, base_url=HOST) as client:
+        found = client.post("/predict", json={"inputs": TEXTS}).json()
+    classifier = Classifier.load(tmp_path / "it", embedder)
+    scores = [[{one["label"]: one["score"] for one in row}[label] for label in classifier.classes] for row in found]
+    np.testing.assert_allclose(scores, classifier.predict_proba(TEXTS), atol=1e-6)
+    assert np.abs(np.sum(scores, 1) - 1).max() > 0.01
+
+
 def test_many_probabilities_are_the_same(client, classifier, monkeypatch):
     monkeypatch.setattr("likewise.serve.routes.predict.AT_A_TIME", 21)  # seven texts of three classes
     texts = TEXTS * 20

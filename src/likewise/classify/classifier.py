@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -98,8 +98,7 @@ class Classifier:
         wanted, least = targets(len(rows), labels), _fraction(abstain_below)
         embedder = _embedder(model)
         x = embedder.encode(rows, show_progress_bar=show_progress_bar)
-        weights, report = _fitted(x, wanted, seed)
-        return cls(embedder, wanted.classes, weights, report.temperature, wanted.is_multi_label, least, report)
+        return fit_classifier(wanted, lambda _: (embedder, x), seed, least)
 
     def predict(self, texts: Sequence[str]) -> list[Any]:
         """For each text its class (multi-label: the list of labels with a probability of at least 0.5), or None."""
@@ -182,15 +181,18 @@ def _embedder(model: str | Path | Embedder | None) -> Embedder:
     return Embedder.load() if model is None else Embedder.load(model)
 
 
-def _fitted(x: Float[np.ndarray, "N D"], wanted: Targets, seed: int) -> tuple[Float[np.ndarray, "C D1"], FitReport]:
+Encoded = Callable[[Bool[np.ndarray, " N"]], tuple[Embedder, Float[np.ndarray, "N D"]]]
+"""An embedder that has learned from these rows only, if it learns, and its vectors of all rows."""
+
+
+def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: float = 0.0) -> Classifier:
     """Choose the penalty and the temperature on held-out rows, then fit all rows."""
     truth, is_multi_label = wanted.truth, wanted.is_multi_label
-    if not np.isfinite(x).all():
-        raise BadInput(f"the vector of texts[{int(np.argmin(np.isfinite(x).all(1)))}] is not finite")
     fold = stratified_folds(truth, seed)
     held_out = np.empty((len(L2), *truth.shape))
     for number in range(int(fold.max()) + 1):
         seen, start = fold != number, None
+        x = _finite(encoded(seen)[1])
         for i, l2 in enumerate(L2):
             start = fit_logistic(x[seen], truth[seen], l2, is_multi_label, start)
             held_out[i, ~seen] = logits_of(start, x[~seen])
@@ -200,7 +202,15 @@ def _fitted(x: Float[np.ndarray, "N D"], wanted: Targets, seed: int) -> tuple[Fl
     ]  # calibrated, since that is what will be used
     best = int(np.argmin(losses))
     report = _report(held_out[best], truth, is_multi_label, (L2[best], temperatures[best], int(fold.max()) + 1))
-    return fit_logistic(x, truth, L2[best], is_multi_label), report
+    embedder, x = encoded(np.ones(len(truth), bool))
+    weights = fit_logistic(_finite(x), truth, L2[best], is_multi_label)
+    return Classifier(embedder, wanted.classes, weights, report.temperature, is_multi_label, abstain_below, report)
+
+
+def _finite(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+    if not np.isfinite(x).all():
+        raise BadInput(f"the vector of texts[{int(np.argmin(np.isfinite(x).all(1)))}] is not finite")
+    return x
 
 
 def _report(

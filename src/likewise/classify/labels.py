@@ -39,6 +39,8 @@ def targets(texts: int, labels: Sequence[Any] | np.ndarray) -> Targets:
         BadInput: labels do not fit the texts or each other, there is one class only, a class has one text, or all
             texts have a label; the message names the row.
     """
+    if isinstance(labels, str):
+        raise BadInput("labels is one str; expected a list of labels")
     rows = labels.tolist() if isinstance(labels, np.ndarray) else [*labels]
     if len(rows) != texts or not rows:
         raise BadInput(f"there are {texts:,} texts and {len(rows):,} labels; expected one label per text")
@@ -64,7 +66,7 @@ def _labels_of(i: int, row: Any, is_multi_label: bool) -> list[Label]:
         if not is_label(one):
             raise BadInput(f"labels[{i}] is {row!r:.80}; expected labels of type str, int (of 64 bits) or bool")
     if len({*found}) < len(found):
-        raise BadInput(f"labels[{i}] is {row!r:.80}, which repeats a label")
+        raise BadInput(f"labels[{i}] is {row!r:.80}, which repeats a label; expected labels, not a row of 0 and 1")
     return found
 
 
