@@ -189,7 +189,7 @@ float theta_of(const Config& c, bool local, const char* local_key, const char* g
     return c.at_least_one(key, newer.at_least_one("rope_theta", local ? 10'000 : otherwise));
 }
 
-// Which layers have local attention; where config.json does not say, all but every `every`-th, counted from `first`.
+// Which layers have local attention; if config.json does not say, all but every `every`-th, counted from `first`.
 std::vector<bool> local_layers(const Config& c, int32_t depth, int32_t every, int32_t first) {
     std::vector<bool> locals;
     for (const json::Value kind : c.member("layer_types")) {
@@ -218,7 +218,7 @@ void rotate(Shape& s, double theta, double stretch) {
     s.positions = 0;
 }
 
-// Rotary positions of all blocks, in transformers' words or the older ones. Fixed NTK scaling by s multiplies the base by
+// Rotary positions of all blocks, in current or older keys. Fixed NTK scaling by s multiplies the base by
 // s, and divides all angles by s^(2 / width of a head).
 void read_rope(const Config& c, Shape& s, double otherwise) {
     const Config newer = c.object("rope_parameters"), older = c.object("rope_scaling");
@@ -512,7 +512,7 @@ constexpr Family FAMILIES[] = {
     {"words", words, "table", nullptr, nullptr, nullptr, nullptr, "", "", {}},
 };
 
-// Of DeBERTa's many forms, that of versions 2 and 3 without a convolution: queries and keys meet vectors of distances.
+// Of DeBERTa's many forms, only versions 2 and 3 without a convolution, with vectors of distances.
 void check_disentangled(const json::Value& config) {
     const json::Value named = config.member("pos_att_type");
     bool c2p = false, p2c = false;

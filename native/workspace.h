@@ -21,7 +21,7 @@ private:
     std::vector<T> memory_;
 };
 
-// Rows on their way through the heads.
+// Rows passing through the heads.
 struct HeadRows {
     Buffer<float> inputs, steps[2];
     size_t bytes() const { return inputs.bytes() + steps[0].bytes() + steps[1].bytes(); }

@@ -1,7 +1,7 @@
 """Types of arrays with their shapes, `Float[Array, "N D"]`: read by people, and checked by the tests.
 
 They are jaxtyping's if that was imported first, as the tests do. Otherwise they are plain annotations, because
-jaxtyping takes a fifth of the time in which a new process encodes its first text.
+jaxtyping takes a fifth of the time that a new process needs to encode its first text.
 """
 
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 
 class _Kind:
-    """`Float[array, shape]` differs from `Int[array, shape]`, by which an objective's labels are told."""
+    """`Float[array, shape]` differs from `Int[array, shape]`, which is how an objective's labels are recognized."""
 
     def __init__(self, name: str) -> None:
         self.name = name

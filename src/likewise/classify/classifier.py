@@ -28,15 +28,15 @@ from .logistic import HOTTEST, best_temperature, calibration_error, fit_logistic
 FORMAT = "likewise-classifier-1"
 WEIGHTS = "classifier.safetensors"
 L2 = (1.0, 0.1, 0.01, 0.001, 0.0001)
-"""Penalties to choose from, strongest first: each solution is the start of the next."""
+"""Penalties to choose from, strongest first: each solution is the starting point of the next."""
 MOST_CLASSES = 100_000
 
 
 @dataclass(frozen=True)
 class FitReport:
-    """How well the classifier does on texts held out by cross-validation, each classified without having been seen.
+    """How well the classifier does on texts held out by cross-validation.
 
-    The penalty and the temperature were chosen on the same held-out texts: two numbers, so figures are a little high.
+    The penalty and the temperature were chosen on the same held-out texts: so figures are slightly optimistic.
     """
 
     texts: int
@@ -81,7 +81,7 @@ class Classifier:
         seed: int = 0,
         show_progress_bar: Progress = None,
     ) -> "Classifier":
-        """Learn from labelled texts; the model's weights stay as they are. Two texts per class are enough to begin.
+        """Learn from labelled texts; the model's weights do not change. Two texts per class are enough to start.
 
         Args:
             texts: N texts.
@@ -126,7 +126,7 @@ class Classifier:
         return [self.classes[c] if yes else None for c, yes in zip(chances.argmax(1), sure, strict=True)]
 
     def save(self, folder: str | Path) -> None:
-        """Write classifier.json and classifier.safetensors into a model's folder; a folder without one gets the model.
+        """Write classifier.json and classifier.safetensors into a model's folder; it is saved too if missing there.
 
         Raises:
             BadInput: the folder contains another model.

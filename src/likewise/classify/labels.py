@@ -98,7 +98,7 @@ def _check_counts(counts: Counter[Label], sets: Sequence[Sequence[Label]], is_mu
 
 
 def stratified_folds(truth: Float[np.ndarray, "N C"], seed: int) -> Int[np.ndarray, " N"]:
-    """The fold of each row. Rows of the same labels are dealt out in turn, so that each fold has its share of them."""
+    """The fold of each row. Rows with the same labels are dealt out in turn, so that each fold gets its share."""
     random = np.random.default_rng(seed)
     _, kind = np.unique(truth, axis=0, return_inverse=True)
     order = np.lexsort([random.random(len(truth)), kind.reshape(-1)])

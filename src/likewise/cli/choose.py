@@ -24,7 +24,7 @@ EPILOG = """examples:
 
 candidates:
   Each MODEL with each value of --precision, --truncate-dim and --hybrid. Dimensions and hybrid weights reuse the same
-  vectors, so they cost no encoding. Options in parentheses make further candidates of a model: pooling (layers),
+  vectors, so they cost no encoding. Options in parentheses create further candidates from a model: pooling (layers),
   max_seq_length, and others (`likewise encode --help`).
 
 data:
@@ -37,8 +37,8 @@ data:
 what it claims:
   Items are drawn in a random order. A winner, or a leader that no other candidate left beats by --margin or more, is
   wrong with a probability of at most --alpha, although the data is looked at again and again. All intervals are valid
-  at any time, too. Candidates that have lost are not encoded any more. With --corpus, each model encodes all
-  documents once; what is saved are judged queries.
+  at any time, too. Candidates that have lost are no longer encoded. With --corpus, each model encodes all
+  documents once; the savings are in judged queries.
 
 The exit code is 1 if the choice is undecided."""
 

@@ -108,7 +108,7 @@ def _native() -> dict[str, Any]:
 
 
 def _bits() -> dict[str, Any]:
-    """Whether the native engine gives the bits here that it gives on every processor (native/ARITHMETIC.md)."""
+    """Whether the native engine gives the same bits here as on every processor (native/ARITHMETIC.md)."""
     from ..engines.native.golden import FEW, golden_hash, vectors_hash
     from ..engines.native.native_embedder import NativeEmbedder
     from ..model_files.names import DEFAULT_MODEL

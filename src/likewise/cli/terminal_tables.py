@@ -34,7 +34,7 @@ class TerminalTable:
         self.rows.append(cells)
 
     def lines(self, room: int) -> Iterator[str]:
-        """The lines of the table, at most this wide if its numbers are not wider alone."""
+        """The lines of the table, at most this wide unless its numbers alone are wider."""
         heads = [head.lstrip(">") for head in self.heads]
         widths = self._widths([heads, *self.rows] if self.has_head else self.rows, room)
         if self.has_head:

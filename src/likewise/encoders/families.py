@@ -28,10 +28,10 @@ class Family:
     shape: Callable[[Config], Shape]
     names: Names
     architecture: str  # the torch module that computes it, as `file:Class` in `likewise.encoders.architectures`
-    has_blocks: bool = True  # as every architecture has that transformers knows too, and none of likewise's own
+    has_blocks: bool = True  # true of architectures that transformers also has, and false of likewise's own
 
     def build(self, config: Config) -> Any:
-        """The encoder of this config, a torch module whose weights are not initialized; imports torch."""
+        """The encoder for this config, a torch module with uninitialized weights; imports torch."""
         file, _, name = self.architecture.partition(":")
         module = import_module(f"{__package__}.architectures.{file}")
         return getattr(module, name)(self.shape(config))

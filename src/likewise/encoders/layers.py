@@ -1,4 +1,4 @@
-"""The layers that all transformers here are composed of, if they differ from torch's own.
+"""The layers of all transformers here that differ from torch's own.
 
 Building a layer does not initialize its weights: they come from a checkpoint, or from `initialize_weights`.
 (torch's own way takes a second on the meta device, where it imports a compiler to draw numbers that are never used.)
@@ -43,8 +43,8 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class _OptimizerSteps:
     """The number of steps taken by all optimizers since a weight was first packed.
 
-    Fused optimizers change weights without raising the tensors' version, and torch does not say whose weights they are,
-    so the steps of all are counted. The hook is registered when a weight is first packed, never by an import.
+    Fused optimizers change weights without raising the tensors' version, and torch does not say whose, so the steps of
+    all optimizers are counted. The hook is registered when a weight is first packed, never by an import.
     """
 
     count = 0
@@ -140,7 +140,7 @@ class RMSNorm(nn.RMSNorm):
 def gated_activation(
     wide: Float[Tensor, "T W"], activation: Callable[[Tensor], Tensor], gated: int
 ) -> Float[Tensor, "T I"]:
-    """The inner values of a block's network: activation(wide), or of values and gates activation(values) · gates.
+    """The inner values of a block's network: activation(wide) or, with gates, activation(values) · gates.
 
     Args:
         gated: 0: no gates; 1: the first half of `wide` is values, the second gates; 2: the reverse.

@@ -1,6 +1,6 @@
 """The sizes of encoders, and how config.json gives them for each architecture; no torch here.
 
-A shape is all that is needed to build an encoder with torch (`FAMILIES`) or to describe it to the engines without torch
+A shape is enough to build an encoder with torch (`FAMILIES`) or to describe it to the engines without torch
 (`description`).
 """
 
@@ -40,10 +40,10 @@ class BertShape(TransformerShape):
     word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower word vectors
     groups: int = 0  # 0: every block has separate weights; ALBERT: the number of sets that blocks share
     buckets: int = 0  # of relative positions (MPNet); 0: none
-    theta: float = _later(0.0)  # the base of rotary positions, which take the place of a table of positions; 0: none
-    stretch: float = _later(1.0)  # by which rotary angles are divided, to reach further than in training
-    distances: int = _later(0)  # buckets in each direction of distances with vectors of their own (DeBERTa); 0: none
-    farthest: int = _later(0)  # one more than the distance from which on all share the last bucket
+    theta: float = _later(0.0)  # the base of rotary positions, which replace a table of positions; 0: none
+    stretch: float = _later(1.0)  # the divisor of rotary angles, for longer inputs than in training
+    distances: int = _later(0)  # buckets, in each direction, of distances with their own vectors (DeBERTa); 0: none
+    farthest: int = _later(0)  # one more than the distance from which all share the last bucket
     alibi: bool = _later(False)  # whether positions are a penalty on distance (ALiBi), and no table either
     gated: int = _later(0)  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
     attention_bias: bool = _later(True)
@@ -54,7 +54,7 @@ class BertShape(TransformerShape):
 
     @property
     def longest(self) -> int:
-        """The maximum number of tokens: of rows of the table of positions, or that the model was trained for."""
+        """The maximum number of tokens: rows of the table of positions, or the training length."""
         return self.positions - self.first_position
 
     @property
@@ -107,11 +107,11 @@ class GroupedShape(TransformerShape):
     thetas: tuple[float, ...]  # the rotary base of each block
     reaches: tuple[int, ...]  # how many tokens on either side a token of each block attends to; −1: all
     activation: str
-    causal: bool  # whether a token attends to none behind it
+    causal: bool  # whether a token attends to no later ones
     attention_bias: bool = False
-    divisor: float = 0.0  # of scores; 0: the root of a head's width
-    word_scale: float = 1.0  # by which word vectors are multiplied
-    post_norms: bool = False  # whether what is added to the input is normalised before too (Gemma 3)
+    divisor: float = 0.0  # the divisor of scores; 0: the root of a head's width
+    word_scale: float = 1.0  # the factor of word vectors
+    post_norms: bool = False  # whether terms added to the input are normalised first (Gemma 3)
     one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
     attention_dropout: float = 0.0
 
@@ -310,7 +310,7 @@ def _rotary(shape: BertShape) -> BertShape:
 
 
 def _rope(config: Config, theta: float) -> dict[str, float]:
-    """The base of rotary positions, and by which angles are divided: transformers' words, or the older ones.
+    """The base of rotary positions and the divisor of angles, from transformers' current keys or the older ones.
 
     Fixed NTK scaling by s multiplies the base by s, and divides all angles by s^(2/K) (K: a head's width).
     """
@@ -397,8 +397,8 @@ def t5_shape(config: Config) -> T5Shape:
     )
     if size(config, "d_kv", 64) * shape.heads != shape.width:
         raise BadModel(
-            f"config.json asks for {shape.heads} heads of d_kv = {config.get('d_kv', 64)}; expected heads that make "
-            f"the width, {shape.width}"
+            f"config.json asks for {shape.heads} heads of d_kv = {config.get('d_kv', 64)}; expected heads that add "
+            f"up to the width, {shape.width}"
         )
     return shape
 
@@ -420,7 +420,7 @@ def jina_shape(config: Config) -> BertShape:
 def alibi_slopes(heads: int) -> list[float]:
     """What each head subtracts from a score for each token of distance (Press et al. 2022).
 
-    For n heads, a power of two: 2^(−8/n) and its powers. Others add every second slope of twice the power below.
+    For n heads, a power of two: 2^(−8/n) and its powers. Others add every second slope of twice the lower power.
     """
     power = 1 << (heads.bit_length() - 1)
     slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
@@ -452,7 +452,7 @@ def modernbert_shape(config: Config) -> ModernBertShape:
 
 
 def _local_layers(config: Config, default: Callable[[int], bool]) -> tuple[bool, ...]:
-    """Which blocks have local attention; where config.json does not say, `default` of a block's number does."""
+    """Which blocks have local attention; if config.json does not say, `default` of the block's number decides."""
     depth, kinds = size(config, "num_hidden_layers"), config.get("layer_types")
     if kinds is None:
         return tuple(default(i) for i in range(depth))
@@ -592,7 +592,7 @@ def _given(settings: Config, key: str, default: Any) -> Any:
 def changed_settings(shape: Any) -> dict[str, Any]:
     """The fields of a dataclass that differ from their defaults; dropout, which changes no vector, is left out.
 
-    A setting that a later version adds then leaves the fingerprints of today's models as they are.
+    So a setting added by a later version leaves the fingerprints of existing models unchanged.
     """
     values = {field.name: (getattr(shape, field.name), field.default) for field in fields(shape)}
     return {

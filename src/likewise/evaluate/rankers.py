@@ -1,4 +1,4 @@
-"""What ranks the documents of a collection: a model's vectors, BM25, both together, a reranker on top, a run file.
+"""Rankers of a collection's documents: a model's vectors, BM25, both together, a reranker on top, a run file.
 
 A ranker that builds on another one finds its rankings by name among those of the same evaluation, so nothing is ranked
 twice:
@@ -50,7 +50,7 @@ class EmbeddingRanker(Ranker):
     """Exact search by cosine, one block of documents at a time; `uncached`, which encodes queries, is timed."""
 
     encode: Encode
-    encode_documents: Encode | None = None  # if queries are encoded in another way
+    encode_documents: Encode | None = None  # if queries are encoded differently
     uncached: Encode | None = None
     name: str = "model"
 
@@ -161,7 +161,7 @@ class RunFile(Ranker):
 
 
 def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScorer | None = None) -> dict[str, Any]:
-    """The models, BM25, each model with BM25, and with `rerank` each of these but the combinations reranked, by name.
+    """The models, BM25, each model with BM25, and with `rerank` all but the combinations reranked, by name.
 
     Args:
         models: names of models and run files (.trec or .run), which are not combined with BM25.

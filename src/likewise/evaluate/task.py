@@ -140,7 +140,7 @@ class TaskVectors:
 
 @dataclass(frozen=True)
 class RoleEncode:
-    """The `encode` of a model, and how it encodes queries and documents, which may have prompts of their own."""
+    """The `encode` of a model, and how it encodes queries and documents, which may have their own prompts."""
 
     encode: Encode
     in_role: Callable[[Role], Encode]

@@ -73,7 +73,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _of_parts(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
-    """The manifest of modules that follow each other; prompts and similarity are those of the folder."""
+    """The manifest of a sequence of modules; prompts and similarity are those of the folder."""
     if parts and parts[0].kind == STATIC:
         return _static(folder, parts)
     if not parts or parts[0].kind != "Transformer":
@@ -115,7 +115,7 @@ def pooling_and_heads(folder: Path, parts: Sequence[ModulePart]) -> dict[str, An
 def _router(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
     """The manifest of a Router: that of its default route, with those of all its routes.
 
-    The modules after the Router follow each route. Without a default route, the first one stands in its place, and
+    The modules after the Router follow each route. Without a default route, the first one is used instead, and
     `default_route` is None.
     """
     place = parts[0].folder

@@ -46,7 +46,7 @@ from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
 
 Encode = Callable[[Ragged], Tensor]
 Codes = Float[Tensor, "m D"]
-NUMBERS = 1 << 24  # the most fp32 values of context vectors or scores held at a time
+NUMBERS = 1 << 24  # the maximum number of fp32 values of context vectors or scores in memory at a time
 
 
 class PolyEncoder(TorchReranker):

@@ -70,7 +70,7 @@ def _size(folder: Path) -> int | None:
 def _computed(model: Mapping[str, Any]) -> str:
     """The engine, the precision and the arithmetic of the vectors."""
     if model["engine"] is None:
-        return "by an unknown engine: an earlier version recorded none"
+        return "engine unknown: not recorded by the earlier version"
     return str(Computation(model["engine"], model["precision"], model["arithmetic"]))
 
 

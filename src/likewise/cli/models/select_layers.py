@@ -26,7 +26,7 @@ EPILOG = """examples:
   likewise encode sentences.txt -m ./my-encoder --pooling mean:layers=0+1 -o vectors.npy
 
 output column:
-  separation  how far the cosines between texts and copies of them without a fifth of their tokens lie above those
+  separation  how far the cosines between texts and their copies with a fifth of the tokens removed lie above those
               between different texts, in units of their spread; higher is better
 
 Layer 0 is the embeddings. No labels are used, and nothing is trained. Other kinds of text may favour other layers. With

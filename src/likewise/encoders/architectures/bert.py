@@ -2,7 +2,7 @@
 post-norm transformer.
 
 Devlin et al. 2019. They differ in the fields of `BertShape`: the first position, whether there are segments, the width
-of word vectors, whether blocks share weights, what positions are, and whether the network has gates.
+of word vectors, whether blocks share weights, the kind of positions, and whether the network has gates.
 """
 
 from collections.abc import Iterator

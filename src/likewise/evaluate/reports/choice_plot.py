@@ -21,7 +21,7 @@ def draw_choice(choice: Choice, path: Path) -> None:
 
 
 def choice_figure(choice: Choice) -> Figure:
-    """Candidates run down, scores across; the number of items that each needed is beside its interval."""
+    """Candidates run down, scores across; the number of items scored is beside each interval."""
     figure = Figure(figsize=(7, 1.1 + 0.3 * len(choice.entrants)))
     axes = figure.add_subplot()
     for i, entrant in enumerate(choice.entrants):

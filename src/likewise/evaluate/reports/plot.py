@@ -62,7 +62,7 @@ def results_figure(results: Results) -> Figure:
 
 
 def queries_figure(results: Results) -> Figure:
-    """For each collection, the first model's nDCG@10 by query, and what each other one gains and loses, both sorted."""
+    """For each collection, the first model's nDCG@10 by query, and the gains of each other model, both sorted."""
     panels = [
         (task, model, values)
         for task in ranked_tasks(results)

@@ -280,7 +280,7 @@ def shows_progress(asked: bool | None) -> bool:
 
 
 def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callable[[Method], Method]:
-    """Create a decorator that passes options given by older names on under their current names.
+    """Create a decorator that renames options given under older names.
 
     Options in `unused`, which no longer have an effect, are dropped; a current name takes precedence over an old one.
     """

@@ -44,7 +44,7 @@ def refuse(what: str, name: str, value: Any) -> BadInput:
 
 
 def refuse_argument(what: str, name: str, value: Any, way: str) -> None:
-    """Raise the error for an argument that is set and not served."""
+    """Raise the error for an argument that is set but not supported."""
     if value:
         raise BadInput(f"{what} does not take {name}={value!r:.80}; {way}")
 
@@ -86,7 +86,7 @@ def load_model(
     device: Any,
     **more: Any,
 ) -> Model:
-    """Load a model by name or folder, from wherever the constructor's hub options say; `more` is passed to `load`."""
+    """Load a model by name or folder, as the constructor's hub options say; `more` is passed to `load`."""
     name = given["model_name_or_path"]
     if name is None:
         raise BadInput(f"{what} needs the name or folder of a model; {UNSERVED['modules']}")

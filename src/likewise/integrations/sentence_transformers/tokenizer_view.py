@@ -25,7 +25,7 @@ class TokenizerView:
 
     @cached_property
     def backend_tokenizer(self) -> Any:
-        """The same tokenizer of Hugging Face's library, which must be installed."""
+        """The same tokenizer from Hugging Face's library, which must be installed."""
         return library_object(self._tokenizer.description, "backend_tokenizer")
 
     @property

@@ -344,7 +344,7 @@ def quantize_embeddings(
         calibration_embeddings: vectors from which to compute the ranges instead of `embeddings`.
 
     Raises:
-        BadInput: the precision is unknown, the vectors are already quantized, or one vector gives no range.
+        BadInput: the precision is unknown, the vectors are already quantized, or a single vector gives no range.
     """
     check_precision(precision)
     if isinstance(embeddings, list) and not embeddings:

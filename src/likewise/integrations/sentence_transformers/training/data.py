@@ -1,4 +1,4 @@
-"""Training data as sentence-transformers takes them: columns are read by position, and one column holds the labels."""
+"""Training data as in sentence-transformers: columns are read by position, and one column holds the labels."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True, eq=False)
 class NamedData:
-    """Data sets by name, each with its source, and with the texts by which its batches are drawn."""
+    """Data sets by name, each with its source, and with the texts from which its batches are drawn."""
 
     sources: list[DataSource]
     rows: list[RowsToOrder]
@@ -109,7 +109,7 @@ def _source(
         prompted = [[by_column.get(column, "") + text for text in read[column]] for column in [*read][: len(texts)]]
         read["guide"] = list(guided.vectors_of(prompted))
     rows = TrainingRows.of(read, objective, prompts=by_column)
-    by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors group nothing
+    by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors are no groups
     return DataSource(rows, objective, name or "data"), RowsToOrder(list(texts.values()), by_label)
 
 

@@ -8,7 +8,7 @@ from ....encoders.families import FAMILIES, family_name, file_names
 from ....errors import BadInput
 
 PREFIXES = ("model.0.model.", "model.0.auto_model.")
-"""What sentence-transformers puts before transformers' names of an encoder's weights, in this and in older versions."""
+"""Prefixes that current and older sentence-transformers put before transformers' names of an encoder's weights."""
 
 
 def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, float]:
@@ -23,7 +23,7 @@ def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, floa
         matched = {ours: [_matches(pattern, name) for name in theirs] for ours, theirs in names.items()}
         if not any(any(parts) for parts in matched.values()):
             some = PREFIXES[0] + next(iter(names.values()))[0]
-            raise BadInput(f"learning_rate_mapping has {pattern!r}, which matches no weight of the encoder, as {some}")
+            raise BadInput(f"learning_rate_mapping has {pattern!r}, which matches no encoder weight, such as {some}")
         torn = next((ours for ours, parts in matched.items() if any(parts) and not all(parts)), None)
         if torn is not None:
             raise BadInput(
