@@ -19,6 +19,8 @@ class _Kind:
         return Annotated[array, self.name, shape]
 
 
+__all__ = ["Bool", "Float", "Float32", "Float64", "Int", "Int8", "Int64", "Integer", "Shaped", "UInt", "UInt8"]
+
 if TYPE_CHECKING:
     from typing import Annotated as Bool
     from typing import Annotated as Float
@@ -34,16 +36,4 @@ if TYPE_CHECKING:
 elif sys.modules.get("jaxtyping"):
     from jaxtyping import Bool, Float, Float32, Float64, Int, Int8, Int64, Integer, Shaped, UInt, UInt8
 else:
-    Bool = _Kind("Bool")
-    Float = _Kind("Float")
-    Float32 = _Kind("Float32")
-    Float64 = _Kind("Float64")
-    Int = _Kind("Int")
-    Int8 = _Kind("Int8")
-    Int64 = _Kind("Int64")
-    Integer = _Kind("Integer")
-    Shaped = _Kind("Shaped")
-    UInt = _Kind("UInt")
-    UInt8 = _Kind("UInt8")
-
-__all__ = ["Bool", "Float", "Float32", "Float64", "Int", "Int8", "Int64", "Integer", "Shaped", "UInt", "UInt8"]
+    Bool, Float, Float32, Float64, Int, Int8, Int64, Integer, Shaped, UInt, UInt8 = map(_Kind, __all__)

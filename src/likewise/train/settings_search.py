@@ -108,7 +108,6 @@ def search_settings(
 
 
 def shortened(settings: TrainSettings, share: float) -> TrainSettings:
-    """The same settings for a shorter run."""
     if settings.max_steps is not None:
         return replace(settings, max_steps=max(1, round(settings.max_steps * share)))
     return replace(settings, epochs=settings.epochs * share)
@@ -135,7 +134,6 @@ def _ranked(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _differing(settings: Sequence[TrainSettings]) -> list[str]:
-    """The names of the settings that differ between runs."""
     rows = [asdict(one) for one in settings]
     return [name for name in rows[0] if name not in REPORTING_ONLY and any(row[name] != rows[0][name] for row in rows)]
 

@@ -231,19 +231,14 @@ def _metadata(
     texts: Texts, numbers: Mapping[str, Any], teacher: Teacher, names: Sequence[str], request: TeacherRequest
 ) -> dict[str, Any]:
     """What identifies a file: the teacher, its outputs and the texts."""
-    digest = hashlib.sha256(json.dumps(numbers, default=_to_python).encode())
+    digest = hashlib.sha256(json.dumps(numbers, default=lambda number: np.asarray(number).tolist()).encode())
     for name, values in texts.items():
         digest.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     option = "label" if isinstance(teacher, Reranker) else "similarity"
-    described: dict[str, Any] = {option: getattr(request, option)}
-    described["computed"] = str(computation_of(teacher))
+    described = {option: getattr(request, option), "computed": str(computation_of(teacher))}
     return {"teacher": teacher.fingerprint, "outputs": list(names), **described, "texts": digest.hexdigest()}
-
-
-def _to_python(number: Any) -> Any:
-    return np.asarray(number).tolist()
 
 
 def _parts_folder(file: Path) -> Path:

@@ -71,7 +71,6 @@ class DropInModel(Generic[Model]):
         return {**{name: value for name, value in vars(self).items() if name != "loaded"}, "place": place}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Load the model with these settings."""
         place = state.pop("place")
         vars(self).update(state)
         self.loaded = state["_load_on"](place["device"])
@@ -297,6 +296,5 @@ def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callabl
 
 
 def current_names(options: Mapping[str, Any], **renames: str) -> dict[str, Any]:
-    """The options under their current names."""
     older = {renames[name]: value for name, value in options.items() if name in renames}
     return older | {name: value for name, value in options.items() if name not in renames}

@@ -12,7 +12,7 @@ from ...errors import BadInput
 from ...evaluate.metrics.binary_classification import average_precision, best_accuracy, best_f1
 from ...evaluate.metrics.ranking import RANKING_METRICS
 from ...search import search
-from .loading import refuse_argument, refused_class
+from .loading import refuse_argument, refused_classes
 from .util import SimilarityFunction, as_array, similarity_name
 
 Metrics = dict[str, float]
@@ -455,7 +455,4 @@ def _check_lengths(**columns: Sequence[Any]) -> None:
         raise BadInput(f"expected columns of equal length with at least one row; found {lengths}")
 
 
-def __getattr__(name: str) -> Any:
-    if name in REFUSED:
-        return refused_class(name, REFUSED[name])
-    raise AttributeError(f"{__name__} has no {name!r}")
+__getattr__ = refused_classes(__name__, REFUSED)

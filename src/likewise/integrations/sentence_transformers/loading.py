@@ -49,13 +49,19 @@ def refuse_argument(what: str, name: str, value: Any, way: str) -> None:
         raise BadInput(f"{what} does not take {name}={value!r:.80}; {way}")
 
 
-def refused_class(name: str, way: str) -> type:
-    """A class that can be imported, and whose constructor raises BadInput."""
+def refused_classes(module: str, ways: Mapping[str, str]) -> Callable[[str], type]:
+    """The `__getattr__` of a module with classes that can be imported, and whose constructors raise BadInput."""
 
-    def refuse_construction(self: object, *arguments: Any, **options: Any) -> None:  # noqa: ARG001
-        raise BadInput(f"{name} is not served: {way}")
+    def attribute(name: str) -> type:
+        if name not in ways:
+            raise AttributeError(f"{module} has no {name!r}")
 
-    return type(name, (), {"__init__": refuse_construction})
+        def refuse_construction(self: object, *arguments: Any, **options: Any) -> None:  # noqa: ARG001
+            raise BadInput(f"{name} is not served: {ways[name]}")
+
+        return type(name, (), {"__init__": refuse_construction})
+
+    return attribute
 
 
 def check_constructor(what: str, given: Mapping[str, Any]) -> None:

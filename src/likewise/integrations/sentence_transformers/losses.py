@@ -35,7 +35,7 @@ from ...train.objectives.contrastive import guide_vectors
 from ...train.objectives.distillation import kl_divergence
 from ...train.objectives.objective import Labels, Loss, Matrix, Vectors
 from ...train.objectives.triplets import paired_distances
-from .loading import refused_class
+from .loading import refused_classes
 from .util import cos_sim, metric_of, pairwise_cos_sim, pairwise_dot_score
 
 DIRECTIONS = {
@@ -446,7 +446,4 @@ REFUSED = {
 """The losses that do not exist here, and what to use instead."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in REFUSED:
-        return refused_class(name, REFUSED[name])
-    raise AttributeError(f"{__name__} has no {name!r}")
+__getattr__ = refused_classes(__name__, REFUSED)

@@ -39,7 +39,6 @@ class TokenizerView:
         return len(self._tokenizer.token_ids_by_name)
 
     def __len__(self) -> int:
-        """The number of tokens in the vocabulary."""
         return self.vocab_size
 
     def get_vocab(self) -> dict[str, int]:

@@ -169,7 +169,6 @@ class SimilarityFunction(Enum):
 
     @staticmethod
     def possible_values() -> list[str]:
-        """The names of all similarities."""
         return [member.value for member in SimilarityFunction]
 
 
@@ -363,7 +362,6 @@ def quantize_embeddings(
 
 
 def check_precision(precision: object) -> None:
-    """Check that a precision is one of `PRECISIONS`."""
     if precision not in PRECISIONS:
         raise BadInput(f"Precision {precision!r} is not supported; expected one of {', '.join(PRECISIONS)}")
 

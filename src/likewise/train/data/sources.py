@@ -151,7 +151,6 @@ def with_mined_negatives(
 
 
 def sha256(path: Path) -> str:
-    """A digest of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -197,17 +196,24 @@ def _loaded_columns(data: Any) -> tuple[ColumnValues, bool]:
         return Table.read(path, list).columns, True
     if isinstance(data, LoadedDataset):
         return data.columns, True
+    columns = columns_in_memory(data)
+    if columns is None:
+        raise BadInput(
+            f"the data are a {type(data).__name__}; expected a file, columns, a list of rows, or a callable that "
+            "returns an iterator"
+        )
+    return columns, hasattr(data, "column_names")
+
+
+def columns_in_memory(data: Any) -> dict[str, list[Any]] | None:
+    """The columns of a `datasets.Dataset`, of a mapping of columns, or of a list of rows; None for anything else."""
     if hasattr(data, "column_names"):
-        return {name: list(data[name]) for name in data.column_names}, True
+        return {name: list(data[name]) for name in data.column_names}
     if isinstance(data, Mapping):
-        return {name: list(values) for name, values in data.items()}, False
+        return {name: list(values) for name, values in data.items()}
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
-        names = dict.fromkeys(name for row in data for name in row)
-        return {name: [row.get(name) for row in data] for name in names}, False
-    raise BadInput(
-        f"the data are a {type(data).__name__}; expected a file, columns, a list of rows, or a callable that returns "
-        "an iterator"
-    )
+        return {name: [row.get(name) for row in data] for name in dict.fromkeys(name for row in data for name in row)}
+    return None
 
 
 def _prepared(

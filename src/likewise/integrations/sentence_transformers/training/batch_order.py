@@ -187,7 +187,6 @@ class PeerSchedule:
         return sum(self._counts)
 
     def steps_per_epoch(self, batches_per_step: int) -> int:
-        """Optimizer steps in one epoch."""
         return math.ceil(self.batches_per_epoch / batches_per_step)
 
     def steps(self, start: int, end: int, batches_per_step: int) -> Iterator[StepBatches]:

@@ -30,7 +30,6 @@ class TrainerState:
     is_local_process_zero = is_world_process_zero = True
 
     def as_json(self) -> dict[str, Any]:
-        """The state as JSON values."""
         return asdict(self)
 
     def restore(self, saved: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from ....errors import BadInput
 from ....train.data.batch import TrainingRows
 from ....train.data.schedule import DataSource
+from ....train.data.sources import columns_in_memory
 from ....train.objectives import Objective
 from ..losses import GISTEmbedLoss
 from .batch_order import RowsToOrder
@@ -61,16 +62,13 @@ def columns_of(data: Any) -> Columns:
             "an IterableDataset is not served, as its order cannot be reproduced; pass list(dataset), or a file to "
             "likewise train, which reads streams"
         )
-    if hasattr(data, "column_names"):
-        return {name: list(data[name]) for name in data.column_names}
-    if isinstance(data, Mapping):
-        return {name: list(values) for name, values in data.items()}
-    if _is_rows(data):
-        return {name: [row[name] for row in data] for name in data[0]}
-    raise BadInput(
-        f"the data are a {type(data).__name__}; expected a datasets.Dataset, a dictionary of columns, a list of rows, "
-        "or a dictionary of these by name"
-    )
+    columns = columns_in_memory(data)
+    if not columns:
+        raise BadInput(
+            f"the data are a {type(data).__name__}; expected a datasets.Dataset, a dictionary of columns, a list of "
+            "rows, or a dictionary of these by name"
+        )
+    return columns
 
 
 def _loss_of(name: str, losses: Objective | Mapping[str, Objective]) -> Objective:

@@ -71,7 +71,6 @@ class RunFlow:
         return step % self.steps_per_epoch == 0 or step == self.max_steps or self.control.should_training_stop
 
     def event(self, name: str, **more: Any) -> None:
-        """Call this event of every callback."""
         self.trainer.call_event(name, **more)
 
     def _due(self, interval: str) -> Mapping[str, bool]:

@@ -335,7 +335,6 @@ class SentenceTransformerTrainer:
         return model_card({**training_record(job, result, scores), "card": card}, card.get("model_name", name))
 
     def save_checkpoint_model(self, folder: Path) -> None:
-        """Save the model in its current state during training."""
         manifest = self.model.loaded.manifest
         self.model.save(folder)
         self.model.loaded.manifest = manifest

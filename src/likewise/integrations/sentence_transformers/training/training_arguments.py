@@ -81,20 +81,15 @@ SERVED: Mapping[str, Any] = {
 """The supported arguments, with the defaults of sentence-transformers."""
 
 WITHOUT_EFFECT = (
-    *("do_train", "do_eval", "do_predict", "use_cache", "prediction_loss_only", "remove_unused_columns"),
-    *("dataloader_num_workers", "dataloader_pin_memory", "dataloader_persistent_workers", "dataloader_prefetch_factor"),
-    *(
-        "dataloader_multiprocessing_context",
-        "dataloader_in_order",
-        "eval_accumulation_steps",
-        "torch_empty_cache_steps",
-    ),
-    *("eval_do_concat_batches", "eval_use_gather_object", "skip_memory_metrics", "save_safetensors", "log_level"),
-    *("log_level_replica", "log_on_each_node", "save_on_each_node", "average_tokens_across_devices", "local_rank"),
-    *("ddp_find_unused_parameters", "ddp_bucket_cap_mb", "ddp_broadcast_buffers", "ddp_static_graph", "ddp_backend"),
-    *("ddp_timeout", "project", "hub_strategy", "hub_model_id", "hub_private_repo", "hub_token", "hub_always_push"),
-    *("hub_revision", "ignore_data_skip", "logging_nan_inf_filter", "tf32", "bf16_full_eval", "length_column_name"),
-)
+    "do_train", "do_eval", "do_predict", "use_cache", "prediction_loss_only", "remove_unused_columns",
+    "dataloader_num_workers", "dataloader_pin_memory", "dataloader_persistent_workers", "dataloader_prefetch_factor",
+    "dataloader_multiprocessing_context", "dataloader_in_order", "eval_accumulation_steps", "torch_empty_cache_steps",
+    "eval_do_concat_batches", "eval_use_gather_object", "skip_memory_metrics", "save_safetensors", "log_level",
+    "log_level_replica", "log_on_each_node", "save_on_each_node", "average_tokens_across_devices", "local_rank",
+    "ddp_find_unused_parameters", "ddp_bucket_cap_mb", "ddp_broadcast_buffers", "ddp_static_graph", "ddp_backend",
+    "ddp_timeout", "project", "hub_strategy", "hub_model_id", "hub_private_repo", "hub_token", "hub_always_push",
+    "hub_revision", "ignore_data_skip", "logging_nan_inf_filter", "tf32", "bf16_full_eval", "length_column_name",
+)  # fmt: skip
 """Arguments that affect no result here: rows are in memory, weights are safetensors, and a loss that is NaN or
 infinite is an error."""
 
@@ -215,7 +210,6 @@ class SentenceTransformerTrainingArguments:
 
     @property
     def reports(self) -> list[str]:
-        """The names in `report_to`."""
         names = self.report_to if isinstance(self.report_to, list | tuple) else [self.report_to]
         return [name for name in names if name not in (None, "none")]
 
