@@ -3,7 +3,7 @@
 The fraction is an isotonic regression: the best nondecreasing fit, by pooling adjacent violators (Ayer et al. 1955).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +50,7 @@ class LabelledFit:
 
 def fit_labelled_pairs(
     cosines: Float[np.ndarray, " N"],
-    labels: Shaped[np.ndarray, " N"] | Sequence[int],
+    labels: Shaped[np.ndarray, " N"],
     *,
     criterion: str = "f1",
     bootstrap: BootstrapSettings | None = None,

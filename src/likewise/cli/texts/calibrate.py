@@ -60,6 +60,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import numpy as np
+
     from ...calibrate import calibrate, fit_labelled_pairs
     from ...calibrate.calibration import ChanceDraw
 
@@ -74,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     if labelled is not None:
         first, second, labels = labelled
         cosines = embedder.pair_scores(first, second, overflow=args.overflow, show_progress_bar=progress)
-        calibration = replace(calibration, labelled=fit_labelled_pairs(cosines, labels))
+        calibration = replace(calibration, labelled=fit_labelled_pairs(cosines, np.array(labels)))
     calibration.save(args.output)
     if args.plot is not None:
         plot_module(PLOT).draw_calibration(calibration, args.plot)
