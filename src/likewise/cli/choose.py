@@ -10,7 +10,8 @@ from typing import Any
 
 from ..engine_registry import PRECISIONS
 from ..errors import BadInput
-from ..runtime.atomic_files import check_writable_file
+from ..runtime.atomic_files import check_new_file
+from ..runtime.plot_style import PICTURES
 from .model_options import add_threads, prepare_runtime
 from .output import note, plot_module, print_json
 from .parser import options
@@ -79,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
     if (args.data is None) == (args.corpus is None):
         raise BadInput("expected either --data FILE or --corpus FILE")
     if args.plot:
-        plot_module(PLOT).check_plot_path(args.plot)
-        check_writable_file(args.plot)
+        plot_module(PLOT)
+        check_new_file(args.plot, PICTURES)
     from ..evaluate.collection import read_collection
     from ..model_names import load_named_embedder
     from ..runtime.progress import StatusLine

@@ -21,6 +21,7 @@ from ..wording import counted
 from . import machine
 from .output import print_json
 from .parser import options
+from .terminal_tables import fill
 
 EPILOG = """examples:
   likewise doctor
@@ -192,8 +193,6 @@ def _first_text() -> dict[str, Any]:
 
 def show_diagnosis(report: Mapping[str, Any]) -> None:
     """Print the report as text, with one or more lines per label."""
-    from .terminal_tables import fill
-
     for label, describe in LINES.items():
         for i, line in enumerate(describe(report)):
             fill(f"{'' if i else label:{LABEL}}{line}", indent=LABEL)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
-from ..runtime.atomic_files import check_writable_file
+from ..runtime.atomic_files import check_new_file, check_writable_file
+from ..runtime.plot_style import PICTURES
 from .model_options import add_running, prepare_runtime
 from .output import note, plot_module, print_json
 from .parser import options
@@ -255,8 +256,8 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
     if args.run_file:
         check_writable_file(args.run_file)
     if args.plot:
-        plot_module(PLOT).check_plot_path(args.plot)
-        check_writable_file(args.plot)
+        plot_module(PLOT)
+        check_new_file(args.plot, PICTURES)
     return tasks
 
 

@@ -55,16 +55,11 @@ def run(args: argparse.Namespace) -> int:
         print_json(report)
         return 0
     print(args.model)
-    for name, value in report.items():
-        if name != "model":
-            _show(name.replace("_", " "), value)
+    for name, value in list(report.items())[1:]:
+        lines = [f"{key}: {one}" for key, one in value.items()] if isinstance(value, dict) else [str(value)]
+        for i, line in enumerate(lines or ["none"]):
+            print(f"  {'' if i else name.replace('_', ' '):{LABEL}} {line}")
     return 0
-
-
-def _show(name: str, value: Any) -> None:
-    lines = [f"{key}: {one}" for key, one in value.items()] if isinstance(value, dict) else [str(value)]
-    for i, line in enumerate(lines or ["none"]):
-        print(f"  {'' if i else name:{LABEL}} {line}")
 
 
 def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
@@ -142,12 +137,6 @@ def _shown(first: Any) -> str:
     return f"{numbers}{' …' if first.size > 4 else ''} ({what})"
 
 
-def _plain(folder: Path, kind: str, model: Any) -> Any:
-    """The model in fp32 on the CPU, which is how it is loaded unless there is a GPU."""
-    plain = model.precision == "fp32" and str(model.device) == "cpu"
-    return model if plain else _loaded(kind, folder, precision="fp32", device="cpu")
-
-
 def _built_of(model: Any, kind: str) -> str:
     from ...encoders.config import read_config
     from ...encoders.families import model_type
@@ -209,7 +198,9 @@ def _reference(folder: Path, kind: str, model: Any, texts: Sequence[str]) -> str
         theirs = _theirs(library, folder, kind, model, texts)
     except Exception as error:  # whatever another library raises
         return f"not compared: {library} cannot compute it: {type(error).__name__}: {str(error)[:200]}"
-    ours = _computed(kind)(_plain(folder, kind, model), texts)
+    if model.precision != "fp32" or str(model.device) != "cpu":  # there is a GPU
+        model = _loaded(kind, folder, precision="fp32", device="cpu")
+    ours = _computed(kind)(model, texts)
     if ours.shape != theirs.shape:
         return f"DIFFERENT from {library}: shape {ours.shape}, not {theirs.shape}"
     difference = float(abs(ours - theirs).max())

@@ -13,6 +13,7 @@ from ..model_options import MODEL, add_threads, output_folder
 from ..output import print_json
 from ..parser import options
 from ..sources import check_new_folder
+from ..terminal_tables import aligned, printable, table
 from .dissect import read_sample
 
 if TYPE_CHECKING:
@@ -77,8 +78,6 @@ def as_json(model: str, selection: "LayerSelection") -> dict[str, Any]:
 
 def show(name: str, selection: "LayerSelection") -> None:
     """Print the best candidates, including the last layer, and a recommendation."""
-    from ..terminal_tables import aligned, printable, table
-
     first = selection.candidates[:SHOWN]
     rows = table("pooling", ">separation")
     for candidate in first if selection.last in first else (*first, selection.last):
