@@ -1,7 +1,7 @@
 """How soon do the front page of the documentation and its first similarity appear in Chromium, and what do they load?
 
 python -m benchmarks.front_page measure         writes benchmarks/results/front_page.json
-python -m benchmarks.front_page pictures OUT    screenshots: light, dark, phone, in use; and docs/figures/front-page*.png
+python -m benchmarks.front_page pictures OUT    screenshots: light, dark, phone, in use; docs/figures/front-page*.png
 
 `make docs` with Emscripten comes first. Run it with the Python of `make integration`, which installs playwright; the
 system's Chromium is also needed. Browser and server share the processors.
@@ -124,7 +124,8 @@ def around(box: dict[str, float], margin: float = 16) -> dict[str, float]:
 
 
 def settled(tab: Tab) -> Any:
-    """The page once nothing moves."""
+    """The page from its top, once nothing moves."""
+    tab.page.evaluate("scrollTo(0, 0)")
     tab.page.wait_for_timeout(2000)
     return tab.page
 
