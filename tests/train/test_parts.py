@@ -206,6 +206,7 @@ def test_a_rate_by_pattern_moves_only_what_it_matches(name, own):
     [
         ({"no such": 1.0}, r"'no such', which matches no trained weight; some of them are encoder\.embeddings"),
         ({"(": 1.0}, "'\\(', which is not a regular expression"),
+        ({"a{99999999999}": 1.0}, "which is not a regular expression: the repetition number is too large"),
         ({"norm": 0.0}, "learning_rates has 0.0 for 'norm'; expected a number above 0, or use freeze"),
     ],
 )

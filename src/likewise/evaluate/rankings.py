@@ -104,7 +104,8 @@ def read_run(path: Path, collection: JudgedCollection) -> Rankings:
 
 def _score(written: str, path: Path, place: str) -> float:
     try:
-        score = float(np.float32(written))
+        with np.errstate(over="ignore"):  # too large for single precision: reported below
+            score = float(np.float32(written))
     except ValueError:
         score = float("nan")
     if not np.isfinite(score):

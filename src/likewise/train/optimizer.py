@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..encoders.torch_internals import foreach
 from ..errors import BadInput
+from ..runtime.arguments import regular_expression
 from .objectives import Objective
 from .settings import LearningRateSchedule, TrainSettings
 from .step.trainable import Trainable
@@ -66,11 +67,8 @@ def _by_pattern(
     """The weights whose names match each regular expression, the last one if several match."""
     found: dict[str, list[tuple[str, nn.Parameter]]] = {pattern: [] for pattern in rates}
     for pattern in rates:
-        try:
-            matches = any(re.search(pattern, name) for name, _ in named)
-        except re.error as error:
-            raise BadInput(f"learning_rates has {pattern!r}, which is not a regular expression: {error}") from None
-        if not matches:
+        searched = regular_expression("learning_rates", pattern)
+        if not any(searched.search(name) for name, _ in named):
             names = ", ".join(name for name, _ in named[:: max(1, len(named) // 4)])
             raise BadInput(f"learning_rates has {pattern!r}, which matches no trained weight; some of them are {names}")
     for name, p in named:
