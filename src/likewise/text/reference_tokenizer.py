@@ -297,10 +297,10 @@ def _precompiled(settings: Settings) -> Callable[[Text], Text]:
     try:
         rules = base64.b64decode(given, validate=True)
     except ValueError:
-        raise BadModel("the precompiled normalizer is not Base64") from None
+        raise BadModel("the precompiled normalizer is no Base64") from None
     size = int.from_bytes(rules[:4], "little")
     if size % 4 or not 0 < size <= len(rules) - 4:
-        raise BadModel("the precompiled normalizer is truncated")
+        raise BadModel("the precompiled normalizer is cut off")
     units, texts = np.frombuffer(rules, "<u4", size // 4, 4).tolist(), rules[4 + size :] + b"\0"
 
     @cache
