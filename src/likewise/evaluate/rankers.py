@@ -21,11 +21,12 @@ from ..native.scanning import Hits, merged
 from ..search import search
 from ..search.bm25 import BM25Index
 from ..search.exact import BLOCK
+from ..search.texts.reranking import PairScorer
 from ..search.texts.text_index import reciprocal_rank_fusion
 from .collection import JudgedCollection
 from .rankings import Rankings, read_run
 from .task import Encode, as_vectors
-from .tasks.retrieval import DEPTH, ScorePairs
+from .tasks.retrieval import DEPTH
 
 TIMED = 20  # queries that are also ranked one by one, to measure the time of one
 RUN_ENDINGS = (".trec", ".run")
@@ -180,9 +181,9 @@ def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScore
 
 def cache_scorer(reranker: Any, load: LoadScorer | None) -> LoadScorer:
     """Load a reranker once, when it is first needed."""
-    loaded: list[ScorePairs] = []
+    loaded: list[PairScorer] = []
 
-    def scorer(_: str) -> ScorePairs:
+    def scorer(_: str) -> PairScorer:
         if not loaded:
             loaded.append(_scorer(reranker, load))
         return loaded[0]
@@ -194,12 +195,12 @@ def is_run_file(name: Any) -> bool:
     return str(name).lower().endswith(RUN_ENDINGS)
 
 
-def _scorer(reranker: Any, load: LoadScorer | None) -> ScorePairs:
+def _scorer(reranker: Any, load: LoadScorer | None) -> PairScorer:
     if isinstance(reranker, str | Path):
         from ..reranker import Reranker
 
         reranker = (load or Reranker.load)(str(reranker))
-    score: ScorePairs = getattr(reranker, "score", reranker)
+    score: PairScorer = getattr(reranker, "score", reranker)
     return score
 
 
