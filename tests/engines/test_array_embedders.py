@@ -480,4 +480,7 @@ def test_threads_are_numpys_where_torch_is_not(own, tmp_path):
     )
     assert _without_torch(script.format(1)).stdout.splitlines()[-1] == "0 1 None"
     done = _without_torch(script.format(-3))
-    assert done.stdout.splitlines()[-1].startswith("2 ") and "--threads is -3; expected 1 or more" in done.stderr
+    assert (
+        done.stdout.splitlines()[-1].startswith("2 ")
+        and "--threads is -3; expected a whole number, 1 or more" in done.stderr
+    )

@@ -215,5 +215,5 @@ def test_known_items_take_titles_or_sentences_out_of_the_documents_and_say_so():
 
 def test_a_folder_of_collections_is_a_task_each(folder):
     assert [task.name for task in collection_tasks(folder.parent)] == ["beir"]
-    with pytest.raises(BadInput, match="no folder in it is one"):
+    with pytest.raises(BadInput, match="layout and contains none"):
         collection_tasks(folder / "qrels")

@@ -145,7 +145,7 @@ def test_data_that_teach_nothing_or_cannot_be_read_are_told(data, objective, col
 
 
 def test_pairs_of_a_text_with_itself_are_simcse_and_said():
-    with pytest.warns(UserWarning, match="only dropout"):
+    with pytest.warns(UserWarning, match="only by dropout"):
         read_rows({"anchor": ["a", "b"], "positive": ["a", "b"]}, Contrastive())
 
 
