@@ -2,9 +2,9 @@
 
     python -m papers.recipes.distillation.evened out/small -o out/likewise-small
 
-Vectors learned from E5 have cosines from 0.5 to 1, since all of them share one direction; here they get the spread of
-other models' cosines. In the order of the principal axes, the first dimensions alone are the best of their number
-(`truncate_dim`). Nothing is trained: the layer is computed from the student's vectors of its training texts.
+Vectors learned from E5 have cosines from 0.5 to 1, since all of them share one direction; evened out, their cosines
+spread almost as widely as other models'. In the order of the principal axes, the first dimensions alone are the best of
+their number (`truncate_dim`). Nothing is trained: the layer is computed from vectors of training texts.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> Path:
     parser.add_argument("run", type=Path, help="the folder of a finished run")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     parser.add_argument("--sentences", nargs="+", default=SOURCES, metavar="DATA", help="data sets (%(default)s)")
-    message = "how much the axes are evened out: 0 leaves all but the first, 0.5 whitens (%(default)g)"
+    message = "how much the axes are evened out: 0 only turns the vectors to them, 0.5 whitens (%(default)g)"
     parser.add_argument("--power", type=float, default=POWER, help=message)
     args = parser.parse_args(argv)
     made: Path = args.out
@@ -54,11 +54,14 @@ def main(argv: Sequence[str] | None = None) -> Path:
 
 @torch.no_grad()
 def with_layer(student: TorchEmbedder, texts: Sequence[str], power: float) -> TorchEmbedder:
-    """The student itself, with the layer between its pooling and its normalization."""
+    """The student itself, with the layer (after its own, if it has one) between its pooling and its normalization."""
     vectors = torch.from_numpy(student.encode(texts, overflow="truncate", show_progress_bar=False))
     axes, scales = evened(vectors, power)
-    layer = Dense(student.dimension, student.dimension, bias=False, activation="Identity")
-    layer.linear.weight.copy_((axes * scales).T / scales.max())
+    weight = (axes * scales).T / scales.max()
+    for head in student.heads:
+        weight = weight @ head.linear.weight if isinstance(head, Dense) else weight  # evened before: one layer for both
+    layer = Dense(weight.shape[1], student.dimension, bias=False, activation="Identity")
+    layer.linear.weight.copy_(weight)
     student.heads = nn.Sequential(layer, Normalize())
     return student
 

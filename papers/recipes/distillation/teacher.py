@@ -184,15 +184,11 @@ def evened(x: Float[Tensor, "N D"], power: float) -> tuple[Float[Tensor, "D D"],
     """The uncentred principal axes of x as unit columns, the longest first, and by what each is multiplied.
 
     Vectors are divided by their mean square along an axis to the `power`: with 0.5 all axes weigh the same, as in
-    whitening (Su et al. 2021, here without centring); with less, the first axes still weigh more. The first never
-    weighs more than the second: it is near the mean of all vectors, which holds more than half of E5's length, so that
-    cosines of unrelated texts would be 0.6 instead of 0.
+    whitening (Su et al. 2021, here without centring); with less, the first axes still weigh more.
     """
     squares, axes = torch.linalg.eigh((x.T @ x / len(x)).double())
     squares, axes = squares.flip(0).clamp_min(LEAST_SQUARE), axes.flip(1)
-    weights = squares ** (1 - 2 * power)
-    weights[:1] = weights[:2].min()
-    return axes.to(x.dtype), (weights / squares).sqrt().to(x.dtype)
+    return axes.to(x.dtype), (squares**-power).to(x.dtype)
 
 
 def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
