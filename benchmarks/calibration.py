@@ -23,10 +23,10 @@ import pyarrow.parquet as pq
 from benchmarks.record import data, save
 from likewise import Embedder
 from likewise.calibrate import Calibration, NullDistribution, cut_off, fit_labelled_pairs, least_cosine
-from likewise.calibrate.calibration import identity_of
 from likewise.calibrate.null_distribution import chance_cosines
 from likewise.evaluate.metrics.binary_classification import binary_decisions
 from likewise.search import closest_pairs
+from likewise.search.texts.text_index import identity_of_embedder
 
 TEXTS = 10_000  # for calibration, and as many again held out
 HELD_OUT_P = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -96,7 +96,7 @@ def encoded(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
 
 def calibrated(embedder: Embedder, name: str, vectors: np.ndarray) -> Calibration:
     null = NullDistribution.of(chance_cosines(vectors, 1_000_000))
-    return Calibration(identity_of(embedder, name), null, len(vectors))
+    return Calibration(identity_of_embedder(embedder, name), null, len(vectors))
 
 
 def of_p_values(calibration: Calibration, vectors: np.ndarray, developed: np.ndarray) -> dict[str, Any]:

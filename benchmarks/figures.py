@@ -121,9 +121,9 @@ def models() -> Chart:
     """Speed against quality, measured here."""
     rows = {name: row for name, row in rows_of(read_models()).items() if "sts" in row and "texts_per_s" in row}
     points = {name: (row["texts_per_s"], row["sts"]) for name, row in rows.items()}
-    said = "; ".join(f"{name} {speed:,.0f} per second and {score:.1f}" for name, (speed, score) in points.items())
+    listed = "; ".join(f"{name} {speed:,.0f} per second and {score:.1f}" for name, (speed, score) in points.items())
     titles = "sentences per second on one thread, torch in fp32", STS7
-    return scatter(points, titles, f"Speed and STS score of models measured here: {said}", BUNDLED)
+    return scatter(points, titles, f"Speed and STS score of models measured here: {listed}", BUNDLED)
 
 
 def published() -> Chart:
@@ -133,18 +133,18 @@ def published() -> Chart:
     for name, row in rows_of(read_models()).items():
         if name in BUNDLED:
             points[name] = (row["megabytes"], row["sts"])  # a byte for each parameter
-    said = "; ".join(f"{name} {size:.0f} million and {score:.1f}" for name, (size, score) in points.items())
+    listed = "; ".join(f"{name} {size:.0f} million and {score:.1f}" for name, (size, score) in points.items())
     titles = "millions of parameters", STS7
-    return scatter(points, titles, f"Parameters and STS score beside published models: {said}", BUNDLED, 500)
+    return scatter(points, titles, f"Parameters and STS score beside published models: {listed}", BUNDLED, 500)
 
 
 def poolings() -> Chart:
     """A dot for each pooling of each model."""
     found = pooled_scores(read("dissection_quality"))
     rows = {m: [Mark(scores[p], kind=POOLINGS[p]) for p in scores] for m, scores in found.items()}
-    said = "; ".join(f"{m}: " + ", ".join(f"{p} {value:.0f}" for p, value in s.items()) for m, s in found.items())
+    listed = "; ".join(f"{m}: " + ", ".join(f"{p} {value:.0f}" for p, value in s.items()) for m, s in found.items())
     kinds = {kind: pooling for pooling, kind in POOLINGS.items()}
-    return dot_rows(rows, f"Mean STS score by pooling. {said}", STS7, legend=kinds)
+    return dot_rows(rows, f"Mean STS score by pooling. {listed}", STS7, legend=kinds)
 
 
 def pooled_scores(record: Mapping[str, Any]) -> dict[str, dict[str, float]]:
@@ -157,8 +157,8 @@ def protocols() -> Chart:
     """One dot for each protocol."""
     scores = protocol_scores(read("evaluation"))
     rows = {name: [Mark(value, label=f"{value:.1f}")] for name, value in scores.items()}
-    said = "; ".join(f"{name} {value:.1f}" for name, value in scores.items())
-    return dot_rows(rows, f"One model's score by protocol: {said}", "all-MiniLM-L6-v2, × 100, mean of seven STS sets")
+    listed = "; ".join(f"{name} {value:.1f}" for name, value in scores.items())
+    return dot_rows(rows, f"One model's score by protocol: {listed}", "all-MiniLM-L6-v2, × 100, mean of seven STS sets")
 
 
 def protocol_scores(record: Mapping[str, Any]) -> dict[str, float]:
@@ -196,7 +196,7 @@ def chance() -> Chart:
     record = results("chance_cosines")
     low, quarter, middle, three, high = (record["at"].index(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
     left, top, step = 12 + max(text_width(name) for name in record["models"]), 34, 54
-    bottom, said = top + step * len(record["models"]), []
+    bottom, listed = top + step * len(record["models"]), []
     scale = Scale(-0.2, 1.02, left + 4, WIDTH - 12)
     chart = Chart(WIDTH, bottom + 44, "")
     chart.legend((left, 12), dict(KINDS.values()))
@@ -209,8 +209,8 @@ def chance() -> Chart:
             chart.line([(at[low], y + shift), (at[high], y + shift)], colour, 2)
             chart.bar(Box(at[quarter], y + shift - 4, at[three], y + shift + 4), colour)
             chart.line([(at[middle], y + shift - 4), (at[middle], y + shift + 4)], "paper", 2)
-        said.append(f"{name} " + ", ".join(f"{kinds[k]['quantiles'][middle]:.2f}" for k in KINDS))
-    chart.words = f"Median cosines of random, related and equal pairs: {'; '.join(said)}"
+        listed.append(f"{name} " + ", ".join(f"{kinds[k]['quantiles'][middle]:.2f}" for k in KINDS))
+    chart.words = f"Median cosines of random, related and equal pairs: {'; '.join(listed)}"
     return chart
 
 
@@ -218,8 +218,8 @@ def memory() -> Chart:
     """Memory over the course of an encoding run, for few and for many texts."""
     curves = {f"{int(count):,} texts": curve for count, curve in results("encode_memory")["curves_mb"].items()}
     highest = {name: max(curve) for name, curve in curves.items()}
-    said = " and ".join(f"{name} {mb:.0f} MB" for name, mb in highest.items())
-    chart = Chart(WIDTH, 300, f"Memory over the course of two runs stays level; the peaks: {said}")
+    listed = " and ".join(f"{name} {mb:.0f} MB" for name, mb in highest.items())
+    chart = Chart(WIDTH, 300, f"Memory over the course of two runs stays level; the peaks: {listed}")
     across, up = Scale(0, 100, 44, WIDTH - 16), Scale(0, 1.1 * max(highest.values()), 250, 60)
     chart.legend((44, 12), dict(zip(("ours", "blue"), curves, strict=True)))
     chart.x_axis(across, (60, 250), "part of the run, %")
@@ -232,15 +232,15 @@ def memory() -> Chart:
 def late_chunking() -> Chart:
     """What late chunking and titles add to nDCG@10, compared with chunks embedded alone."""
     ways = {"late": ("blue", -6), "title + chunk": ("green", 6)}
-    rows, said = {}, []
+    rows, listed = {}, []
     for size, queries in results("late_chunking")["models"]["likewise-mini"].items():
         for query, found in queries.items():
             gains = {way: found[way]["ndcg@10"]["against_alone"] for way in ways}
             name = f"chunks of {size} tokens, query is a {query}"
             rows[name] = [Mark(*gains[way], kind=kind, shift=shift) for way, (kind, shift) in ways.items()]
-            said.append(f"{name}: " + ", ".join(f"{way} {gain[0]:+.3f}" for way, gain in gains.items()))
+            listed.append(f"{name}: " + ", ".join(f"{way} {gain[0]:+.3f}" for way, gain in gains.items()))
     kinds = {"blue": "late chunking", "green": "title before each chunk"}
-    words = f"Change of nDCG@10 from chunks embedded alone. {'; '.join(said)}"
+    words = f"Change of nDCG@10 from chunks embedded alone. {'; '.join(listed)}"
     title = "nDCG@10, difference from chunks embedded alone"
     return dot_rows(rows, words, title, legend=kinds, step=36, lines={0: "dim"})
 
@@ -249,13 +249,13 @@ def calibration() -> Chart:
     """The share of false pairs among those found, beside the share that was asked for."""
     data = {"planted copies": ("diverse_text", "planted"), "QQP": ("qqp_subset", "mixed")}
     kinds = dict(zip(RATES, ("blue", "ours", "green"), strict=True))
-    found, rows, said = results("calibration"), {}, []
+    found, rows, listed = results("calibration"), {}, []
     for model in MODELS:
         for shown, (name, part) in data.items():
             cells = found[model][name][part]
             rows[f"{model}, {shown}"] = [_share(cells[rate], kind) for rate, kind in kinds.items()]
-            said.append(f"{model}, {shown} " + ", ".join(f"{cells[rate]['observed']:.3f}" for rate in RATES))
-    words = f"Observed shares of false pairs where {', '.join(RATES)} were asked for: {'; '.join(said)}"
+            listed.append(f"{model}, {shown} " + ", ".join(f"{cells[rate]['observed']:.3f}" for rate in RATES))
+    words = f"Observed shares of false pairs where {', '.join(RATES)} were asked for: {'; '.join(listed)}"
     legend = {kind: f"asked for: {rate}" for rate, kind in kinds.items()}
     asked = {float(rate): kind for rate, kind in kinds.items()}
     return dot_rows(rows, words, "share of false pairs among those found", legend=legend, lines=asked)
@@ -270,8 +270,8 @@ def _share(cell: Mapping[str, float], kind: str) -> Mark:
 def word_layers() -> Chart:
     """Heat maps of the cosine between a word's vectors at two layers."""
     found, cell, left = results("layer_paths"), 46, 24
-    said = "; ".join(f"{name} {of['similarity'][-2][-1]:.2f}" for name, of in found.items())
-    words = f"Cosines between a word's vectors at two layers, by model. Between the last two layers: {said}"
+    listed = "; ".join(f"{name} {of['similarity'][-2][-1]:.2f}" for name, of in found.items())
+    words = f"Cosines between a word's vectors at two layers, by model. Between the last two layers: {listed}"
     chart = Chart(WIDTH, 32 + 7 * cell + 40, words)
     for side, (name, of) in enumerate(found.items()):
         start = left + side * (WIDTH / 2 + 4)
@@ -294,8 +294,8 @@ CURVES = {"novelty": "blue", "alignment": "green", "anisotropy": "violet", "cont
 def word_paths() -> Chart:
     """Curves by layer: a word's novelty and alignment, and how similar different words are."""
     found, wide = results("layer_paths"), WIDTH / 2 - 60
-    said = "; ".join(f"{name}: " + ", ".join(f"{c} {of[c][-1]:.2f}" for c in CURVES) for name, of in found.items())
-    chart = Chart(WIDTH, 320, f"Four measures by layer. In the last one, {said}")
+    listed = "; ".join(f"{name}: " + ", ".join(f"{c} {of[c][-1]:.2f}" for c in CURVES) for name, of in found.items())
+    chart = Chart(WIDTH, 320, f"Four measures by layer. In the last one, {listed}")
     chart.legend((28, 12), {kind: name for name, kind in CURVES.items()})
     for side, (name, of) in enumerate(found.items()):
         start = 34 + side * (WIDTH / 2 + 6)
@@ -312,9 +312,9 @@ def scifact() -> Chart:
     """Ways to search, with intervals."""
     scores = {shown: results("scifact")["scores"][name]["ndcg@10"] for shown, name in SEARCHES.items()}
     rows = {_short(shown): [Mark(*score, kind="blue", label=f"{score[0]:.3f}")] for shown, score in scores.items()}
-    said = "; ".join(f"{shown} {score[0]:.3f}" for shown, score in scores.items())
+    listed = "; ".join(f"{shown} {score[0]:.3f}" for shown, score in scores.items())
     return dot_rows(
-        rows, f"Search on SciFact, nDCG@10: {said}", "nDCG@10 on SciFact's 300 queries, with 95 % intervals"
+        rows, f"Search on SciFact, nDCG@10: {listed}", "nDCG@10 on SciFact's 300 queries, with 95 % intervals"
     )
 
 

@@ -1,7 +1,7 @@
 """How soon do the front page of the documentation and its first similarity appear in Chromium, and what do they load?
 
 python -m benchmarks.front_page measure         writes benchmarks/results/front_page.json
-python -m benchmarks.front_page pictures OUT    screenshots: light, dark, phone, in use; and docs/figures/front-page.png
+python -m benchmarks.front_page pictures OUT    screenshots: light, dark, phone, in use; docs/figures/front-page*.png
 
 `make docs` with Emscripten comes first. Run it with the Python of `make integration`, which installs playwright; the
 system's Chromium is also needed. Browser and server share the processors.
@@ -15,10 +15,10 @@ from typing import Any
 from tests.integration.browser import LOOKS, Tab, chromium, served
 
 from .record import save
+from .serve_page import FIGURES, VARIANTS
 
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "build/site"
-FIGURE = ROOT / "docs/figures/front-page.png"
 READY = "text=/texts encoded in/"
 TYPED = "The old dog snores beside the fire while it rains."
 LOADED = """
@@ -98,13 +98,14 @@ def visit(browser: Any, url: str) -> tuple[float, float, int]:
 
 
 def take_pictures(browser: Any, url: str, out: Path) -> None:
-    """Pictures of the whole page, and of its demo for those who cannot run it."""
+    """Pictures of the whole page, and of its demo, light and dark, for those who cannot run it."""
     out.mkdir(parents=True, exist_ok=True)
     for look in LOOKS:
         tab = ready(browser, url, look)
         settled(tab).screenshot(path=out / f"front-{look}.png", full_page=True)
-        if look == "light":
-            tab.page.screenshot(path=FIGURE, full_page=True, clip=around(tab.page.locator("#demo").bounding_box()))
+        if look in VARIANTS:
+            demo = around(tab.page.locator("#demo").bounding_box())
+            tab.page.screenshot(path=FIGURES / f"front-page{VARIANTS[look]}.png", full_page=True, clip=demo)
         use_mini(tab)
         tab.page.get_by_role("button", name="Who did what").click()
         tab.page.get_by_text("The hundred sentences", exact=True).click()
@@ -123,7 +124,8 @@ def around(box: dict[str, float], margin: float = 16) -> dict[str, float]:
 
 
 def settled(tab: Tab) -> Any:
-    """The page once nothing moves."""
+    """The page from its top, once nothing moves."""
+    tab.page.evaluate("scrollTo(0, 0)")
     tab.page.wait_for_timeout(2000)
     return tab.page
 

@@ -91,20 +91,8 @@ def learn(train: Sequence[Pair]) -> None:
         csv.writer(file).writerows([("anchor", "positive"), *train])
     run = "--epochs", "1", "--batch-size", "32", "-q", "-o"
     likewise(["mine", FIRST, "pairs.csv", "-k", str(NEGATIVES), "--missing", "drop", "-q", "-o", "mined.csv"])
-    likewise(
-        [
-            "train",
-            TEACHER,
-            "--kind",
-            "cross-encoder",
-            "--data",
-            "mined.csv@ranking",
-            "--learning-rate",
-            "3e-4",
-            *run,
-            "reranker",
-        ]
-    )
+    ranking = ("--kind", "cross-encoder", "--data", "mined.csv@ranking")
+    likewise(["train", TEACHER, *ranking, "--learning-rate", "3e-4", *run, "reranker"])
     columns = Table.read(Path("mined.csv"), list).columns
     texts = {name: column for name, column in columns.items() if name.startswith(("anchor", "positive", "negative"))}
     objective = ScoreDistillation()

@@ -89,9 +89,9 @@ def training_chart() -> Chart:
     for way, values in ways.items():
         value, spread = mean(values), stdev(values) if len(values) > 1 else 0
         rows[way] = [Mark(value, value - spread, value + spread, label=f"{value:.1f}")]
-    said = "; ".join(f"{way} {mean(values):.1f}" for way, values in ways.items())
+    listed = "; ".join(f"{way} {mean(values):.1f}" for way, values in ways.items())
     title = f"{BACKBONE}, STS-B test, Spearman × 100"
-    return dot_rows(rows, f"STS-B score by training method: {said}", title)
+    return dot_rows(rows, f"STS-B score by training method: {listed}", title)
 
 
 def trained_scores(lines: Sequence[Line]) -> dict[str, list[float]]:

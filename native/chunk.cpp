@@ -93,7 +93,8 @@ int reduction_count(int32_t reductions) { return __builtin_popcount(static_cast<
 bool sums_words(const Model& m, const lw_request& request) {
     const bool rows = m.words.type == LW_FP32 || m.words.type == LW_INT8, wide = m.width >= LANES;
     const bool only_rows = m.positions.empty() && m.segments.empty() && !m.norm.present() && !m.widen.packed().panels;
-    return rows && wide && only_rows && m.word_scale == 1.0F && request.last_layer == 0 && !request.layers && request.reductions == LW_MEAN;
+    return rows && wide && only_rows && m.word_scale == 1.0F && request.last_layer == 0 && !request.layers &&
+           request.reductions == LW_MEAN;
 }
 
 Chunk::Chunk(const Model& model, const lw_request& request, const Heads* heads, const Span& span, Workspace& work,
@@ -133,7 +134,7 @@ void Chunk::run_layers() {
     if (request_.pooled) pool();
 }
 
-// The same bits as `embed` and `pool` give. False if a result is not finite: they say which word is to blame.
+// The same bits as from `embed` and `pool`. False if a result is not finite: those report the word.
 bool Chunk::mean_of_words() {
     const int width = model_.width;
     int64_t token = span_.token;
@@ -255,7 +256,7 @@ void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const 
     watch_.lap(Work::products);
 }
 
-// x += what a layer makes of the rows, which has a norm of its own in some models.
+// x += a layer's output for the rows, which has its own norm in some models.
 void Chunk::add(const Weights& layer, const Norm& norm, const Rows& rows, int count, float* x, const Weights* next) {
     const int stride = model_.stride;
     if (!norm.present()) return multiply(layer, rows, count, x, x, stride, next);
@@ -384,7 +385,7 @@ Attention Chunk::attention_of(const Block& block, size_t token, int tokens) {
     return whole;
 }
 
-// What queries see in distances, and distances in keys, for each pair of tokens (He et al. 2021).
+// Products of queries with distances, and of distances with keys, for each pair of tokens (He et al. 2021).
 const float* Chunk::biases_of(const Block& block, const Attention& a, int head) {
     const long stride = model_.distance_stride, step = padded(a.tokens);
     const size_t scores = static_cast<size_t>(a.tokens) * stride;

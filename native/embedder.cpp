@@ -12,7 +12,7 @@
 namespace likewise {
 namespace {
 
-constexpr int64_t MOST_TEXTS = 64;  // that a thread takes at a time: a few chunks of sentences
+constexpr int64_t MOST_TEXTS = 64;  // texts that a thread takes at a time: a few chunks of sentences
 constexpr int32_t MOST_THREADS = 1024;
 
 std::string_view text_at(const lw_texts& texts, int64_t i) {
@@ -43,7 +43,7 @@ public:
         : e_(embedder), texts_(texts), prompt_(prompt), hidden_(hidden),
             prompt_characters_(characters_of(prompt, "prompt", 0)) {}
 
-    // The vectors of `count` texts from `first` on; `lost`, if passed, is of each.
+    // The vectors of `count` texts from `first`; `lost`, if passed, has an entry for each.
     void run(int64_t first, int64_t count, float* vectors, int64_t* lost) {
         first_ = first;
         count_ = count;
@@ -82,7 +82,7 @@ private:
         e_.tokenizer_->encode(joined_.data(), joined_.size(), characters_.data(), count_, false, tokens_);
     }
 
-    // Cuts each text at the model's limit, puts special tokens around it, and counts what is lost.
+    // Truncates each text at the model's limit, adds special tokens around it, and counts what is lost.
     void frame(int64_t* lost) {
         ids_.clear();
         lengths_.clear();
@@ -104,7 +104,7 @@ private:
         }
     }
 
-    // Appends a text's ids; its number of tokens, before it is cut, is returned.
+    // Appends a text's ids; returns its number of tokens before truncation.
     int64_t add(int64_t start, int64_t stop) {
         const Frame& frame = e_.frame_;
         const size_t before = ids_.size();

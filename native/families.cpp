@@ -34,9 +34,10 @@ public:
         if (!(value >= 0 && value <= most)) refuse("config.json must give ", key, " as a number from 0 to ", most);
         return static_cast<float>(value);
     }
-    float above_zero(const char* key, double otherwise) const {
+    // A rotary base, say: below 1, angles would grow until the engines' precisions show.
+    float at_least_one(const char* key, double otherwise) const {
         const float value = number(key, otherwise, 1e12);
-        if (value == 0) refuse("config.json says ", key, " is 0; expected a number above 0");
+        if (value < 1) refuse("config.json says ", key, " is ", value, "; expected a number of at least 1");
         return value;
     }
     bool flag(const char* key, bool otherwise = false) const { return root_.flag(key, otherwise); }
@@ -185,10 +186,10 @@ float theta_of(const Config& c, bool local, const char* local_key, const char* g
     const char* key = local ? local_key : global_key;
     const Config newer = c.object("rope_parameters").object(local ? "sliding_attention" : "full_attention");
     newer.require("rope_type", "default");
-    return c.above_zero(key, newer.above_zero("rope_theta", local ? 10'000 : otherwise));
+    return c.at_least_one(key, newer.at_least_one("rope_theta", local ? 10'000 : otherwise));
 }
 
-// Which layers have local attention; where config.json does not say, all but every `every`-th, counted from `first`.
+// Which layers have local attention; if config.json does not say, all but every `every`-th, counted from `first`.
 std::vector<bool> local_layers(const Config& c, int32_t depth, int32_t every, int32_t first) {
     std::vector<bool> locals;
     for (const json::Value kind : c.member("layer_types")) {
@@ -217,15 +218,15 @@ void rotate(Shape& s, double theta, double stretch) {
     s.positions = 0;
 }
 
-// Rotary positions of all blocks, in transformers' words or the older ones. Fixed NTK scaling by s multiplies the base by
+// Rotary positions of all blocks, in current or older keys. Fixed NTK scaling by s multiplies the base by
 // s, and divides all angles by s^(2 / width of a head).
 void read_rope(const Config& c, Shape& s, double otherwise) {
     const Config newer = c.object("rope_parameters"), older = c.object("rope_scaling");
     const Config& scaling = c.has("rope_parameters") ? newer : older;
     const char* key = scaling.has("rope_type") ? "rope_type" : "type";
     const std::string_view named = scaling.text(key, "default");
-    const double theta = c.above_zero("rope_theta", newer.above_zero("rope_theta", otherwise));
-    const double factor = named == "default" ? 1 : scaling.above_zero("factor", 1);
+    const double theta = c.at_least_one("rope_theta", newer.at_least_one("rope_theta", otherwise));
+    const double factor = named == "default" ? 1 : scaling.at_least_one("factor", 1);
     if ((named != "default" && named != "linear" && named != "ntk") || scaling.has("mixed_b"))
         refuse("config.json asks for rotary positions of the kind ", named, "; expected default, linear or ntk");
     const double width = static_cast<double>(s.d.width) / s.d.heads;
@@ -324,7 +325,7 @@ void read_nomic(const Config& c, Shape& s) {
     s.attention_bias = c.flag("qkv_proj_bias", true);
     s.up_bias = c.flag("mlp_fc1_bias", true);
     s.down_bias = c.flag("mlp_fc2_bias", true);
-    rotate(s, c.above_zero("rotary_emb_base", 1000), 1);
+    rotate(s, c.at_least_one("rotary_emb_base", 1000), 1);
 }
 
 Shape nomic(const Config& c) {
@@ -405,7 +406,7 @@ Shape qwen3(const Config& c) {
     c.require("use_sliding_window", false);
     for (const bool local : local_layers(c, s.d.depth, 1, 0))
         if (local) refuse("config.json's layer_types name local attention, a form of this family that is not supported");
-    s.theta = c.above_zero("rope_theta", newer.above_zero("rope_theta", 10'000));
+    s.theta = c.at_least_one("rope_theta", newer.at_least_one("rope_theta", 10'000));
     s.d.causal = 1;
     return s;
 }
@@ -421,7 +422,7 @@ Shape gemma3(const Config& c) {
         s.reaches.push_back(local ? reach : -1);
     }
     s.d.causal = !both;
-    s.d.divisor = std::sqrt(c.above_zero("query_pre_attn_scalar", 256));
+    s.d.divisor = std::sqrt(c.at_least_one("query_pre_attn_scalar", 256));
     s.d.word_scale = std::sqrt(static_cast<float>(s.d.width));
     s.d.one_more = 1;
     s.added_norms = true;
@@ -511,7 +512,7 @@ constexpr Family FAMILIES[] = {
     {"words", words, "table", nullptr, nullptr, nullptr, nullptr, "", "", {}},
 };
 
-// Of DeBERTa's many forms, that of versions 2 and 3 without a convolution: queries and keys meet vectors of distances.
+// Of DeBERTa's many forms, only versions 2 and 3 without a convolution, with vectors of distances.
 void check_disentangled(const json::Value& config) {
     const json::Value named = config.member("pos_att_type");
     bool c2p = false, p2c = false;

@@ -10,7 +10,7 @@
 
 namespace likewise {
 
-// What lw_create reads, and the memory that it points to.
+// The input of lw_create, and the memory that it points to.
 struct Encoder {
     lw_description description{};
     std::vector<lw_block> blocks;

@@ -1,4 +1,4 @@
-// The files of a model folder by name, whether they lie in a folder or in memory.
+// The files of a model folder by name, on disk or in memory.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Python reads the same in likewise/model_files/folder.py and module_registry.py, with the same checks.
+// Python does the same in likewise/model_files/folder.py and module_registry.py, with the same checks.
 #include "folder.h"
 
 #include <cmath>
@@ -53,7 +53,7 @@ constexpr Name SIMILARITIES[] = {{"cosine", 0}, {"dot", 1}, {"euclidean", 2}, {"
 
 std::string_view last_part(std::string_view dotted) { return dotted.substr(dotted.rfind('.') + 1); }
 
-// A module's folder, which must lie inside the model's.
+// A module's folder, which must be inside the model's.
 std::string folder_of(std::string path) {
     for (char& c : path)
         if (c == '\\') c = '/';

@@ -19,7 +19,7 @@ struct HeadPart {
 };
 
 struct Folder {
-    std::string encoder;  // where it lies; like every name of a folder here, empty or with a slash behind it
+    std::string encoder;  // its location; like every folder name here, empty or ending in a slash
     int32_t reductions = LW_MEAN;
     bool include_prompt = true;
     std::vector<HeadPart> heads;
@@ -28,13 +28,13 @@ struct Folder {
     int32_t max_seq_length = 0;  // 0: none is given
 };
 
-// The special tokens around a text, and what becomes of unknown words.
+// The special tokens around a text, and how unknown words are handled.
 struct Frame {
     std::vector<int32_t> prefix, suffix;
     int32_t skipped = -1;  // the id of a word that is left out unless a text has no other; -1: none
 };
 
-// These throw LW_BAD_DESCRIPTION for what is broken, and name what is not supported.
+// These throw LW_BAD_DESCRIPTION for anything broken, and name anything unsupported.
 Folder read_folder(Files& files);
 Frame read_frame(Files& files, const std::string& folder, const json::Value& tokenizer);
 

@@ -20,7 +20,7 @@ inline double logarithm(double x) {
     return 2.0 * s * sum + exponent * 0.69314718055994531;
 }
 
-// To 3e-16 of itself for |x| < 100: the series for what is left of a multiple of log 2.
+// To 3e-16 of itself for |x| < 100: the series for the remainder modulo log 2.
 inline double exponential(double x) {
     const double whole = std::nearbyint(x * 1.4426950408889634);
     const double rest = x - whole * 0.6931471803691238 - whole * 1.9082149292705877e-10;
@@ -29,8 +29,8 @@ inline double exponential(double x) {
     return std::ldexp(sum, static_cast<int>(whole));
 }
 
-// cos x and sin x of 0 <= x < 1e5 to 2e-16, and further on to 1e-16 x: the series for what is left of a multiple of
-// pi / 2.
+// cos x and sin x of 0 <= x < 1e5 to 2e-16, and further on to 1e-16 x: the series for the remainder modulo pi /
+// 2.
 struct Angle {
     double cosine, sine;
     explicit Angle(double x) {

@@ -1,5 +1,5 @@
-// Kernels in plain C++ for any processor: what ARITHMETIC.md says, step by step. The others give the same bits, and are
-// tested against these.
+// Kernels in plain C++ for any processor, following ARITHMETIC.md step by step. The other kernels give the same bits,
+// and are tested against these.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,7 +1,7 @@
 /* The C interface: a model is described once and packed, then sentences of ids become vectors.
  *
  * Every function that can fail returns a code (0: success) and writes a message. Nothing is thrown or printed.
- * Many threads may use a model at once. A sentence's results are identical to the bit whatever else is in the call.
+ * Many threads may use a model at once. A sentence's results are bit-identical whatever else is in the call.
  */
 #ifndef LIKEWISE_NATIVE_H
 #define LIKEWISE_NATIVE_H
@@ -125,7 +125,7 @@ LW_PUBLIC const char* lw_model_instructions(const lw_model*);
 LW_PUBLIC int64_t lw_model_bytes(const lw_model*); /* of packed weights */
 LW_PUBLIC int32_t lw_run(const lw_model*, const lw_request*, char* message, size_t size);
 
-/* Texts to token ids, as a tokenizer.json describes it. Special tokens around a text are the caller's to add. */
+/* Texts to token ids, as a tokenizer.json describes it. The caller adds special tokens around a text. */
 typedef struct lw_tokenizer lw_tokenizer;
 
 /* The tokens of several texts, end to end; the memory is the library's until lw_tokens_free. */
@@ -141,12 +141,12 @@ typedef struct {
 
 LW_PUBLIC lw_tokenizer* lw_tokenizer_create(const char* json, size_t bytes, int32_t* code, char* message, size_t size);
 LW_PUBLIC void lw_tokenizer_free(lw_tokenizer*);
-/* `texts` are UTF-8, one behind the other, of these numbers of characters. */
+/* `texts` are UTF-8, one after another, of these numbers of characters. */
 LW_PUBLIC int32_t lw_tokenize(const lw_tokenizer*, const char* texts, size_t bytes, const int64_t* lengths,
                               int64_t count, int32_t spans, lw_tokens* out, char* message, size_t size);
 LW_PUBLIC void lw_tokens_free(lw_tokens*);
 
-/* What follows the pooling, in this order: each head maps the vectors of the one before it. */
+/* What follows the pooling, in this order: each head maps the vectors of the previous one. */
 enum lw_head_kind { LW_DENSE, LW_LAYER_NORM, LW_NORMALIZE, LW_TRUNCATE };
 
 typedef struct {
@@ -165,7 +165,7 @@ LW_PUBLIC int32_t lw_heads_run(const lw_heads*, const float* vectors, int64_t ro
                                size_t size);
 
 /* A model folder, as sentence-transformers and likewise write it: texts in, vectors out (README.md has an example).
- * A folder's weights are safetensors; none of its files is run. What is not supported is refused by name. */
+ * A folder's weights are safetensors; none of its files is run. Anything unsupported is an error that names it. */
 typedef struct lw_embedder lw_embedder;
 
 typedef struct {
@@ -227,7 +227,7 @@ typedef struct {
     float near; /* cosines above this, of rows that are nearly equal, are computed from differences, accurately */
 } lw_scan;
 
-/* The scores of bits are how many are equal, minus how many differ. */
+/* The scores of bits are the number of equal bits minus the number that differ. */
 typedef struct {
     const int64_t* listed; /* [queries][listed_count] rows, ascending: a query is compared with these alone; or null */
     int64_t listed_count;

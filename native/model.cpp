@@ -78,7 +78,7 @@ int bucket(int offset, int buckets) {
 }
 
 // The row of a distance: one for each near one, logarithmic for far ones, of either direction (DeBERTa). Not inlined:
-// Emscripten 3.1.6 makes vectors of the loop around it, and wrong rows.
+// Emscripten 3.1.6 vectorizes the loop around it, with wrong rows.
 [[gnu::noinline]] int distance_row(int distance, int buckets, int farthest) {
     const int near = buckets / 2, far = std::abs(distance);
     if (far <= near) return distance + buckets;
@@ -208,8 +208,8 @@ void Model::project_distances(const lw_linear& layer, std::vector<Weights>& to) 
     }
 }
 
-// Biases for every head and distance, for powers of two. Attention loads whole vectors of queries, up to 15 of which lie
-// behind the sentence.
+// Biases for every head and distance, for powers of two. Attention loads whole vectors of queries, up to 15 past the
+// sentence.
 template <class Bias>
 void Model::fill_relative(Bias bias) {
     check_between("longest, with relative positions,", longest, 1, LARGEST_SIZE);

@@ -1,4 +1,4 @@
-// The format: the length of a header in eight bytes; the header, JSON; the tensors' data, one behind the other.
+// The format: the length of a header in eight bytes; the header, JSON; the tensors' data, one after another.
 #include "safetensors.h"
 
 #include <algorithm>
@@ -89,7 +89,7 @@ std::map<std::string, FileTensor> read(std::string_view file) {
         ++at;
         if (name == "__metadata__") continue;
         FileTensor tensor = read_tensor(*at, name, data, places.emplace_back());
-        // the document ends here: what points into it is replaced by what lasts
+        // the document ends here: pointers into it are replaced by lasting ones
         for (const Type& known : TYPES)
             if (known.name == tensor.type) tensor.type = known.name;
         const auto added = tensors.emplace(name, std::move(tensor));

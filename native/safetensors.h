@@ -1,4 +1,4 @@
-// A safetensors file: its header is checked whole before a tensor is read. Nothing of it is copied.
+// A safetensors file: its whole header is checked before a tensor is read. Nothing is copied.
 #pragma once
 
 #include <cstdint>

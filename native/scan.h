@@ -61,7 +61,7 @@ private:
     std::vector<uint8_t> widened_;
 };
 
-// The best rows of each query, best first; of equal scores the earlier row.
+// The best rows of each query, best first; ties: the earlier row.
 void scan_best(const Kernels&, const lw_scan&, const lw_best&);
 // Every row whose score is at least the threshold, by query and row; returns how many there are.
 int64_t scan_above(const Kernels&, const lw_scan&, const lw_above&);

@@ -21,7 +21,7 @@ private:
     std::vector<T> memory_;
 };
 
-// Rows on their way through the heads.
+// Rows passing through the heads.
 struct HeadRows {
     Buffer<float> inputs, steps[2];
     size_t bytes() const { return inputs.bytes() + steps[0].bytes() + steps[1].bytes(); }
@@ -38,8 +38,8 @@ struct Workspace {
     size_t bytes() const {
         size_t turned = 0;
         for (const std::vector<float>& table : angles) turned += table.size() * sizeof(float);
-        return turned + states.bytes() + joined.bytes() + context.bytes() + attended.bytes() + added.bytes() + wide.bytes() + attention.bytes() +
-               words.bytes() + scaled.bytes() + pooled.bytes() + seen_by_queries.bytes() + seen_by_keys.bytes() +
+        return turned + states.bytes() + joined.bytes() + context.bytes() + attended.bytes() + added.bytes() +
+               wide.bytes() + attention.bytes() + words.bytes() + scaled.bytes() + pooled.bytes() + seen_by_queries.bytes() + seen_by_keys.bytes() +
                biases.bytes() + heads.bytes() + rows.bytes() + context_rows.bytes() + wide_rows.bytes() +
                scales.bytes() + context_scales.bytes() + wide_scales.bytes();
     }

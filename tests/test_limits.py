@@ -12,7 +12,7 @@ from likewise.evaluate.classifiers import batched
 from likewise.evaluate.classifiers import ridge as ridge_regression
 from likewise.evaluate.reports import plot, text_table
 from likewise.evaluate.statistics import bootstrap, hypothesis_tests
-from likewise.evaluate.tasks import arguments, duplicates, probing, regressor, retrieval, sentence_pairs, triplets
+from likewise.evaluate.tasks import arguments, duplicates, probing, regressor, sentence_pairs, triplets
 from likewise.files import documents, html_text, office_reader
 from likewise.mine import negative_search
 from likewise.mine import settings as mine_settings
@@ -42,7 +42,7 @@ def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
     assert (inputs.CHUNK_TEXTS, inputs.CHUNK_CHARACTERS) == (16_384, 2**24)
     assert (cache.SLICE, cache.MEMORY_BYTES, cache.MAX_BYTES) == (8192, 2**30, 2**32)
     assert (bootstrap._BLOCK, batched._GATHERED, triplets._BLOCK, duplicates.BLOCK) == (2**16, 2**18, 4096, 4096)
-    assert (retrieval.QUERY_BATCH, examples._BLOCK) == (64, 2048)
+    assert examples._BLOCK == 2048
 
 
 def test_what_is_larger_than_any_real_model_is_refused():

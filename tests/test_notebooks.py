@@ -45,6 +45,7 @@ def test_a_notebook_was_executed_in_order(notebook):
 
 def test_a_notebook_holds_nothing_of_a_machine(notebook):
     assert set(notebook["metadata"]) == {"kernelspec", "language_info", "tolerance"}
+    assert 0 < notebook["metadata"]["tolerance"] <= 0.1
     texts = [source(cell) for cell in notebook["cells"]] + [printed(cell) for cell in code_cells(notebook)]
     assert not [text for text in texts if MACHINE.search(text)]
 

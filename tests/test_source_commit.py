@@ -71,7 +71,7 @@ def test_no_checkout_holds_a_note_that_would_outlive_its_commit():
     ("commit", "phrase"),
     [
         ("0123456789ab", "commit 0123456789ab"),
-        ("0123456789ab-dirty", "commit 0123456789ab, with changes that are not committed"),
+        ("0123456789ab-dirty", "commit 0123456789ab, with uncommitted changes"),
         (None, "commit unknown: built or copied from a folder without git's history"),
     ],
 )

@@ -100,7 +100,7 @@ def layers_chart() -> Chart:
     """Each pooling compared with mean pooling: a dot for each STS set, coloured by its verdict."""
     record = read("layers")
     cells = {(cell["model"], cell["task"], cell["pooling"]): cell for cell in record["cells"]}
-    rows, said = {}, []
+    rows, listed = {}, []
     for model in record["models"]:
         for pooling in (pooling for pooling in CONTENDERS if pooling != MEAN):
             found = verdicts(model, pooling, STS_NAMES, cells)
@@ -108,8 +108,8 @@ def layers_chart() -> Chart:
             if any(gains.values()):
                 name = f"{model}, {pooling}"
                 rows[name] = [Mark(gains[task], kind=KINDS[kind]) for task, kind in found.items()]
-                said.append(f"{name} {min(gains.values()):+.1f} to {max(gains.values()):+.1f}")
-    words = f"Difference from mean pooling on STS sets: {'; '.join(said)}"
+                listed.append(f"{name} {min(gains.values()):+.1f} to {max(gains.values()):+.1f}")
+    words = f"Difference from mean pooling on STS sets: {'; '.join(listed)}"
     legend = {kind: verdict for verdict, kind in KINDS.items()}
     return dot_rows(
         rows, words, "difference from mean pooling, a dot for each STS set", legend=legend, lines={0: "dim"}

@@ -163,8 +163,8 @@ Vector attention(void (*attend)(const Attention&), int tokens, int heads, int wi
     const int all = padded(heads * width), before = reach < 0 ? EVERY : reach;
     Vector out(static_cast<size_t>(tokens) * all, 7.0F), work(attention_work(tokens, width));
     attend({joined.data(), joined.data() + all, joined.data() + 2 * all, 3L * all, tokens, heads, width, group, before,
-            causal ? 0 : before, std::sqrt(static_cast<float>(width)), relative ? relative->data() + LIMIT : nullptr, 2L * LIMIT, -1, out.data(),
-            all, work.data()});
+            causal ? 0 : before, std::sqrt(static_cast<float>(width)), relative ? relative->data() + LIMIT : nullptr,
+            2L * LIMIT, -1, out.data(), all, work.data()});
     return out;
 }
 

@@ -19,6 +19,7 @@ from likewise.evaluate.tasks.registry import TASKS
 from likewise.model_names import load_model
 
 from ..paper_table import MEAN, QUICK_ROWS, Effort, Experiment, ExperimentResult, Measured, PaperTable
+from .mean_interval import average_interval
 
 TOPIC = "topic"
 """The name of the column with each pair's topic, in data that have topics."""
@@ -113,7 +114,7 @@ def evaluated_figures(name: str, measures: Measures, quick: bool) -> ExperimentR
     by_task = {cell.task: cell.result for cell in results.cells.values() if cell.result}
     figures = {column: _figure(by_task[task], score) for column, (task, score) in measures.items()}
     headlines = all(score is None for _, score in measures.values())
-    if headlines and (mean := results.average_interval(name, tuple(tasks))):
+    if headlines and (mean := average_interval(results, name, tasks)):
         figures[MEAN] = percent(mean)
     return ExperimentResult(figures, notes=tuple(dict.fromkeys(n for one in by_task.values() for n in one.notes)))
 

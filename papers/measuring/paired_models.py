@@ -10,12 +10,13 @@ from likewise.data.datasets import read_dataset
 from likewise.errors import BadInput
 from likewise.evaluate.cache import Cache
 from likewise.evaluate.runner import evaluate
-from likewise.evaluate.statistics.comparison import compare, mean_interval
+from likewise.evaluate.statistics.comparison import compare
 from likewise.evaluate.statistics.significance import BootstrapSettings
 from likewise.evaluate.task import EvaluationSettings, Evidence
 
 from ..paper_table import MEAN, QUICK_ROWS, Effort, Experiment, ExperimentResult, PaperTable
 from .evaluated import RESAMPLES, evaluation_identity, local_names, measures_of, named, opened, percent, sampled_dataset
+from .mean_interval import mean_interval
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ import torch
 from likewise.arrays.ragged import Ragged
 from likewise.data.datasets import read_dataset
 from likewise.engines.torch.torch_embedder import TorchEmbedder
-from likewise.evaluate.statistics.hypothesis_tests import over_seeds
 from likewise.model_names import load_torch_embedder
 from papers.baselines import infersent
 
 from ..paper_table import Effort, Experiment, ExperimentResult, Measured, PaperTable
+from ..reporting.spread import over_seeds
 from .evaluated import files_identity, model_fingerprint
 
 DATA = "stsb/test"

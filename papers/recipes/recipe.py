@@ -44,6 +44,7 @@ from likewise.train.settings import TrainSettings
 from likewise.train.step.trainable import Trainable
 from likewise.train.step_state import TrainResult
 
+from ..measuring.mean_interval import average_interval
 from .flags import OUTPUT
 from .soup import COUNT, has_fewer_runs, soup_in_folder
 
@@ -249,7 +250,7 @@ class Recipe:
             head = cell.result.headline
             between = {k: v for k, v in asdict(head.interval).items() if k != "value"} if head.interval else {}
             scores[KEYS.get(cell.task, cell.task)] = {**between, "value": head.value, "n": head.n}
-        average = result.average_interval(name, STS_NAMES)
+        average = average_interval(result, name, STS_NAMES)
         return scores | ({} if average is None else {"avg": asdict(average)})
 
     def _line(self, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from likewise.evaluate.statistics.hypothesis_tests import over_seeds
-
 from .run_lines import IN_TWO_RUNS, UNTRAINED, Group, Line, concatenation
+from .spread import over_seeds
 
 SAME = ("backbone", "whole", "other_data", "precision")
 """Settings that both kinds of runs share under every claim, as they do the pooling, unless the claim names them."""

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from likewise.evaluate.statistics.hypothesis_tests import over_seeds
-
 from ..paper_table import Measured
+from .spread import over_seeds
 
 WITHIN, BETTER, WORSE, NOT_COMPARABLE = "within noise", "better", "worse", "not comparable"
 VERDICTS = (WITHIN, BETTER, WORSE, NOT_COMPARABLE)

@@ -1,7 +1,7 @@
 """Types of arrays with their shapes, `Float[Array, "N D"]`: read by people, and checked by the tests.
 
 They are jaxtyping's if that was imported first, as the tests do. Otherwise they are plain annotations, because
-jaxtyping takes a fifth of the time in which a new process encodes its first text.
+jaxtyping takes a fifth of the time that a new process needs to encode its first text.
 """
 
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 
 class _Kind:
-    """`Float[array, shape]` differs from `Int[array, shape]`, by which an objective's labels are told."""
+    """`Float[array, shape]` differs from `Int[array, shape]`, which is how an objective's labels are recognized."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -18,6 +18,8 @@ class _Kind:
         array, shape = array_and_shape
         return Annotated[array, self.name, shape]
 
+
+__all__ = ["Bool", "Float", "Float32", "Float64", "Int", "Int8", "Int64", "Integer", "Shaped", "UInt", "UInt8"]
 
 if TYPE_CHECKING:
     from typing import Annotated as Bool
@@ -34,16 +36,4 @@ if TYPE_CHECKING:
 elif sys.modules.get("jaxtyping"):
     from jaxtyping import Bool, Float, Float32, Float64, Int, Int8, Int64, Integer, Shaped, UInt, UInt8
 else:
-    Bool = _Kind("Bool")
-    Float = _Kind("Float")
-    Float32 = _Kind("Float32")
-    Float64 = _Kind("Float64")
-    Int = _Kind("Int")
-    Int8 = _Kind("Int8")
-    Int64 = _Kind("Int64")
-    Integer = _Kind("Integer")
-    Shaped = _Kind("Shaped")
-    UInt = _Kind("UInt")
-    UInt8 = _Kind("UInt8")
-
-__all__ = ["Bool", "Float", "Float32", "Float64", "Int", "Int8", "Int64", "Integer", "Shaped", "UInt", "UInt8"]
+    Bool, Float, Float32, Float64, Int, Int8, Int64, Integer, Shaped, UInt, UInt8 = map(_Kind, __all__)

@@ -52,7 +52,7 @@ PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage", "corpus
 
 
 class HeadWeights(NamedTuple):
-    """A head, as arrays: its kind (a row of `module_registry.HEADS`), its activation, its weights by name."""
+    """A head as arrays: its kind (a row of `module_registry.HEADS`), its activation, its weights by name."""
 
     kind: str
     activation: str

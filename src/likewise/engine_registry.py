@@ -45,7 +45,7 @@ def _no_gpu_for_torch(options: LoadOptions) -> bool:
 
 
 class Loadable(ABC):
-    """What an engine's embedder or reranker has besides: how it is loaded from a folder's manifest."""
+    """What an engine's embedder or reranker adds: how it is loaded from a folder's manifest."""
 
     @classmethod
     @abstractmethod
@@ -110,7 +110,7 @@ A new engine is a subclass each of `Embedder` and `Reranker` that is `Loadable`,
 
 
 def engine_of(model: Any) -> str:
-    """The name of the engine that runs a model, or a Router's shown part; the class's name if it has no row."""
+    """The name of the engine that runs a model, or a Router's default part; the class's name if it has no row."""
     model = getattr(model, "shown", model)
     classes = {f"{one.__module__}:{one.__name__}" for one in type(model).__mro__}
     found = (name for name, engine in ENGINES.items() if classes & {engine.embedder, engine.reranker})
@@ -123,7 +123,7 @@ class Computation(NamedTuple):
     engine: str
     precision: str
     arithmetic: int
-    """The version of the native engine's arithmetic; 0 for engines whose library computes as it does."""
+    """The version of the native engine's arithmetic; 0 for engines whose results depend on their library."""
 
     def __str__(self) -> str:
         version = f", arithmetic {self.arithmetic}" if self.arithmetic else ""
@@ -160,7 +160,7 @@ def load_with_engine(
         if refusal is None:
             return model_class.from_manifest(described, options)
         refusals[engine] = refusal
-    raise refusals.get("torch", list(refusals.values())[-1])  # torch supports most; else the one that needs least
+    raise refusals.get("torch", list(refusals.values())[-1])  # torch supports most; else the least demanding
 
 
 def _refusal(check: Callable[[], None]) -> LikewiseError | None:

@@ -1,16 +1,4 @@
-"""All exceptions that likewise raises on purpose.
-
-LikewiseError
-├── BadInput        a text, a list or an option that cannot be used          (a ValueError)
-│   ├── TooLong     a text with more tokens than the model reads, under overflow="error"
-│   └── DataNotFound    a data set that is not on this machine
-├── BadModel        a model folder that is broken, unknown or unsafe         (a ValueError)
-│   └── ModelNotFound   a name for which no model was found                  (a FileNotFoundError)
-├── BelowBar        a quantized model whose vectors are too far from the original's
-├── MissingExtra    an optional package that is needed is not installed      (an ImportError)
-├── ServerUnavailable   a server cannot be reached, or the connection to it was lost (a ConnectionError)
-└── OutOfMemory     a single text does not fit into memory                   (a MemoryError)
-"""
+"""All exceptions that likewise raises on purpose."""
 
 from typing import Any
 
@@ -33,7 +21,7 @@ class DataNotFound(BadInput):
     `briefly` is a one-line message.
     """
 
-    briefly = "its data set is not on this machine; `likewise data NAME` says where it was looked for and how to get it"
+    briefly = "its data set is not on this machine; `likewise data NAME` lists the places searched and how to get it"
 
 
 class BadModel(LikewiseError, ValueError):

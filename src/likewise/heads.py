@@ -102,7 +102,7 @@ def head_settings(heads: nn.Module, width: int) -> list[tuple[str, Mapping[str, 
 
 
 def heads_in_order(heads: nn.Module) -> list[nn.Module]:
-    """The heads that make up a module, in the order in which they are applied; one applied twice is listed twice."""
+    """The heads that make up a module, in the order in which they are applied; a head applied twice is listed twice."""
     if type(heads) is nn.Sequential:
         return [one for head in heads for one in heads_in_order(head)]
     return [] if type(heads) is nn.Identity else [heads]

@@ -28,7 +28,7 @@ Results = TypeVar("Results", Float[np.ndarray, "..."], list[Float[np.ndarray, ".
 Rows = Int[np.ndarray, " items"]
 
 TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
-"""Tokens per batch, by device: the CPU's was measured; benchmarks/gpu.py compares budgets on a GPU."""
+"""Tokens per batch, by device: the CPU's value was measured; benchmarks/gpu.py compares budgets on a GPU."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def inference_run(
 
 
 def batch_token_budget(asked: int | None, device: str, threads: int = 1) -> int:
-    """Tokens per batch: the number given, or the default for the kind of device and the threads that share a batch."""
+    """Tokens per batch: as given, or the default for the kind of device and threads sharing a batch."""
     if asked is None:
         return TOKENS_PER_BATCH.get(device, TOKENS_PER_BATCH["cpu"]) * threads
     if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:

@@ -23,7 +23,7 @@ WINDOWS_AT_ONCE = 64  # windows whose token vectors are in memory at the same ti
 POOLED = ("max", "mean", "mean-sqrt-len")
 """Poolings that work for any set of tokens; the others depend on a token's place in the whole text."""
 TokenVectors = Callable[[list[list[int]]], Sequence[Float[np.ndarray, "t D"]]]
-"""Sequences of ids, special ones included, to the vectors of their tokens."""
+"""Converts sequences of ids, special ones included, to the vectors of their tokens."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class TokenizedDocument:
 
     @property
     def size(self) -> int:
-        """How many tokens it has, the prompt's included."""
+        """The number of tokens, including the prompt's."""
         return len(self.ids)
 
     @classmethod
     def of(
         cls, tokenizer: Tokenizer, text: str, chunks: Sequence[Chunk], prompt: str, hides_prompt: bool
     ) -> "TokenizedDocument":
-        """The tokens of a text behind a prompt."""
+        """The tokens of a text after a prompt."""
         ids, spans = tokenizer.ids_and_spans(prompt + text)
         spans = spans - len(prompt)
         prompted = int((spans[:, 1] <= 0).sum()) if prompt else 0

@@ -35,12 +35,12 @@ OPTIONS: dict[str, type] = {
 }
 BASELINES = {
     "avg-glove(PATH)": "the mean of the word vectors in a text file of GloVe, word2vec or fastText",
-    "avg-fasttext(PATH)": "the same of fastText's .vec or .bin, unknown words spelled by n-grams",
-    "tf-idf": "words weighted by rarity; only `evaluate` fits it",
-    "bert-avg(NAME)": "any encoder under mean pooling",
-    "bert-cls(NAME)": "any encoder under its first token",
+    "avg-fasttext(PATH)": "the same for fastText's .vec or .bin, with n-grams for unknown words",
+    "tf-idf": "words weighted by rarity; fitted only by `evaluate`",
+    "bert-avg(NAME)": "any encoder with mean pooling",
+    "bert-cls(NAME)": "any encoder with its first token's vector",
     "random(NAME)": "any architecture with random weights",
-}  # forms that are models without a folder of their own, and what they are
+}  # forms for models without their own folder, and their descriptions
 _WITH_OPTIONS = re.compile(rf"(?s)(.+)\(((?:{'|'.join(OPTIONS)})=[^()]*)\)")
 _WRAPPED = re.compile(rf"(?s)(random|{'|'.join(POOLED)})\((.+)\)(?::(\d+))?")
 

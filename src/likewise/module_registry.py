@@ -60,7 +60,7 @@ class FusionShape:
 
     @property
     def spec(self) -> str:
-        """What it is, in words."""
+        """A description in words."""
         return f"fusion: {'+'.join(self.reduce)} of layers {self.first} to {self.last}"
 
     @property

@@ -1,6 +1,6 @@
-"""The commit that this copy of likewise comes from: asked of git in a checkout, read from `_build.json` in a build.
+"""The commit that this copy of likewise comes from: from git in a checkout, from `_build.json` in a build.
 
-Imports nothing from likewise: hatch_build.py loads this file by its path while it builds.
+Imports nothing from likewise: hatch_build.py loads this file by its path during a build.
 """
 
 import json
@@ -40,5 +40,5 @@ def commit_phrase(commit: str | None) -> str:
     """The result of `source_commit` in words."""
     if commit is None:
         return "commit unknown: built or copied from a folder without git's history"
-    changed = ", with changes that are not committed" if commit.endswith(DIRTY) else ""
+    changed = ", with uncommitted changes" if commit.endswith(DIRTY) else ""
     return f"commit {commit.removesuffix(DIRTY)}{changed}"

@@ -1,15 +1,17 @@
 """A calibration: computed from texts, with labelled pairs or without, saved as itself, of one model only."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from likewise.calibrate import Calibration, calibrate, fit_labelled_pairs
-from likewise.calibrate.calibration import ChanceDraw, identity_of, with_labelled_pairs
+from likewise.calibrate.calibration import ChanceDraw
 from likewise.errors import BadInput, LikewiseError
 from likewise.evaluate.statistics.significance import BootstrapSettings
 from likewise.search.index import ModelIdentity
+from likewise.search.texts.text_index import identity_of_embedder
 
 RANDOM = np.random.default_rng(0)
 WORDS = ["cat", "dog", "the", "and", "quick", "on", "query", "a", "b", "c", "x", "7"]
@@ -26,7 +28,7 @@ def labelled(calibration):
     labels = RANDOM.integers(2, size=400)
     cosines = RANDOM.normal(0.3, 0.1, 400) + 0.3 * labels
     fit = fit_labelled_pairs(cosines, labels, bootstrap=BootstrapSettings(resamples=50))
-    return with_labelled_pairs(calibration, fit)
+    return replace(calibration, labelled=fit)
 
 
 def test_blank_and_repeated_texts_are_left_out(calibration, tiny):
@@ -66,7 +68,7 @@ def test_what_is_saved_is_loaded_as_itself(calibration, labelled, tmp_path):
 
 
 def test_another_model_is_refused_by_name(calibration, tiny):
-    calibration.check_model(identity_of(tiny, "under another name"))
+    calibration.check_model(identity_of_embedder(tiny, "under another name"))
     with pytest.raises(BadInput, match=r"is for vectors of tiny .*; got mini \(abcabcabcabc\).*likewise calibrate"):
         calibration.check_model(ModelIdentity("mini", "abc" * 10))
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,16 +105,20 @@ def test_it_is_saved_beside_its_own_model_and_refused_beside_another(fitted, fol
         Classifier.load(other)
 
 
-DAMAGE = {
-    "format": "x", "classes": [], "is_multi_label": 1, "abstain_below": 2, "model": {}, "weights": 3, "report": {},
-}  # fmt: skip
+DAMAGE = [
+    ("format", "x"), ("classes", []), ("classes", "abc"), ("classes", [1, 2, 1 << 63]), ("classes", [0, 1, True]),
+    ("is_multi_label", 1), ("abstain_below", 2), ("model", {}), ("weights", 3), ("report", {}),
+    ("report", {"temperature": 5e-324}), ("report", {"temperature": 1e300}), ("report", {"texts": "4"}),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("key", DAMAGE)
-def test_damaged_settings_are_refused(fitted, tmp_path, key):
+@pytest.mark.parametrize(("key", "value"), DAMAGE)
+def test_damaged_settings_are_refused(fitted, tmp_path, key, value):
     fitted.save(tmp_path / "it")
     path = tmp_path / "it" / "classifier.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), key: DAMAGE[key]}))
+    settings = json.loads(path.read_text())
+    settings[key] = {**settings["report"], **value} if key == "report" and value else value
+    path.write_text(json.dumps(settings))
     with pytest.raises(BadModel, match="is not a classifier"):
         Classifier.load(tmp_path / "it", fitted.embedder)
 
@@ -131,6 +136,15 @@ def test_weights_of_another_fit_or_damaged_ones_are_refused(fitted, embedder, tm
         Classifier.load(tmp_path / "one", embedder)
 
 
+@pytest.mark.parametrize("name", ["fitted", "multi_label"])
+def test_the_largest_weights_give_probabilities(name, request, tmp_path):
+    classifier = request.getfixturevalue(name)
+    signs = np.where(np.arange(classifier.weights.shape[1]) % 2, 1, -1)
+    largest = np.finfo(np.float32).max * signs * np.ones((len(classifier.classes), 1))
+    replace(classifier, weights=largest).save(tmp_path / "it")
+    assert np.isfinite(Classifier.load(tmp_path / "it", classifier.embedder).predict_proba(TEXTS)).all()
+
+
 def test_a_folder_without_a_classifier_is_named(tmp_path):
     with pytest.raises(BadInput, match=r"has no classifier\.json; Classifier\.fit"):
         Classifier.load(tmp_path)
@@ -143,6 +157,7 @@ BAD_LABELS = {
     "alone": (["a", "a", "a", "b"], "class 'b' has one text, in row 3"),
     "mixed types": (["a", "a", 1, 1], r"labels\[2\] has 1; expected labels of type str"),
     "floats": ([0.5, 0.5, 1.0, 1.0], r"labels\[0\] is 0.5"),
+    "too large": ([1, 1, 1 << 63, 1 << 63], r"labels\[2\] is 9223372036854775808; expected .* int \(of 64 bits\)"),
     "missing": (["a", "a", None, "b"], r"labels\[2\] is None"),
     "a list among labels": (["a", "a", ["b"], "b"], r"labels\[2\] is \['b'\]; expected one label"),
     "a label among lists": ([["a"], "a", ["b"], ["b"]], r"labels\[1\] is 'a'; expected a list"),

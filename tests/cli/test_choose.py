@@ -56,7 +56,7 @@ def test_few_queries_of_a_collection_decide_nothing_and_the_exit_code_is_1(tmp_p
         (["--data", "stsb/dev", "--precision", "fp33"], "--precision fp33 is unknown"),
         (["--data", "stsb/dev", "--truncate-dim", "x"], "--truncate-dim is 'x'; expected numbers"),
         (["--data", "stsb/dev", "--margin", "2"], "margin is 2.0"),
-        (["--data", "stsb/dev", "--plot", "race.gif"], "expected a file name that ends with"),
+        (["--data", "stsb/dev", "--plot", "race.gif"], "expected an output file that ends in .png, .pdf, .svg"),
     ],
 )
 def test_options_that_do_not_fit_are_named(argv, message, capsys):

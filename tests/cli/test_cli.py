@@ -108,7 +108,7 @@ def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeyp
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["encode", "nowhere.txt", "-o", "o.npy"], "nowhere.txt is not there"),
+        (["encode", "nowhere.txt", "-o", "o.npy"], "nowhere.txt does not exist"),
         (["similarity", "alone"], "expected two or more texts to compare; got 1"),
         (["model", "show", "./no/such/model"], "there is no model"),
         (["model", "show", "tf-idf"], "tf-idf is fitted on the texts of a task"),
@@ -129,11 +129,11 @@ def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--device", "foo"], "--device foo cannot be used here: "),
-        (["--device", "meta"], "--device meta cannot be used here: "),
-        (["--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
-        (["--threads", "-1"], "--threads is -1; expected 1 or more"),
-        (["--threads", "0"], "--threads is 0; expected 1 or more"),
+        (["--device", "foo"], "no device 'foo'; expected cpu, cuda, "),
+        (["--device", "meta"], "the device 'meta' cannot be used here: "),
+        (["--device", "cuda:77"], "the device 'cuda:77' cannot be used here: "),
+        (["--threads", "-1"], "--threads is -1; expected a whole number, 1 or more"),
+        (["--threads", "0"], "--threads is 0; expected a whole number, 1 or more"),
         (["--threads", str(10**30)], f"--threads is {10**30}; expected at most 4,096"),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_device_and_threads_that_cannot_be_are_one_line(options, told, model, 
     ("options", "told"),
     [
         (["-o", "o.xyz"], "o.xyz ends in '.xyz'; expected an output file that ends in .npy, .jsonl, .parquet"),
-        (["-o", "o.npy", "--batch-tokens", "0"], "--batch-tokens is 0; expected 1 or more"),
+        (["-o", "o.npy", "--batch-tokens", "0"], "--batch-tokens is 0; expected a whole number, 1 or more"),
     ],
 )
 def test_what_can_be_checked_is_checked_before_the_model_is_loaded(options, told, tmp_path, capsys):

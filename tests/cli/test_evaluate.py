@@ -94,7 +94,7 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, json_output, monk
     [
         (["--tasks", "stsx"], "there is no task or suite 'stsx'"),
         ([MODEL, "--compare"], "--compare needs at least two models; got 1"),
-        ([MODEL, "--plot", "x.gif"], "expected a file name that ends with"),
+        ([MODEL, "--plot", "x.gif"], "expected an output file that ends in .png, .pdf, .svg"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),
         (["tests.evaluate.toys:nothing"], "cannot be imported"),
         (

@@ -63,7 +63,7 @@ def test_a_reranker_is_measured_on_given_candidates_and_its_order_written(folder
     [
         (["--qrels", "x"], "--qrels requires --corpus PATH"),
         (["--corpus", "x", "--tasks", "sts"], "--corpus is evaluated alone"),
-        (["--corpus", "x.jsonl"], "x.jsonl is not there"),
+        (["--corpus", "x.jsonl"], "x.jsonl does not exist"),
     ],
 )
 def test_options_that_do_not_fit_are_named(argv, message, capsys):

@@ -124,7 +124,7 @@ def test_a_reranker_filters(model, data, tmp_path, capsys):
         (["--reranker", "x"], "must be used together; found only one"),
         (["--reranker-below", "1"], "must be used together; found only one"),
         (["--metric", "edit"], "metric is 'edit'"),
-        (["--corpus", "nowhere.txt"], "nowhere.txt is not there"),
+        (["--corpus", "nowhere.txt"], "nowhere.txt does not exist"),
         (["--where", "label==7"], "no row satisfies label==7"),
         (["--columns", "anchor=nothing"], "there is no column 'nothing'"),
         (["--score", "5", "9"], "ScoreBetween(low=5.0, high=9.0) removed"),

@@ -77,7 +77,7 @@ def test_an_encoding_that_lacks_characters_is_written_readably():
     done = shell("similarity --help", PYTHONIOENCODING="ascii")
     assert done.returncode == 0 and done.stdout.isascii()
     done = shell("encode héé…🙂.txt -o o.npy", PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (2, "likewise: h\\u00e9\\u00e9.\\ud83d\\ude42.txt is not there\n")
+    assert (done.returncode, done.stderr) == (2, "likewise: h\\u00e9\\u00e9.\\ud83d\\ude42.txt does not exist\n")
 
 
 def test_a_closed_standard_error_is_not_written_into_the_output(model, tmp_path, monkeypatch):

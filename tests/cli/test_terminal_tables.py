@@ -1,5 +1,6 @@
 """Tables and lines that fit a terminal, whichever width it has, and are complete where there is none."""
 
+import unicodedata
 from types import SimpleNamespace
 
 import pytest
@@ -63,6 +64,7 @@ def test_a_line_is_cut_to_a_terminal_and_complete_elsewhere(terminal):
 
 def test_any_value_is_one_line():
     assert one_line(" a\t b\n\nc ") == "a b c" and one_line(5) == "5" and one_line("\ud800") == "?"
+    assert one_line("a\u202eb\u2066c") == "a\ufffdb\ufffdc"  # nor its direction
     assert one_line("\x1b]0;title\x07\x9b2J") == "\ufffd]0;title\ufffd\ufffd2J"  # nothing that controls the terminal
 
 
@@ -132,6 +134,18 @@ def test_a_table_fits_and_each_cell_is_in_its_column(rows, room):
     assert max(map(cell_width, lines)) <= room
     cells = "".join("".join(lines).split())
     assert sorted(cells) == sorted("".join(["firstnumberlast", *(f"{a}{n}{b}" for a, n, b in rows)]).replace(" ", ""))
+
+
+def test_a_long_word_is_cut_in_one_pass():
+    assert wrap("猫" * 100_000, 80) == ["猫" * 40] * 2500
+
+
+def test_decomposed_korean_is_as_wide_as_composed():
+    assert cell_width(unicodedata.normalize("NFD", "한국어")) == cell_width("한국어") == 6
+
+
+def test_a_table_without_rows_has_its_header_or_nothing():
+    assert [*table("a", ">b").lines(40)] == ["a  b"] and not [*table("a", ">b", head=False).lines(40)]
 
 
 def test_numbers_never_wrap(capsys):

@@ -6,7 +6,7 @@ import pytest
 
 from likewise.encoders import shapes
 from likewise.encoders.checkpoint import save_encoder
-from likewise.encoders.families import FAMILIES
+from likewise.encoders.families import FAMILIES, family_name
 from likewise.errors import BadModel
 from tests.tiny import CONFIGS, config_of, random_encoder
 
@@ -140,6 +140,14 @@ BAD_VARIANTS = [
     ("new", {"rope_theta": 0}),
     ("new", {"logn_attention_scale": True}),
     ("new", {"pack_qkv": False}),
+    ("qwen3", {"num_key_value_heads": 3}),
+    ("qwen3", {"head_dim": 5}),
+    ("qwen3", {"rope_theta": 0}),
+    ("gemma3_text", {"layer_types": ["other"]}),
+    ("gemma3_text", {"query_pre_attn_scalar": 0}),
+    ("qwen3", {"rope_theta": 1e-300}),
+    ("gemma3_text", {"rope_local_base_freq": 0.999}),
+    ("gte", {"rope_parameters": {"rope_type": "linear", "factor": 1e-9}}),
 ]
 
 
@@ -148,6 +156,12 @@ def test_a_variant_of_gated_encoders_that_would_be_computed_wrongly_is_refused(f
     config = NOMIC if family == "nomic_bert" else config_of(family)
     with pytest.raises(BadModel, match=f"{next(iter(change))}|rotary heads|factor|heads"):
         FAMILIES[family].shape({**config, **change})
+
+
+@pytest.mark.parametrize("key", ["rope_parameters", "rope_scaling"])
+@pytest.mark.parametrize("family", ["qwen3", "gemma3_text"])
+def test_a_null_kind_of_rotary_positions_is_the_default(family, key):
+    assert family_name({**config_of(family), key: {"rope_type": None}}) == family
 
 
 def test_fixed_ntk_scaling_is_a_larger_base_and_slower_angles():
@@ -188,7 +202,7 @@ def test_a_local_block_reaches_half_of_its_tokens_to_either_side(tokens, reach):
 
 
 @pytest.mark.parametrize(("kind", "key"), [("full", "global_rope_theta"), ("sliding", "local_rope_theta")])
-def test_a_rotary_base_is_above_zero_and_the_older_key_goes_before_the_newer(kind, key):
+def test_a_rotary_base_is_at_least_one_and_the_older_key_goes_before_the_newer(kind, key):
     config = {name: value for name, value in config_of("modernbert").items() if "rope" not in name}
     named = {**config, "layer_types": [f"{kind}_attention"] * config["num_hidden_layers"]}
 
@@ -198,9 +212,9 @@ def test_a_rotary_base_is_above_zero_and_the_older_key_goes_before_the_newer(kin
 
     newer = {"rope_parameters": {f"{kind}_attention": {"rope_theta": 300.0}}}
     assert theta() == theta(rope_parameters=None) == {"full": 160_000.0, "sliding": 10_000.0}[kind]
-    assert (theta(**{key: 1e-9}), theta(**newer), theta(**newer, **{key: 7.0})) == (1e-9, 300.0, 7.0)
-    for wrong in ({key: 0}, {"rope_parameters": {f"{kind}_attention": {"rope_theta": 0}}}):
-        with pytest.raises(BadModel, match=f"{key} = 0; expected a number above 0"):
+    assert (theta(**{key: 1.0}), theta(**newer), theta(**newer, **{key: 7.0})) == (1.0, 300.0, 7.0)
+    for wrong in ({key: 0}, {key: 1e-300}, {"rope_parameters": {f"{kind}_attention": {"rope_theta": 0}}}):
+        with pytest.raises(BadModel, match=f"{key} = .*; expected a number of at least 1"):
             theta(**wrong)
 
 

@@ -56,14 +56,14 @@ def test_each_kind_of_use_is_noticed(line):
 
 def test_operations_on_lists_of_tensors_are_those_on_each():
     x, a, b = ([torch.rand(3) + 1 for _ in range(2)] for _ in range(3))
-    for function, arguments, each in (
-        (torch_internals.lerp_each, (a, 0.25), lambda x, a, b: x + 0.25 * (a - x)),
-        (torch_internals.multiply_each, (3.0,), lambda x, a, b: 3 * x),
-        (torch_internals.add_each, (3.0,), lambda x, a, b: 3 + x),
-        (torch_internals.add_products, (a, b, 0.5), lambda x, a, b: x + 0.5 * a * b),
-        (torch_internals.add_quotients, (a, b, 0.5), lambda x, a, b: x + 0.5 * a / b),
+    for operation, arguments, each in (
+        ("lerp_", (a, 0.25), lambda x, a, b: x + 0.25 * (a - x)),
+        ("mul_", (3.0,), lambda x, a, b: 3 * x),
+        ("add_", (3.0,), lambda x, a, b: 3 + x),
+        ("addcmul_", (a, b, 0.5), lambda x, a, b: x + 0.5 * a * b),
+        ("addcdiv_", (a, b, 0.5), lambda x, a, b: x + 0.5 * a / b),
     ):
         changed = [one.clone() for one in x]
-        function(changed, *arguments)
+        torch_internals.foreach(operation, changed, *arguments)
         torch.testing.assert_close(changed, [each(*three) for three in zip(x, a, b, strict=True)])
-    torch.testing.assert_close(list(torch_internals.square_roots(x)), [one.sqrt() for one in x])
+    torch.testing.assert_close(list(torch_internals.foreach("sqrt", x)), [one.sqrt() for one in x])

@@ -143,7 +143,7 @@ BROKEN = {
     "masked queries": (
         "MultiVectorEncoder",
         lambda f: amend(f / "2_MultiVectorMask/config.json", skiplist_tasks=["query"]),
-        "leaves out other tokens",
+        "leaves out tokens other",
     ),
     "a family of torch's": (
         "ColBERT",

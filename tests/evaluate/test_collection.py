@@ -150,14 +150,14 @@ def test_lines_that_are_not_trecs_are_named(line, message, tmp_path):
 
 def test_missing_files_columns_and_halves_are_named(tmp_path):
     parts = write(tmp_path)
-    with pytest.raises(BadInput, match="nowhere.jsonl is not there"):
+    with pytest.raises(BadInput, match="nowhere.jsonl does not exist"):
         read_collection(tmp_path / "nowhere.jsonl")
     with pytest.raises(BadInput, match=r"queries.jsonl has the columns _id, text; expected one named query-id or"):
         read_collection(parts["corpus"], parts["queries"], parts["queries"])
     with pytest.raises(BadInput, match="found only one of them"):
         read_collection(parts["corpus"], parts["queries"])
     parts["corpus"].unlink()
-    with pytest.raises(BadInput, match="is no folder in BEIR's layout"):
+    with pytest.raises(BadInput, match="is not a folder in BEIR's layout"):
         read_collection(tmp_path)
 
 

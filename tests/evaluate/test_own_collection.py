@@ -152,6 +152,7 @@ RUNS = {
     "q0 Q0 d1 1 0.5": "found 5 fields; expected query Q0 document rank score name",
     "q0 Q0 d99 1 0.5 x": "the document 'd99' is not in the corpus",
     "q0 Q0 d1 1 nan x": "the score is 'nan'; expected a finite number",
+    "q0 Q0 d1 1 1e39 x": "the score is '1e39'; expected a finite number",
     "q0 Q0 d1 1 high x": "the score is 'high'",
     "q0 Q0 d2 1 0.5 x": "the document 'd2' is already ranked for query 'q0'",
 }

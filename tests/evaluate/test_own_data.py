@@ -123,7 +123,7 @@ def test_texts_are_lower_cased_where_asked():
         ),
         ({**PAIRS, "score": SCORES}, ["score"], "expected NAME=COLUMN"),
         ("notes.txt", None, "notes.txt has lines but no columns"),
-        ("absent.csv", None, "absent.csv is not there"),
+        ("absent.csv", None, "absent.csv does not exist"),
     ],
 )
 def test_what_does_not_fit_is_named_before_anything_is_encoded(data, columns, message, tmp_path, monkeypatch):

@@ -145,7 +145,7 @@ def test_folders_and_patterns_are_files_in_order_each_once(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("no.md", "is not there"), ("sub/*.md", "no readable file: there is none"), ("sub", "skipped 1 .py")],
+    [("no.md", "does not exist"), ("sub/*.md", "no readable file: there is none"), ("sub", "skipped 1 .py")],
 )
 def test_what_leads_to_no_file_is_refused(tmp_path, name, message):
     files(tmp_path, sub__d_py="")

@@ -84,7 +84,7 @@ def test_a_null_in_parquet_is_named(tmp_path):
 def test_missing_files_folders_and_unknown_kinds_are_refused(tmp_path):
     (tmp_path / "folder.txt").mkdir()
     for name, reported in (
-        ("nowhere.txt", "not there"),
+        ("nowhere.txt", "nowhere.txt does not exist"),
         ("folder.txt", "is not a file"),
         ("t.docx", "ends in '.docx'; expected one of .txt"),
     ):

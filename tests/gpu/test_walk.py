@@ -178,21 +178,26 @@ def learner(name, folder):
 def test_dropout_drops_the_same_when_the_forward_pass_is_repeated(own, walked, monkeypatch):
     """Of two passes in parts, the vectors are equal; of a checkpointed step and a whole one, the gradients."""
     found, vectors, packed_forward = [], [], embedder_step.packed_forward
-    for way in ("whole", "checkpointed", "in parts"):
+    for way, seed in (("whole", 3), ("checkpointed", 3), ("in parts", 3), ("whole", 4)):
         model, objective = learner("contrastive", own())
         model = model.to("cuda").train()
         model.encoder.recomputes = way == "checkpointed"
-        torch.cuda.manual_seed(3)
+        torch.cuda.manual_seed(seed)
         monkeypatch.setattr(embedder_step, "packed_forward", lambda *a: vectors.append(x := packed_forward(*a)) or x)
         before = torch.get_rng_state()
         backward(model, objective, batch_for(objective), StepOptions(TokenBudget(40 if way == "in parts" else None)))
         assert torch.equal(before, torch.get_rng_state())  # the device has random numbers of its own
         found.append([p.grad for p in model.parameters() if p.grad is not None])
-    half = (len(vectors) - 2) // 2
+    half = (len(vectors) - 3) // 2  # whole steps pass once, one in parts twice
     assert half > 2
     walked("dropout, checkpointed as whole", "fp32", difference(found[1], found[0]), 1e-6)
-    walked("dropout, second pass as first", "fp32", difference(vectors[2 + half :], vectors[2 : 2 + half]), 0.0)
-    assert difference(found[2], found[0]) < 1  # the same words are dropped in parts, by other numbers
+    walked(
+        "dropout, second pass as first",
+        "fp32",
+        difference(vectors[2 + half : 2 + 2 * half], vectors[2 : 2 + half]),
+        0.0,
+    )
+    assert difference(found[3], found[0]) > 1e-3  # another seed drops others
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

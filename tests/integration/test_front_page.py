@@ -17,6 +17,16 @@ WORDS = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 UNKNOWN = b"\0asm\1\0\0\0\xff"
 """Of WebAssembly, but nothing that a browser can read: it stands for instructions that one lacks."""
 LOADED = "performance.getEntriesByType('resource').reduce((sum, one) => sum + one.transferSize, 0)"
+COLOURS = """
+async (picture) => {
+  await picture.decode();
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+  canvas.drawImage(picture, 0, 0);
+  const corner = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  return [`rgb(${corner.join(", ")})`, getComputedStyle(document.body).backgroundColor];
+}
+"""
+"""The colour of a picture's corner, and of the page around it."""
 NO_ENGINE = {
     "no-scripts": ({"java_script_enabled": False}, lambda page: None),
     "no-webassembly": ({}, lambda page: page.add_init_script("delete globalThis.WebAssembly")),
@@ -172,13 +182,18 @@ def test_light_and_dark_are_chosen_once_for_the_whole_site(tab):
     assert tab.page.evaluate("document.documentElement.dataset.theme") == "light"
 
 
+@pytest.mark.parametrize("look", ["light", "dark"])
 @pytest.mark.parametrize("kind", NO_ENGINE)
-def test_without_the_engine_a_picture_takes_its_place(kind, browser, site):
+def test_without_the_engine_a_picture_in_the_page_s_colours_takes_its_place(kind, look, browser, site):
     options, change = NO_ENGINE[kind]
-    tab = Tab(browser, site, **options)
+    tab = Tab(browser, site, look, **options)
     change(tab.page)
     tab.page.goto(f"{site}/")
-    expect(tab.page.locator(".fallback img")).to_be_visible()
+    colours = "light" if kind == "no-scripts" else look  # without scripts the page is light
+    picture = tab.page.locator(".fallback img:visible")
+    expect(picture).to_have_class([f"on-{colours}"])
+    corner, around = picture.evaluate(COLOURS)
+    assert corner == around
     expect(tab.page.get_by_label("First sentence")).to_be_hidden()
     assert not any("safetensors" in url for url in tab.asked)
     assert tab.problems == []

@@ -1,4 +1,4 @@
-"""An embedder is a transformer of scikit-learn, in pipelines and searches; and few examples make a classifier."""
+"""An embedder is a transformer of scikit-learn, in pipelines and searches."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from likewise import Embedder
-from likewise.errors import BadInput
-from likewise.integrations.few_shot import FewShotClassifier, label_pairs
 from likewise.integrations.scikit_learn import EmbeddingTransformer
 
 TEXTS = [
@@ -48,24 +46,3 @@ def test_a_grid_search_compares_poolings():
     search = GridSearchCV(pipeline, {"embeddingtransformer__pooling": ["mean", "cls"]}, cv=2).fit(TEXTS, LABELS)
     assert [set(p.values()) for p in search.cv_results_["params"]] == [{"mean"}, {"cls"}]
     assert search.predict(["the cat and the dog"]) == ["animal"]
-
-
-def test_every_example_has_partners_of_its_class_and_of_others():
-    columns = label_pairs(TEXTS, LABELS, count=3, seed=0)
-    kind = dict(zip(TEXTS, LABELS, strict=True))
-    same = [float(kind[a] == kind[b]) for a, b in zip(columns["sentence1"], columns["sentence2"], strict=True)]
-    assert columns["score"] == same and len(same) == 2 * 3 * len(TEXTS)
-    assert all(a != b for a, b in zip(columns["sentence1"], columns["sentence2"], strict=True))
-    assert len(label_pairs(["a", "b"], [0, 1], 2, 0)["score"]) == 4  # neither has a partner of its own
-
-
-def test_a_classifier_is_learned_from_a_few_examples_and_the_embedder_left_alone():
-    embedder = Embedder.load("likewise-mini", engine="torch", precision="fp32", device="cpu")
-    before = embedder.fingerprint
-    classifier = FewShotClassifier(embedder, pairs=2).fit(TEXTS, LABELS)
-    assert classifier.predict(["a hamster sleeps", "bonds and shares"]).tolist() == ["animal", "money"]
-    assert classifier.predict_proba(TEXTS).shape == (8, 2) and list(classifier.classes_) == ["animal", "money"]
-    assert embedder.fingerprint == before != classifier.embedder.fingerprint
-    for labels in (LABELS[:3], ["one"] * 8):
-        with pytest.raises(BadInput, match="at least two classes"):
-            classifier.fit(TEXTS, labels)

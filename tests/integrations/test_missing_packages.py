@@ -7,7 +7,6 @@ from likewise.runtime.installation import install_command
 
 PACKAGES = {
     "scikit_learn": ("sklearn", "scikit-learn"),
-    "few_shot": ("sklearn", "scikit-learn"),
     "langchain": ("langchain_core", "langchain"),
     "llama_index": ("llama_index", "llama-index"),
     "haystack": ("haystack", "haystack"),

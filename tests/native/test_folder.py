@@ -214,6 +214,31 @@ def test_a_deberta_of_another_form_is_refused(kinds: Any, library: Library, tmp_
         pass
 
 
+OTHER_FORMS = [
+    ("qwen3", {"use_sliding_window": True}),
+    ("qwen3", {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}),
+    ("qwen3", {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e6}}),
+    ("gemma3_text", {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}),
+    ("gemma3_text", {"attn_logit_softcapping": 50.0}),
+]
+"""What transformers computes in the torch engine."""
+
+
+@pytest.mark.parametrize(("family", "change"), OTHER_FORMS)
+def test_a_decoder_of_another_form_is_refused(
+    family: str, change: dict[str, Any], library: Library, tmp_path: Path
+) -> None:
+    folder = model_folder(tmp_path / "model", family)
+    with opened(library, folder):
+        pass
+    amend(folder / "config.json", **change)
+    with pytest.raises(BadModel, match=r"config\.json|another form"), opened(library, folder):
+        pass
+    for engine in ("native", "numpy"):
+        with pytest.raises(BadModel, match="another form"):
+            Embedder.load(folder, engine=engine)
+
+
 TINY = {"in_features": 32, "out_features": 8}
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no folder": (lambda f: [path.unlink() for path in f.rglob("*") if path.is_file()], "config.json"),

@@ -179,7 +179,7 @@ def test_heads_in_a_run_give_the_same_bits_as_behind_it(family: str, widths: tup
     wanted = heads(model.run(*sentences(), reductions=names).pooled)
     for execution in (Execution(heads=heads), Execution(threads=3, chunk_tokens=7, heads=heads)):
         assert np.array_equal(model.run(*sentences(), reductions=names, execution=execution).pooled, wanted)
-    with pytest.raises(BadInput, match="the heads take"):
+    with pytest.raises(BadInput, match="the heads expect"):
         model.run(*sentences(), reductions=["max", "mean", "cls"], execution=Execution(heads=heads))
 
 

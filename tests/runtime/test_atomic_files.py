@@ -11,7 +11,7 @@ from likewise.errors import BadInput
 from likewise.runtime import atomic_files
 from likewise.runtime.atomic_files import (
     atomic_file,
-    check_ending,
+    check_new_file,
     check_not_input,
     check_writable_file,
     check_writable_folder,
@@ -98,9 +98,9 @@ def test_a_file_is_no_folder_and_a_folder_or_a_pipe_no_file(tmp_path):
 
 
 def test_an_ending_is_one_of_the_known_in_any_case(tmp_path):
-    check_ending(tmp_path / "a.NPY", (".npy", ".csv"))
+    check_new_file(tmp_path / "a.NPY", (".npy", ".csv"))
     with pytest.raises(BadInput, match=r"ends in '.txt'; expected an output file that ends in .npy, .csv"):
-        check_ending(tmp_path / "a.txt", (".npy", ".csv"))
+        check_new_file(tmp_path / "a.txt", (".npy", ".csv"))
 
 
 @pytest.mark.parametrize(("output", "same"), [("in", True), ("link", True), ("other", False), ("absent", False)])

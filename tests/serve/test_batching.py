@@ -1,6 +1,7 @@
 """The queue of a model: fair, bounded, and each request with its own results whatever else is computed."""
 
 import asyncio
+import shutil
 import threading
 from collections import deque
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput
 from likewise.serve import ServeSettings, batching
 from likewise.serve.batching import ModelThread, TokenizedInput, next_batch
@@ -266,6 +268,27 @@ def test_a_model_is_replaced_while_the_old_one_finishes(served_models):
         return old is not new and await old.drained(5), new._is_open
 
     assert asyncio.run(run()) == (True, True)
+
+
+def test_a_model_whose_classifier_is_of_another_leaves_the_old_one_whole(served_models, folders, tmp_path):
+    """A stale classifier is found after the new model has been read."""
+    shutil.copytree(folders("mpnet"), tmp_path / "other")
+    for name in ("classifier.json", "classifier.safetensors"):
+        shutil.copy(served_models[0].manifest.encoder / name, tmp_path / "other")
+
+    models = iter([served_models[0], NumpyEmbedder.load(tmp_path / "other")])
+
+    async def run():
+        store = ModelStore(ServeSettings(), Nobody())
+        store.add("a", "embedder", lambda: next(models))
+        served = await store.loaded("a", "embedder")
+        before = served.model, served.classifier, served.thread, served.size, served.generation
+        with pytest.raises(BadInput, match="the classifier was fitted to the model"):
+            await store.replace("a")
+        return before, (served.model, served.classifier, served.thread, served.size, served.generation)
+
+    before, after = asyncio.run(run())
+    assert before == after
 
 
 @pytest.mark.parametrize(

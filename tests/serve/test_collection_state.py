@@ -215,9 +215,9 @@ def test_a_collection_whose_model_is_replaced_before_it_is_opened_is_refused(rep
 def test_a_model_that_is_gone_is_not_found_and_its_folder_not_named(replaced, tmp_path):
     client, _ = replaced
     shutil.rmtree(tmp_path / "model")
-    client.portal.call(
-        lambda: client.app.state.server.models.replace("tiny", lambda: NumpyEmbedder.load(tmp_path / "other"))
-    )
+    store = client.app.state.server.models
+    store.named("tiny", "embedder").load = lambda: NumpyEmbedder.load(tmp_path / "other")
+    client.portal.call(store.replace, "tiny")
     response = client.post("/v1/search", json={"query": "a cat"})
     assert (response.status_code, response.json()["error"]["code"]) == (404, "model_not_found")
     assert str(tmp_path) not in response.text

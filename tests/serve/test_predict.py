@@ -1,6 +1,7 @@
 """`/predict`: a classifier in the model's folder answers over HTTP what it answers in Python."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -36,19 +37,73 @@ def test_one_text_gets_one_list_and_as_many_classes_as_wanted(client, classifier
     assert best["score"] == pytest.approx(classifier.predict_proba(TEXTS[:1]).max())
 
 
+def test_with_several_labels_per_text_each_has_a_score_of_its_own(served_models, tmp_path):
+    served_models[0].save(tmp_path / "it")
+    labels = [["pet", "sound"], ["pet"], ["money"], {"money", "sound"}, []]
+    texts = ["a dog barks", "a cat sleeps", "shares fell", "the bell rang", "x"]
+    Classifier.fit(texts, labels, served_models[0]).save(tmp_path / "it")
+    embedder = Embedder.load(tmp_path / "it", engine="numpy")
+    app = create_app({"several": embedder}, settings=ServeSettings(log="off"))
+    with TestClient(app, base_url=HOST) as client:
+        found = client.post("/predict", json={"inputs": TEXTS}).json()
+    classifier = Classifier.load(tmp_path / "it", embedder)
+    scores = [[{one["label"]: one["score"] for one in row}[label] for label in classifier.classes] for row in found]
+    np.testing.assert_allclose(scores, classifier.predict_proba(TEXTS), atol=1e-6)
+    assert np.abs(np.sum(scores, 1) - 1).max() > 0.01
+
+
 def test_many_probabilities_are_the_same(client, classifier, monkeypatch):
-    monkeypatch.setattr("likewise.serve.routes.predict.AT_ONCE", 2)  # beyond which another thread computes them
+    monkeypatch.setattr("likewise.serve.routes.predict.AT_A_TIME", 21)  # seven texts of three classes
     texts = TEXTS * 20
     found = client.post("/predict", json={"inputs": texts}).json()
     scores = [[one["score"] for one in row] for row in found]
     np.testing.assert_allclose(scores, -np.sort(-classifier.predict_proba(texts), axis=1), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "body", [{"inputs": []}, {"inputs": "a", "top_k": 0}, {"inputs": [5]}, {"inputs": "a", "raw": True}]
-)
-def test_a_bad_request_is_refused(client, body):
-    assert client.post("/predict", json=body).status_code in (400, 422)
+def test_a_request_whose_client_has_left_is_not_classified_further(app_of, monkeypatch):
+    """Blocks of one text, each of which takes long: the second or third is the last."""
+    blocks = []
+
+    def slow(classifier, rows, count):
+        blocks.append(len(rows))
+        time.sleep(0.2)
+        return b"[]"
+
+    monkeypatch.setattr("likewise.serve.routes.predict.AT_A_TIME", 1)
+    monkeypatch.setattr("likewise.serve.routes.predict._classified", slow)
+    with TestClient(app_of(), base_url=HOST) as client:
+        status = client.portal.call(_ask_and_leave, client.app, {"inputs": TEXTS * 20})
+    assert status == 499 and len(blocks) < 10
+
+
+async def _ask_and_leave(app, body):
+    """The status of a request whose client leaves as soon as it has sent it."""
+    messages = [{"type": "http.request", "body": json.dumps(body).encode()}, {"type": "http.disconnect"}]
+    sent = []
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/predict", "headers": [(b"host", b"127.0.0.1")]}
+    await app({**scope, "query_string": b"", "client": ("127.0.0.1", 1)}, receive, send)
+    return sent[0]["status"]
+
+
+BAD = {
+    "inputs": {"inputs": []},
+    "top_k": {"inputs": "a", "top_k": 0},
+    "inputs[0]": {"inputs": [5]},
+    "raw": {"inputs": "a", "raw": True},
+}
+
+
+@pytest.mark.parametrize("field", BAD)
+def test_a_bad_request_is_refused_by_the_name_of_its_field(client, field):
+    response = client.post("/predict", json=BAD[field])
+    assert response.status_code in (400, 422) and field in response.json()["error"]
 
 
 def test_a_model_without_a_classifier_says_how_to_have_one(folders):

@@ -10,7 +10,7 @@ from likewise.errors import BadInput
 from likewise.train import optimizer
 from likewise.train.objectives import OBJECTIVES, Classification, Contrastive
 from likewise.train.settings import TrainSettings
-from likewise.train.step.embedder_step import embedder_backward
+from likewise.train.step.trainable import backward
 from likewise.train.trained_parts import LowRank, parameters_of_parts, prepared_for_training
 from tests.train.columns import EVERY, batch_for, model_for
 from tests.train.run_trainer import load, run_trainer, source, weights_of
@@ -40,7 +40,7 @@ def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
         torch.manual_seed(0)
         with prepared_for_training(embedder, TrainSettings(gradient_checkpointing=checkpointing)):
             assert embedder.encoder.recomputes == checkpointing
-            embedder_backward(embedder, objective, batch)
+            backward(embedder, objective, batch)
         results.append([p.grad.clone() for p in embedder.parameters()])
     for a, b in zip(*results, strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-10)
@@ -51,7 +51,7 @@ def test_layers_computed_twice_are_computed_twice(own):
     embedder, objective, calls = load(own()), Contrastive(), []
     embedder.encoder.blocks[0].register_forward_pre_hook(lambda *_: calls.append(1))
     with prepared_for_training(embedder, TrainSettings(gradient_checkpointing=True)):
-        embedder_backward(embedder, objective, batch_for(objective))
+        backward(embedder, objective, batch_for(objective))
     assert len(calls) == 2
 
 
@@ -206,6 +206,7 @@ def test_a_rate_by_pattern_moves_only_what_it_matches(name, own):
     [
         ({"no such": 1.0}, r"'no such', which matches no trained weight; some of them are encoder\.embeddings"),
         ({"(": 1.0}, "'\\(', which is not a regular expression"),
+        ({"a{99999999999}": 1.0}, "which is not a regular expression: the repetition number is too large"),
         ({"norm": 0.0}, "learning_rates has 0.0 for 'norm'; expected a number above 0, or use freeze"),
     ],
 )

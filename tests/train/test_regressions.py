@@ -20,6 +20,7 @@ from likewise.train.step.embedder_step import tokenized_batch
 from likewise.train.step.memory import copied_gradients, restore_before_step
 from likewise.train.step.processes import Processes
 from likewise.train.step.seeding import generator_states
+from likewise.train.step.trainable import backward
 from likewise.train.trained_parts import prepared_for_training
 from tests.train.run_trainer import load, run_trainer
 
@@ -161,7 +162,7 @@ def test_a_text_without_tokens_and_a_prompt_that_is_left_out_cannot_be_trained_o
     batch = Batch((("dog",), ("rain",)), {})
     monkeypatch.setattr(embedder_step, "tokenized_batch", lambda *_: ([[], [1]], batch))
     with pytest.raises(BadInput, match="a text has no tokens, and this model adds no special tokens"):
-        embedder_step.embedder_backward(embedder, Contrastive(), batch)
+        backward(embedder, Contrastive(), batch)
     spoken = {"prompts": {"query": "the cat "}, "default_prompt_name": "query"}
     pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "include_prompt": False}
     hiding = load(own(pooling=pooling, spoken=spoken))

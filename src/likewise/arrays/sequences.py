@@ -12,7 +12,7 @@ from ..array_types import Bool, Int
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """The ids of several sequences, one behind the other, and how many each has.
+    """The ids of several sequences, one after another, and the length of each.
 
     >>> [ids.tolist() for ids in Sequences.of([[5, 6], [], [7]])]
     [[5, 6], [], [7]]
@@ -40,7 +40,7 @@ class Sequences:
 
     @cached_property
     def positions(self) -> Int[np.ndarray, " T"]:
-        """Of each id in its sequence, from 0."""
+        """The position of each id in its sequence, from 0."""
         return np.asarray(np.arange(len(self.ids)) - np.repeat(self.ends - self.lengths, self.lengths))
 
     def take(self, rows: Int[np.ndarray, " n"]) -> "Sequences":

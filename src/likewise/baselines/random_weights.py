@@ -1,4 +1,4 @@
-"""Random weights: what an architecture gives without training."""
+"""Random weights: what an architecture achieves without training."""
 
 import torch
 

@@ -103,7 +103,7 @@ class TfIdf:
 
 
 def words_in(text: str) -> list[str]:
-    """Runs of two letters, digits or underscores and more, lower-cased, as scikit-learn's vectorizers take them."""
+    """Runs of two or more letters, digits or underscores, lower-cased, as in scikit-learn's vectorizers."""
     return WORD.findall(text.lower())
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -144,15 +144,7 @@ def calibrate(
         None if asked is None else embedder.encode_query(asked, overflow=overflow, show_progress_bar=show_progress_bar)
     )
     chance = NullDistribution.of(chance_cosines(vectors, pairs, seed, queries=encoded))
-    return Calibration(identity_of(embedder, name), chance, len(sample), None if asked is None else len(asked))
-
-
-def with_labelled_pairs(calibration: Calibration, fit: LabelledFit) -> Calibration:
-    return replace(calibration, labelled=fit)
-
-
-def identity_of(embedder: Embedder, name: str) -> ModelIdentity:
-    return identity_of_embedder(embedder, name)
+    return Calibration(identity_of_embedder(embedder, name), chance, len(sample), None if asked is None else len(asked))
 
 
 def _sample(texts: Sequence[str], seed: int) -> list[str]:

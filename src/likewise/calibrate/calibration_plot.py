@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..runtime.atomic_files import atomic_file
-from ..runtime.plot_style import BLUE, GREEN, ORANGE, STYLE
+from ..runtime.plot_style import BLUE, GREEN, ORANGE, STYLE, save_figure
 from .calibration import Calibration
 from .labelled_pairs import LabelledFit
 
@@ -16,8 +14,7 @@ LEAST_P = 1e-9  # the lowest p-value on the axis
 
 
 def draw_calibration(calibration: Calibration, path: Path) -> None:
-    with matplotlib.rc_context(STYLE), atomic_file(path) as partial:
-        calibration_figure(calibration).savefig(partial, format=path.suffix.lower()[1:], dpi=200)
+    save_figure(lambda: calibration_figure(calibration), path, STYLE | {"savefig.dpi": 200})
 
 
 def calibration_figure(calibration: Calibration) -> Figure:

@@ -2,9 +2,10 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +22,21 @@ from ..runtime.arguments import real_number
 from ..runtime.progress import Progress
 from ..runtime.untrusted_files import read_object, regular_file_exists
 from ..runtime.weight_files import WeightReader, write_safetensors
-from .labels import LABEL_TYPES, Label, Targets, checked_rows, stratified_folds, targets
-from .logistic import best_temperature, calibration_error, fit_logistic, log_loss, logits_of, probabilities
+from .labels import Label, Targets, checked_rows, is_label, stratified_folds, targets
+from .logistic import HOTTEST, best_temperature, calibration_error, fit_logistic, log_loss, logits_of, probabilities
 
 FORMAT = "likewise-classifier-1"
 WEIGHTS = "classifier.safetensors"
 L2 = (1.0, 0.1, 0.01, 0.001, 0.0001)
-"""Penalties to choose from, strongest first: each solution is the start of the next."""
+"""Penalties to choose from, strongest first: each solution is the starting point of the next."""
 MOST_CLASSES = 100_000
 
 
 @dataclass(frozen=True)
 class FitReport:
-    """How well the classifier does on texts held out by cross-validation, each classified without having been seen.
+    """How well the classifier does on texts held out by cross-validation.
 
-    The penalty and the temperature were chosen on the same held-out texts: two numbers, so figures are a little high.
+    The penalty and the temperature were chosen on the same held-out texts: so figures are slightly optimistic.
     """
 
     texts: int
@@ -80,7 +81,7 @@ class Classifier:
         seed: int = 0,
         show_progress_bar: Progress = None,
     ) -> "Classifier":
-        """Learn from labelled texts; the model's weights stay as they are. Two texts per class are enough to begin.
+        """Learn from labelled texts; the model's weights do not change. Two texts per class are enough to start.
 
         Args:
             texts: N texts.
@@ -97,8 +98,7 @@ class Classifier:
         wanted, least = targets(len(rows), labels), _fraction(abstain_below)
         embedder = _embedder(model)
         x = embedder.encode(rows, show_progress_bar=show_progress_bar)
-        weights, report = _fitted(x, wanted, seed)
-        return cls(embedder, wanted.classes, weights, report.temperature, wanted.is_multi_label, least, report)
+        return fit_classifier(wanted, lambda _: (embedder, x), seed, least)
 
     def predict(self, texts: Sequence[str]) -> list[Any]:
         """For each text its class (multi-label: the list of labels with a probability of at least 0.5), or None."""
@@ -112,6 +112,11 @@ class Classifier:
         """The same, for the vectors that `embedder.encode` returns."""
         return probabilities(logits_of(self.weights, vectors) / self.temperature, self.is_multi_label)
 
+    @cached_property
+    def longest_label(self) -> int:
+        """Characters of the longest label."""
+        return max(len(str(label)) for label in self.classes)
+
     def decide(self, chances: Float[np.ndarray, "N C"]) -> list[Any]:
         """The predictions for these probabilities."""
         sure = _confidence(chances, self.is_multi_label).min(1, initial=1) >= self.abstain_below
@@ -121,7 +126,7 @@ class Classifier:
         return [self.classes[c] if yes else None for c, yes in zip(chances.argmax(1), sure, strict=True)]
 
     def save(self, folder: str | Path) -> None:
-        """Write classifier.json and classifier.safetensors into a model's folder; a folder without one gets the model.
+        """Write classifier.json and classifier.safetensors into a model's folder; it is saved too if missing there.
 
         Raises:
             BadInput: the folder contains another model.
@@ -176,15 +181,18 @@ def _embedder(model: str | Path | Embedder | None) -> Embedder:
     return Embedder.load() if model is None else Embedder.load(model)
 
 
-def _fitted(x: Float[np.ndarray, "N D"], wanted: Targets, seed: int) -> tuple[Float[np.ndarray, "C D1"], FitReport]:
+Encoded = Callable[[Bool[np.ndarray, " N"]], tuple[Embedder, Float[np.ndarray, "N D"]]]
+"""An embedder that has learned from these rows only, if it learns, and its vectors of all rows."""
+
+
+def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: float = 0.0) -> Classifier:
     """Choose the penalty and the temperature on held-out rows, then fit all rows."""
     truth, is_multi_label = wanted.truth, wanted.is_multi_label
-    if not np.isfinite(x).all():
-        raise BadInput(f"the vector of texts[{int(np.argmin(np.isfinite(x).all(1)))}] is not finite")
     fold = stratified_folds(truth, seed)
     held_out = np.empty((len(L2), *truth.shape))
     for number in range(int(fold.max()) + 1):
         seen, start = fold != number, None
+        x = _finite(encoded(seen)[1])
         for i, l2 in enumerate(L2):
             start = fit_logistic(x[seen], truth[seen], l2, is_multi_label, start)
             held_out[i, ~seen] = logits_of(start, x[~seen])
@@ -194,7 +202,15 @@ def _fitted(x: Float[np.ndarray, "N D"], wanted: Targets, seed: int) -> tuple[Fl
     ]  # calibrated, since that is what will be used
     best = int(np.argmin(losses))
     report = _report(held_out[best], truth, is_multi_label, (L2[best], temperatures[best], int(fold.max()) + 1))
-    return fit_logistic(x, truth, L2[best], is_multi_label), report
+    embedder, x = encoded(np.ones(len(truth), bool))
+    weights = fit_logistic(_finite(x), truth, L2[best], is_multi_label)
+    return Classifier(embedder, wanted.classes, weights, report.temperature, is_multi_label, abstain_below, report)
+
+
+def _finite(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+    if not np.isfinite(x).all():
+        raise BadInput(f"the vector of texts[{int(np.argmin(np.isfinite(x).all(1)))}] is not finite")
+    return x
 
 
 def _report(
@@ -251,13 +267,13 @@ def _checked(found: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The settings, if `save` could have written them; raises `BadModel` otherwise."""
     try:
         classes, report = found["classes"], found["report"]
-        sound = found["format"] == FORMAT and 1 <= len(classes) <= MOST_CLASSES
-        sound = sound and type(classes[0]) in LABEL_TYPES and {*map(type, classes)} == {type(classes[0])}
+        sound = found["format"] == FORMAT and type(classes) is list and 1 <= len(classes) <= MOST_CLASSES
+        sound = sound and all(map(is_label, classes)) and len({*map(type, classes)}) == 1
         sound = sound and len({*classes}) == len(classes) and type(found["is_multi_label"]) is bool
         sound = sound and 0 <= found["abstain_below"] <= 1 and isinstance(found["model"]["fingerprint"], str)
         sound = sound and {*report} == {one.name for one in fields(FitReport)} and isinstance(found["weights"], str)
         sound = sound and all(type(one) in (int, float) and math.isfinite(one) for one in report.values())
-        sound = sound and report["temperature"] > 0
+        sound = sound and 1 / HOTTEST <= report["temperature"] <= HOTTEST
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError):
         sound = False
     if not sound:
@@ -277,4 +293,4 @@ def _read_weights(folder: Path, digest: str, shape: tuple[int, int]) -> Float[np
             raise reader.not_finite("weights")
     if _digest(path) != digest:
         raise BadModel(f"{path} does not belong to the {CLASSIFIER} beside it: a save was interrupted. Save it again")
-    return np.asarray(weights)
+    return np.asarray(weights, np.float64)  # like those of `fit`; sums of any fp32 weights are finite in it

@@ -10,7 +10,6 @@ from ..array_types import Float, Int
 from ..errors import BadInput
 
 MOST_FOLDS = 5
-LABEL_TYPES = (str, int, bool)
 Label = str | int
 
 
@@ -40,6 +39,8 @@ def targets(texts: int, labels: Sequence[Any] | np.ndarray) -> Targets:
         BadInput: labels do not fit the texts or each other, there is one class only, a class has one text, or all
             texts have a label; the message names the row.
     """
+    if isinstance(labels, str):
+        raise BadInput("labels is one str; expected a list of labels")
     rows = labels.tolist() if isinstance(labels, np.ndarray) else [*labels]
     if len(rows) != texts or not rows:
         raise BadInput(f"there are {texts:,} texts and {len(rows):,} labels; expected one label per text")
@@ -62,11 +63,16 @@ def _labels_of(i: int, row: Any, is_multi_label: bool) -> list[Label]:
         raise BadInput(f"labels[{i}] is {row!r:.80}; expected {wanted}, like labels[0]")
     found = [one.item() if isinstance(one, np.generic) else one for one in (row if is_multi_label else [row])]
     for one in found:
-        if type(one) not in LABEL_TYPES:
-            raise BadInput(f"labels[{i}] is {row!r:.80}; expected labels of type str, int or bool")
+        if not is_label(one):
+            raise BadInput(f"labels[{i}] is {row!r:.80}; expected labels of type str, int (of 64 bits) or bool")
     if len({*found}) < len(found):
-        raise BadInput(f"labels[{i}] is {row!r:.80}, which repeats a label")
+        raise BadInput(f"labels[{i}] is {row!r:.80}, which repeats a label; expected labels, not a row of 0 and 1")
     return found
+
+
+def is_label(value: object) -> bool:
+    """Whether a value can be a label; longer integers would take long to write as text."""
+    return type(value) in (str, bool) or (type(value) is int and -(1 << 63) <= value < 1 << 63)
 
 
 def _check_types(sets: Sequence[Sequence[Label]]) -> None:
@@ -92,7 +98,7 @@ def _check_counts(counts: Counter[Label], sets: Sequence[Sequence[Label]], is_mu
 
 
 def stratified_folds(truth: Float[np.ndarray, "N C"], seed: int) -> Int[np.ndarray, " N"]:
-    """The fold of each row. Rows of the same labels are dealt out in turn, so that each fold has its share of them."""
+    """The fold of each row. Rows with the same labels are dealt out in turn, so that each fold gets its share."""
     random = np.random.default_rng(seed)
     _, kind = np.unique(truth, axis=0, return_inverse=True)
     order = np.lexsort([random.random(len(truth)), kind.reshape(-1)])

@@ -87,7 +87,7 @@ def minimize(function: LossAndGradient, start: Vector) -> Vector:
                 break
             size /= 2
         else:
-            break  # no step is downhill any more: rounding
+            break  # no step goes downhill anymore, because of rounding
         step, change = moved - at, new_gradient - gradient
         if step @ change > 1e-12 * (step @ step):
             pairs.append((step, change))

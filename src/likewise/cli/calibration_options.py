@@ -63,9 +63,9 @@ def load_with_calibration(args: argparse.Namespace) -> "tuple[Embedder, Calibrat
 def check_same_model(calibration: "Calibration | None", embedder: "Embedder", name: str) -> None:
     """Reject a calibration made for a different model."""
     if calibration is not None:
-        from ..calibrate.calibration import identity_of
+        from ..search.texts.text_index import identity_of_embedder
 
-        calibration.check_model(identity_of(embedder, name))
+        calibration.check_model(identity_of_embedder(embedder, name))
 
 
 def cut_off_as_json(cut: "CutOff | None") -> dict[str, Any]:

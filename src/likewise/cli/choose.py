@@ -10,7 +10,8 @@ from typing import Any
 
 from ..engine_registry import PRECISIONS
 from ..errors import BadInput
-from ..runtime.atomic_files import check_writable_file
+from ..runtime.atomic_files import check_new_file
+from ..runtime.plot_style import PICTURES
 from .model_options import add_threads, prepare_runtime
 from .output import note, plot_module, print_json
 from .parser import options
@@ -24,7 +25,7 @@ EPILOG = """examples:
 
 candidates:
   Each MODEL with each value of --precision, --truncate-dim and --hybrid. Dimensions and hybrid weights reuse the same
-  vectors, so they cost no encoding. Options in parentheses make further candidates of a model: pooling (layers),
+  vectors, so they cost no encoding. Options in parentheses create further candidates from a model: pooling (layers),
   max_seq_length, and others (`likewise encode --help`).
 
 data:
@@ -37,8 +38,8 @@ data:
 what it claims:
   Items are drawn in a random order. A winner, or a leader that no other candidate left beats by --margin or more, is
   wrong with a probability of at most --alpha, although the data is looked at again and again. All intervals are valid
-  at any time, too. Candidates that have lost are not encoded any more. With --corpus, each model encodes all
-  documents once; what is saved are judged queries.
+  at any time, too. Candidates that have lost are no longer encoded. With --corpus, each model encodes all
+  documents once; the savings are in judged queries.
 
 The exit code is 1 if the choice is undecided."""
 
@@ -79,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
     if (args.data is None) == (args.corpus is None):
         raise BadInput("expected either --data FILE or --corpus FILE")
     if args.plot:
-        plot_module(PLOT).check_plot_path(args.plot)
-        check_writable_file(args.plot)
+        plot_module(PLOT)
+        check_new_file(args.plot, PICTURES)
     from ..evaluate.collection import read_collection
     from ..model_names import load_named_embedder
     from ..runtime.progress import StatusLine

@@ -11,6 +11,7 @@ from ..errors import BadInput
 from ..wording import counted
 from .output import print_json
 from .parser import options
+from .terminal_tables import aligned, excerpt, printable, styled, table
 
 if TYPE_CHECKING:
     from ..data.catalogue import Dataset
@@ -72,7 +73,6 @@ def run(args: argparse.Namespace) -> int:
 def _all(as_json: bool) -> None:
     from ..data.catalogue import DATASETS
     from ..data.datasets import check_dataset, data_folder
-    from .terminal_tables import aligned, printable, table
 
     checked = {name: [check_dataset(f"{name}/{file}") for file in entry.files] for name, entry in DATASETS.items()}
     if as_json:
@@ -93,8 +93,6 @@ def _all(as_json: bool) -> None:
 
 def _rows(name: str, files: Sequence["DatasetCheck"]) -> Iterator[tuple[str, ...]]:
     """One row per file, or a single row if there are many files and all of them are missing."""
-    from .terminal_tables import styled
-
     if len(files) > MAX_MISSING and all(check.state == "missing" for check in files):
         yield f"{name}, {counted(len(files), 'file')}", "", "", styled("missing", STATES["missing"])
         return
@@ -123,8 +121,6 @@ def _one(name: str, as_json: bool) -> None:
 
 
 def _describe(dataset: "Dataset") -> None:
-    from .terminal_tables import printable, table
-
     print(f"{dataset.name}: {dataset.title}")
     rows = table("", "", head=False)
     for label in ("note", "licence", "terms", "citation", "homepage", "obtain"):
@@ -134,8 +130,6 @@ def _describe(dataset: "Dataset") -> None:
 
 
 def _print_file(check: "DatasetCheck", dataset: "Dataset") -> None:
-    from .terminal_tables import aligned, excerpt, printable
-
     file = dataset.files[check.name.partition("/")[2]]
     notes = [check.state, *check.notes, *filter(None, [file.note.rstrip(".")])]
     if check.rows is not None and check.published in (None, check.rows):

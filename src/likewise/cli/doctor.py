@@ -21,6 +21,7 @@ from ..wording import counted
 from . import machine
 from .output import print_json
 from .parser import options
+from .terminal_tables import fill
 
 EPILOG = """examples:
   likewise doctor
@@ -108,7 +109,7 @@ def _native() -> dict[str, Any]:
 
 
 def _bits() -> dict[str, Any]:
-    """Whether the native engine gives the bits here that it gives on every processor (native/ARITHMETIC.md)."""
+    """Whether the native engine gives the same bits here as on every processor (native/ARITHMETIC.md)."""
     from ..engines.native.golden import FEW, golden_hash, vectors_hash
     from ..engines.native.native_embedder import NativeEmbedder
     from ..model_files.names import DEFAULT_MODEL
@@ -192,8 +193,6 @@ def _first_text() -> dict[str, Any]:
 
 def show_diagnosis(report: Mapping[str, Any]) -> None:
     """Print the report as text, with one or more lines per label."""
-    from .terminal_tables import fill
-
     for label, describe in LINES.items():
         for i, line in enumerate(describe(report)):
             fill(f"{'' if i else label:{LABEL}}{line}", indent=LABEL)

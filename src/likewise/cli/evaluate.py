@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
-from ..runtime.atomic_files import check_writable_file
+from ..runtime.atomic_files import check_new_file, check_writable_file
+from ..runtime.plot_style import PICTURES
 from .model_options import add_running, prepare_runtime
 from .output import note, plot_module, print_json
 from .parser import options
@@ -59,7 +60,7 @@ your own documents (--corpus):
   grade) in .jsonl, .tsv, .csv or .parquet, or judgements in TREC's format; or a
   folder in BEIR's layout, or a folder of such folders. Without judgements, queries
   are made from the documents themselves. BM25 and each model combined with BM25 are
-  evaluated beside. --compare lists the queries that gained and lost most, and --json
+  evaluated too. --compare lists the queries that gained and lost most, and --json
   and --csv contain the values of every query.
 
 cache:
@@ -87,7 +88,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--corpus PATH", "documents to search: a file, or a folder in BEIR's layout", type=Path)
     add("--queries FILE", "queries for --corpus (default: made from the documents, or the folder's)", type=Path)
     add("--qrels FILE", "judgements for --corpus: the grades of documents for queries", type=Path)
-    add("--rerank RERANKER", "reranker that reorders what was found in --corpus: a folder or a name on the hub")
+    add("--rerank RERANKER", "reranker that reorders the results in --corpus: a folder or a name on the hub")
     add("--list", "list all tasks by suite, and any missing data")
     add = options(parser, "how to evaluate")
     slow = "train classifiers one by one with SentEval's own optimizer (slow; default: in batches)"
@@ -98,7 +99,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser, "output")
     add("--compare", "compare the first model with each of the others, task by task, with significance tests")
     add("--plot FILE", "plot the scores in a .png, .pdf or .svg file", type=Path)
-    runs = "write what the first model found in --corpus, reordered by --rerank if given, as a TREC run file"
+    runs = "write the first model's results in --corpus, reordered by --rerank if given, as a TREC run file"
     add("--run FILE", runs, type=Path, dest="run_file")
     form = options(parser.add_mutually_exclusive_group())
     form("--json", "print all results as JSON")
@@ -158,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _contenders(args: argparse.Namespace, loading: "Mapping[str, Any]") -> Any:
-    """The models, and with --corpus also the rankers that are evaluated beside them."""
+    """The models, and with --corpus also the rankers evaluated with them."""
     models = args.models or [DEFAULT_MODEL]
     if not args.corpus:
         return models
@@ -255,8 +256,8 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
     if args.run_file:
         check_writable_file(args.run_file)
     if args.plot:
-        plot_module(PLOT).check_plot_path(args.plot)
-        check_writable_file(args.plot)
+        plot_module(PLOT)
+        check_new_file(args.plot, PICTURES)
     return tasks
 
 

@@ -4,12 +4,13 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput
 from ..runtime.home_folder import expanded
 from .output import print_json
+from .sources import texts_by_column
+from .terminal_tables import aligned, printable, table
 
 if TYPE_CHECKING:
     from ..data.columns import DatasetColumns
@@ -62,30 +63,10 @@ def _columns(name: str) -> "DatasetColumns":
     from ..files import READABLE
 
     path = expanded(name)
-    return _own_file(path) if path.suffix.lower() in READABLE else read_dataset(name)
-
-
-def _own_file(path: Path) -> "DatasetColumns":
-    from ..data.catalogue.entry import TEXT_COLUMNS
-    from ..files import Table, Texts
-
-    if path.suffix.lower() == ".txt":
-        return {"text": [text for text in Texts(path) if text.strip()]}
-
-    def choose(available: Sequence[str]) -> Sequence[str]:
-        chosen = [name for name in TEXT_COLUMNS if name in available]
-        if not chosen:
-            found = ", ".join(available) or "(none)"
-            raise BadInput(f"{path} has the columns {found}; expected {', '.join(TEXT_COLUMNS)}")
-        return chosen
-
-    table = Table.read(path, choose)
-    return {name: table.texts(name) for name in table.columns}
+    return texts_by_column(path) if path.suffix.lower() in READABLE else read_dataset(name)
 
 
 def _print(leaks: "Sequence[Leak]") -> None:
-    from .terminal_tables import aligned, printable, table
-
     for train, group in groupby(leaks, lambda leak: leak.train):
         leaks_of_train = list(group)
         leaking = [leak for leak in leaks_of_train if leak.texts]

@@ -6,6 +6,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,10 @@ def exit_code(command: Callable[[], int]) -> int:
 
 def _run(argv: list[str]) -> int:
     if COMPLETION in os.environ:
-        _complete()
+        with suppress(ImportError):
+            from argcomplete import autocomplete
+
+            autocomplete(parser())  # prints completions for the words typed so far, and exits
     if argv[:1] == ["help"]:
         argv = [*argv[1:], "--help"]
     verb = argv[0] if argv else ""
@@ -151,15 +155,6 @@ def _run(argv: list[str]) -> int:
         top.error(f"unknown verb {verb!r}{hint}\nAll verbs: likewise --help")
     top.parse_args(argv)
     raise AssertionError("argparse accepted a command without a verb")
-
-
-def _complete() -> None:
-    """Print completions for the words typed so far, and exit; requires argcomplete."""
-    try:
-        import argcomplete
-    except ImportError:
-        return
-    argcomplete.autocomplete(parser())
 
 
 def _report_error(error: BaseException, stop: Stop) -> int:

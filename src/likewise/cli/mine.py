@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from .model_options import MODEL, add_running, prepare_runtime
 from .output import print_json
 from .parser import options
 from .sources import input_files
+from .terminal_tables import aligned, cut_to_width, printable, table
 
 if TYPE_CHECKING:
     from ..mine import MiningReport, MiningResult, Rule
@@ -39,16 +40,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("MODEL", MODEL)
     add("DATA", ".parquet, .csv, .tsv or .jsonl file, or the name of a data set")
     add("-o --output FILE", ".parquet, .csv, .tsv or .jsonl file to write", type=Path)
-    _add_texts(options(parser, "texts"))
-    _add_rules(options(parser, "rules for keeping candidates"))
-    _add_choice(options(parser, "choosing among the kept candidates"))
     add("--triplets", "write one row, instead of one column, per negative")
     add("--json", "print the report as JSON")
     add("-q --quiet", "print no progress and no report")
-    add_running(options(parser, "how the model runs"))
-
-
-def _add_texts(add: Callable[..., None]) -> None:
+    add = options(parser, "texts")
     columns = "columns with the anchor and the positive: anchor=question,positive=answer (default: columns with these "
     add("--columns NAME=COLUMN,…", columns + "names, or the first two columns of texts)")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1")
@@ -57,9 +52,7 @@ def _add_texts(add: Callable[..., None]) -> None:
     add("--prompt TEXT", "text to prepend to every anchor (default: none)")
     add("--prompt-name NAME", "name of the model's prompt for anchors (default: the model's default)")
     add("--corpus-prompt-name NAME", "name of the model's prompt for all other texts")
-
-
-def _add_rules(add: Callable[..., None]) -> None:
+    add = options(parser, "rules for keeping candidates")
     add("--direct", "exclude only positives paired with the anchor, not indirect ones")
     add("--rank LOW HIGH", "skip the LOW nearest candidates, and all after the first HIGH", type=int)
     add("--score LOW HIGH", "require a similarity to the anchor between LOW and HIGH", type=float)
@@ -68,9 +61,7 @@ def _add_rules(add: Callable[..., None]) -> None:
     add("--reranker MODEL", "reranker that scores the remaining candidates")
     add("--reranker-below X", "require a reranker score of at most X")
     add("--label NAME", "label whose probability is the reranker's score, if it has several")
-
-
-def _add_choice(add: Callable[..., None]) -> None:
+    add = options(parser, "choosing among the kept candidates")
     add("-k N", "negatives per row", 1)
     strategies = ("top", "random", "spread")
     add("--strategy", "take the nearest, any of the 100 nearest, or evenly from near to far", "top", choices=strategies)
@@ -78,6 +69,7 @@ def _add_choice(add: Callable[..., None]) -> None:
     add("--missing", missing, "drop", choices=("drop", "fill", "error"))
     add("--metric METRIC", "cosine, dot, euclidean or manhattan", "cosine")
     add("--seed N", "seed for the random strategy", 0)
+    add_running(options(parser, "how the model runs"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -165,8 +157,6 @@ def _corpus(name: str, column: str | None) -> Sequence[str]:
 
 def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> None:
     """Print how many candidates each rule removed, what happened to each row, the similarities, and examples."""
-    from .terminal_tables import aligned
-
     report = result.report
     rows, anchors = counted(report.rows, "row"), counted(report.anchors, "anchor")
     print(f"{rows} of {anchors}; {counted(report.candidates, 'candidate')} of {counted(report.corpus_texts, 'text')}\n")
@@ -190,8 +180,6 @@ def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> Non
 
 
 def _print_rules(report: "MiningReport") -> None:
-    from .terminal_tables import printable, table
-
     rules = table("rule", ">removed", ">of", ">rows left with too few")
     left = report.examined
     for stats in report.rule_stats:
@@ -212,8 +200,6 @@ def _row_summary(report: "MiningReport", missing: str) -> str:
 def _print_scores(result: "MiningResult") -> None:
     import numpy as np
 
-    from .terminal_tables import printable, table
-
     scores = table("similarity", *(f">{name}" for name in ("minimum", "10 %", "median", "90 %", "maximum")))
     difference = result.positive_scores[:, None] - result.scores
     rows = {"positives": result.positive_scores, "negatives": result.scores, "difference": difference}
@@ -223,8 +209,6 @@ def _print_scores(result: "MiningResult") -> None:
 
 
 def _print_rows(result: "MiningResult") -> None:
-    from .terminal_tables import cut_to_width
-
     count = min(EXAMPLE_ROWS, len(result))
     for i in (example * len(result) // count for example in range(count)):
         print(cut_to_width(result.anchors[i]))

@@ -11,6 +11,7 @@ from ..engine_registry import ENGINES, INT8, PRECISIONS
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
 from ..native.threads import thread_count
+from ..runtime.arguments import whole_number
 from ..runtime.lazy_imports import has_torch
 from .parser import options
 
@@ -133,26 +134,15 @@ def restore_threads() -> None:
 def prepare_runtime(args: argparse.Namespace) -> None:
     """Check the device before reading a model."""
     if args.device not in (None, "cpu") and has_torch() and getattr(args, "engine", None) in (None, "torch"):
-        _check_device(args.device)
+        from ..runtime.devices import device_and_dtype
+
+        device_and_dtype(args.device, None)
 
 
 MAX_THREADS = 1 << 12  # more than the number of cores in any machine
 
 
 def _threads(given: int | None) -> int:
-    if given is not None and given < 1:
-        raise BadInput(f"--threads is {given}; expected 1 or more")
-    if given is not None and given > MAX_THREADS:
+    if given is not None and whole_number("--threads", given) > MAX_THREADS:
         raise BadInput(f"--threads is {given}; expected at most {MAX_THREADS:,}")
     return given or thread_count()
-
-
-def _check_device(name: str | None) -> None:
-    """Copy a number there and back, so that an unusable device is reported before a model is read."""
-    import torch
-
-    try:
-        torch.zeros(1, device=name).cpu()
-    except Exception as error:  # RuntimeError, AssertionError or NotImplementedError, depending on the device
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
-        raise BadInput(f"--device {name} cannot be used here: {reason}") from None

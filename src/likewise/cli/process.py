@@ -51,7 +51,8 @@ def prepared() -> Iterator[Stop]:
     """Prepare streams, warnings and signals for a command, and yield the signals received."""
     with ExitStack() as stack:
         stack.enter_context(_streams())
-        stack.enter_context(_warnings())
+        stack.enter_context(warnings.catch_warnings())  # restores what is replaced here
+        warnings.showwarning = _note  # type: ignore[assignment]
         stop = stack.enter_context(_signals())
         stack.enter_context(_raised_again(stop))
         yield stop
@@ -94,16 +95,6 @@ def _raised_again(stop: Stop) -> Iterator[None]:
     finally:
         ended.set()
         sys.unraisablehook = before
-
-
-@contextmanager
-def _warnings() -> Iterator[None]:
-    before = warnings.showwarning
-    warnings.showwarning = _note  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        warnings.showwarning = before
 
 
 def _note(message: Warning | str, category: type[Warning], *where: Any) -> None:  # noqa: ARG001

@@ -1,26 +1,17 @@
 """The files that a command reads, so that it does not overwrite them."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ..errors import BadInput
 from ..runtime.home_folder import expanded
 
 
 def input_files(*names: str | None) -> list[Path]:
     """The files that names stand for: paths, data sets, or - (a file redirected to standard input)."""
     return [path for name in names if name for path in _behind(name)]
-
-
-def check_new_file(path: Path | None, endings: Iterable[str], inputs: Iterable[Path] = ()) -> None:
-    """Before work starts, reject an output file that is unwritable, has an unknown suffix, or is one of the inputs."""
-    from ..runtime.atomic_files import check_ending, check_not_input, check_writable_file
-
-    if path is not None:
-        check_ending(path, endings)
-        check_not_input(path, inputs)
-        check_writable_file(path)
 
 
 def check_new_folder(folder: Path | None, model: str) -> None:
@@ -68,6 +59,25 @@ def column_names(name: str) -> list[str]:
     path = expanded(name)
     is_file = path.suffix.lower() in READABLE or path.exists()
     return list(Table.read(path, list).columns if is_file else load_dataset(name).columns)
+
+
+def texts_by_column(path: Path) -> dict[str, list[str]]:
+    """A file's columns of texts, under the names that data sets use; blank lines of a .txt file are left out."""
+    from ..data.catalogue.entry import TEXT_COLUMNS
+    from ..files import Table, Texts
+
+    if path.suffix.lower() == ".txt":
+        return {"text": [text for text in Texts(path) if text.strip()]}
+
+    def choose(available: Sequence[str]) -> Sequence[str]:
+        chosen = [name for name in TEXT_COLUMNS if name in available]
+        if not chosen:
+            found = ", ".join(available) or "(none)"
+            raise BadInput(f"{path} has the columns {found}; expected {', '.join(TEXT_COLUMNS)}")
+        return chosen
+
+    table = Table.read(path, choose)
+    return {name: table.texts(name) for name in table.columns}
 
 
 def objectives_hint(data: str, kind: str | None) -> str:

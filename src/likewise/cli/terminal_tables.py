@@ -18,7 +18,7 @@ LEAST = 8  # minimum width of a text
 SGR = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
 """The codes of styles."""
 STYLED = re.compile(r"\x1b\[[0-9;]*m")
-CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # the last reorder what follows on a line
 
 
 @dataclass
@@ -34,7 +34,7 @@ class TerminalTable:
         self.rows.append(cells)
 
     def lines(self, room: int) -> Iterator[str]:
-        """The lines of the table, at most this wide if its numbers are not wider alone."""
+        """The lines of the table, at most this wide unless its numbers alone are wider."""
         heads = [head.lstrip(">") for head in self.heads]
         widths = self._widths([heads, *self.rows] if self.has_head else self.rows, room)
         if self.has_head:
@@ -45,8 +45,10 @@ class TerminalTable:
 
     def _widths(self, rows: Sequence[Sequence[str]], room: int) -> list[int]:
         """The widths of the widest cells; if they do not fit, the widest columns of words become narrower."""
-        widths = [max(map(cell_width, cells), default=0) for cells in zip(*rows, strict=True)]
+        widths = [max(map(cell_width, cells)) for cells in zip(*rows, strict=True)] or [0] * len(self.heads)
         words = [i for i, head in enumerate(self.heads) if not head.startswith(">")]
+        for i in words:
+            widths[i] = min(widths[i], max(1, room))
         while sum(widths) + GAP * (len(widths) - 1) > room and any(widths[i] > 1 for i in words):
             widths[max(words, key=widths.__getitem__)] -= 1
         return widths
@@ -75,9 +77,8 @@ def excerpt(columns: Mapping[str, Sequence[Any]], wide: int, indent: int) -> Ter
     share = max(LEAST, free // max(1, len(texts)) - GAP)
     result = table(*shown)
     for row in zip(*shown.values(), strict=True):
-        result.add_row(
-            *(shorten(cell, share) if name in texts else cell for name, cell in zip(shown, row, strict=True))
-        )
+        cells = zip(shown, row, strict=True)
+        result.add_row(*(shorten(cell, share) if name in texts else cell for name, cell in cells))
     return result
 
 
@@ -138,13 +139,24 @@ def wrap_words(words: Iterable[str], columns: int) -> list[str]:
         size = cell_width(word)
         if lines[-1] and taken + 1 + size > columns:
             lines.append("")
-        while size > columns and not STYLED.search(word):
-            part = beginning(word, columns) or word[0]
-            lines[-1], word = part, word[len(part) :]
-            lines.append("")
+        if size > columns and not STYLED.search(word):
+            *whole, word = pieces(word, columns)
+            lines[-1:] = [*whole, ""]
             size = cell_width(word)
         lines[-1], taken = (f"{lines[-1]} {word}", taken + 1 + size) if lines[-1] else (word, size)
     return lines
+
+
+def pieces(word: str, columns: int) -> Iterator[str]:
+    """The parts of a word, of at most this many columns; a single character may be wider."""
+    start = taken = 0
+    for i, character in enumerate(word):
+        size = cell_width(character)
+        if taken + size > columns and i > start:
+            yield word[start:i]
+            start, taken = i, 0
+        taken += size
+    yield word[start:]
 
 
 def cell_width(text: str) -> int:
@@ -154,8 +166,8 @@ def cell_width(text: str) -> int:
 
 
 def _columns(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
+    if unicodedata.category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":
+        return 0  # the last are vowels and finals of decomposed Korean, as in names of files on macOS
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 

@@ -40,7 +40,6 @@ class ClusterOptions:
 class ClusteringMethod:
     find: Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]
     """Assigns a label to each unit-length row; labels may be any integers, and negative ones mean no cluster."""
-    summary: str
     by: tuple[str, ...]
     """Which of k and threshold can determine the number of clusters; at most one may be given."""
     threshold: float | None = None
@@ -98,10 +97,11 @@ def checked_options(method: str, k: int | None, threshold: float | None, min_siz
         raise BadInput(f"{method} needs {' or '.join(row.by)}: specify how many clusters you want")
     if threshold is not None and not -1 <= real_number("threshold", threshold) <= 1:
         raise BadInput(f"threshold is {threshold}; expected a cosine from -1 to 1")
+    least = row.min_size if k is None else 1  # if k is given, the result has k clusters
     return ClusterOptions(
         None if k is None else whole_number("k", k),
         row.threshold if not given else threshold,
-        _least(row, k) if min_size is None else whole_number("min_size", min_size),
+        least if min_size is None else whole_number("min_size", min_size),
     )
 
 
@@ -111,11 +111,6 @@ def check_count(method: str, count: int, options: ClusterOptions) -> None:
         raise BadInput(f"k is {options.k}; expected at most the number of vectors, {count:,}")
     if method in LINKAGES:
         check_memory(count, options.memory)
-
-
-def _least(row: ClusteringMethod, k: int | None) -> int:
-    """The default minimum cluster size; if k is given, it is 1, so that the result has k clusters."""
-    return row.min_size if k is None else 1
 
 
 def members(labels: Labels) -> list[Int[np.ndarray, " n"]]:
@@ -167,18 +162,10 @@ def hdbscan_clusters(vectors: Float[np.ndarray, "N D"], options: ClusterOptions)
 
 
 CLUSTERINGS: dict[str, ClusteringMethod] = {
-    "average": ClusteringMethod(
-        _hierarchical("average"), "merge the two clusters with the highest mean cosine", ("k", "threshold"), 0.4, 3
-    ),
-    "complete": ClusteringMethod(
-        _hierarchical("complete"), "merge the two clusters with the highest minimum cosine", ("k", "threshold"), 0.3, 3
-    ),
-    "ward": ClusteringMethod(_hierarchical("ward"), "merge so that squared distances to centres grow least", ("k",)),
-    "kmeans": ClusteringMethod(_kmeans, "spherical k-means: k centres, each text assigned to the nearest", ("k",)),
-    "communities": ClusteringMethod(
-        _communities, "texts near a centre, densest groups first; many texts stay unassigned", ("threshold",), 0.6, 5
-    ),
-    "hdbscan": ClusteringMethod(
-        hdbscan_clusters, "dense regions of any shape after t-SNE; other texts stay unassigned", (), None, 10
-    ),
+    "average": ClusteringMethod(_hierarchical("average"), ("k", "threshold"), 0.4, 3),
+    "complete": ClusteringMethod(_hierarchical("complete"), ("k", "threshold"), 0.3, 3),
+    "ward": ClusteringMethod(_hierarchical("ward"), ("k",)),
+    "kmeans": ClusteringMethod(_kmeans, ("k",)),
+    "communities": ClusteringMethod(_communities, ("threshold",), 0.6, 5),
+    "hdbscan": ClusteringMethod(hdbscan_clusters, (), None, 10),
 }

@@ -1,11 +1,7 @@
 """A data set's columns under the catalogue's names: scores as numbers, texts as strings."""
 
-import gzip
 import math
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +19,7 @@ def read_columns(path: Path, name: str, file: DatasetFile, filename_column: str 
 
     `filename_column` names a column to fill with the file's name (without its suffix) if the file does not have it.
     """
-    with _decompressed(path) as plain:
-        table = _renamed(plain, path, name, file, filename_column)
+    table = _renamed(path, name, file, filename_column)
     if filename_column and filename_column not in table.columns:
         table.columns[filename_column] = [path.stem] * len(table.places)
     table, dropped = _with_scores(table)
@@ -36,7 +31,7 @@ def read_columns(path: Path, name: str, file: DatasetFile, filename_column: str 
     return table, dropped
 
 
-def _renamed(plain: Path, path: Path, name: str, file: DatasetFile, filename_column: str | None) -> Table:
+def _renamed(path: Path, name: str, file: DatasetFile, filename_column: str | None) -> Table:
     catalogue_names: dict[str, str] = {}
 
     def choose(available: Sequence[str]) -> Sequence[str]:
@@ -51,10 +46,9 @@ def _renamed(plain: Path, path: Path, name: str, file: DatasetFile, filename_col
                 )
         return available
 
-    table = Table.read(plain, choose)
-    return Table(
-        path, {catalogue_names.get(column, column): values for column, values in table.columns.items()}, table.places
-    )
+    table = Table.read(path, choose)
+    columns = {catalogue_names.get(column, column): values for column, values in table.columns.items()}
+    return Table(path, columns, table.places)
 
 
 def _with_scores(table: Table) -> tuple[Table, int]:
@@ -83,16 +77,3 @@ def _as_integers(labels: list[Any]) -> list[Any]:
     """Labels as integers if the file is in a text format and all its labels are whole numbers."""
     integers = all(isinstance(label, str) and label.isdecimal() for label in labels)
     return [int(label) for label in labels] if integers else labels
-
-
-@contextmanager
-def _decompressed(path: Path) -> Iterator[Path]:
-    """The file itself, or a decompressed temporary copy of a .gz file."""
-    if path.suffix != ".gz":
-        yield path
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / path.stem
-        with gzip.open(path) as compressed, plain.open("wb") as file:
-            shutil.copyfileobj(compressed, file)
-        yield plain

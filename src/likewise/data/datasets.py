@@ -188,12 +188,8 @@ def _load_files(name: str, paths: tuple[Path, ...], stamps: tuple[int, ...], rem
     rows = sum(len(table.places) for table in tables) + dropped
     state, notes = _compare(file, rows, None if remote else _digest(paths[0], stamps[0]))
     if dropped:
-        notes = (
-            *notes,
-            counted_of(
-                dropped, counted(rows, "row"), "has no score and was left out", "have no score and were left out"
-            ),
-        )
+        of = counted(rows, "row")
+        notes = (*notes, counted_of(dropped, of, "has no score and was left out", "have no score and were left out"))
     if dropped or (state == "changed" and rows not in (file.rows, file.published)):
         warnings.warn(f"{name}: {'; '.join(notes)}", stacklevel=4)
     return LoadedDataset(columns, notes)

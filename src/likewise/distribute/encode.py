@@ -63,19 +63,13 @@ def encode_to_folder(
             output = OutputFolder.open(folder)
             _check_same(output.job, paths, origin, settings)
         else:
-            output = _begun(paths, folder, origin, settings, show_progress_bar)
+            _check_empty(folder)
+            plan = planned(paths, settings, folder, show_progress_bar)
+            output = OutputFolder.create(EncodeJob(folder, plan, origin, settings))
         damaged = output.check_files(list(output.records))
         if damaged:
             output.forget(damaged)
         return _completed(output, encode_shards, tuple(damaged.values()), show_progress_bar)
-
-
-def _begun(
-    paths: Sequence[Path], folder: Path, origin: VectorOrigin, settings: EncodeSettings, show_progress_bar: Progress
-) -> OutputFolder:
-    _check_empty(folder)
-    plan = planned(paths, settings, folder, show_progress_bar)
-    return OutputFolder.create(EncodeJob(folder, plan, origin, settings))
 
 
 def _completed(

@@ -112,7 +112,9 @@ class OutputFolder:
 
     def _write_manifest(self) -> None:
         records = [record_to_json(self.records[number]) for number in sorted(self.records)] if self.is_complete else []
-        content = {"format": FORMAT, "complete": self.is_complete, **_job_to_json(self.job), "records": records}
+        job = self.job
+        plan = {"origin": job.origin.as_json(), "settings": asdict(job.settings), "plan": plan_to_json(job.plan)}
+        content = {"format": FORMAT, "complete": self.is_complete, **plan, "records": records}
         with atomic_file(self.job.folder / MANIFEST, durable=True) as partial:
             partial.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
@@ -153,10 +155,6 @@ def _journal(folder: Path) -> list[ShardRecord]:
         except (ValueError, TypeError):
             continue
     return records
-
-
-def _job_to_json(job: EncodeJob) -> dict[str, Any]:
-    return {"origin": job.origin.as_json(), "settings": asdict(job.settings), "plan": plan_to_json(job.plan)}
 
 
 def _job_from_json(folder: Path, found: dict[str, Any]) -> EncodeJob:

@@ -1,7 +1,7 @@
 """EncodePlan: which rows of which files go into each shard, and the output's columns, all derived from the input."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -143,23 +143,13 @@ class _Cutter:
 
 
 def plan_to_json(plan: EncodePlan) -> dict[str, Any]:
-    return {
-        "rows": plan.rows,
-        "left_out": plan.left_out,
-        "sources": [vars(source) for source in plan.sources],
-        "columns": [vars(column) for column in plan.columns],
-        "shards": [{"rows": shard.rows, "pieces": [list(piece) for piece in shard.pieces]} for shard in plan.shards],
-    }
+    return {"rows": plan.rows, **asdict(plan)}
 
 
 def plan_from_json(found: dict[str, Any]) -> EncodePlan:
     return EncodePlan(
         tuple(SourceFile(**source) for source in found["sources"]),
-        tuple(_shard(shard["rows"], shard["pieces"]) for shard in found["shards"]),
+        tuple(Shard(shard["rows"], tuple(Piece(*piece) for piece in shard["pieces"])) for shard in found["shards"]),
         tuple(OutputColumn(**column) for column in found["columns"]),
         found["left_out"],
     )
-
-
-def _shard(rows: int, pieces: Iterable[Sequence[int]]) -> Shard:
-    return Shard(rows, tuple(Piece(*piece) for piece in pieces))

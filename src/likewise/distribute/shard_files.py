@@ -59,7 +59,8 @@ def shard_schema(columns: Sequence[OutputColumn], origin: VectorOrigin) -> Any:
     """The columns id, text, vector and those carried over from the input, with the vectors' origin as metadata."""
     fields = [pa.field("id", pa.string()), pa.field("text", pa.string())]
     fields.append(pa.field(VECTOR, pa.list_(pa.float32(), origin.width)))
-    fields += [pa.field(column.name, _type(column)) for column in columns]
+    types = [pa.string() if column.type == MIXED else type_of_name(column.type) for column in columns]
+    fields += [pa.field(column.name, kind) for column, kind in zip(columns, types, strict=True)]
     return pa.schema(fields, metadata=origin.metadata())
 
 
@@ -68,10 +69,6 @@ def stored_schema(schema: Any) -> Any:
     file = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), file)
     return pq.ParquetFile(pa.BufferReader(file.getvalue())).schema_arrow
-
-
-def _type(column: OutputColumn) -> Any:
-    return pa.string() if column.type == MIXED else type_of_name(column.type)
 
 
 def _column(column: OutputColumn, rows: Sequence[TextRow], schema: Any) -> Any:

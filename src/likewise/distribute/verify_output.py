@@ -48,7 +48,9 @@ def verify_output(
     report = OutputReport(job.plan.rows, len(job.plan.shards))
     if output.missing:
         report.problems.append(f"{len(output.missing):,} of {report.shards:,} shards are not encoded yet")
-    report.problems += _strangers(output)
+    known = {job.path(number).name for number in range(report.shards)}
+    strangers = sorted({path.name for path in (folder / SHARDS_FOLDER).iterdir()} - known)  # from before a --restart
+    report.problems += [f"{SHARDS_FOLDER}/{name} is not in the manifest" for name in strangers]
     with show_progress(show_progress_bar, report.rows) as advance:
         for number in sorted(output.records):
             problem = output.check_files([number]).get(number) or _shape_problem(output, number)
@@ -58,13 +60,6 @@ def verify_output(
     if embedder is not None and sample:
         _compare(output, embedder, sample, seed, report)
     return report
-
-
-def _strangers(output: OutputFolder) -> list[str]:
-    """Files in the shards folder that are not in the manifest; they may be left over from before a --restart."""
-    known = {output.job.path(number).name for number in range(len(output.job.plan.shards))}
-    found = sorted(path.name for path in (output.job.folder / SHARDS_FOLDER).iterdir())
-    return [f"{SHARDS_FOLDER}/{name} is not in the manifest" for name in found if name not in known]
 
 
 def _shape_problem(output: OutputFolder, number: int) -> str:

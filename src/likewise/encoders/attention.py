@@ -19,7 +19,7 @@ from .packed_kernel import is_trusted, packed_attention
 from .torch_internals import HAS_BF16_PRODUCTS
 
 Bias = Callable[[Float[Tensor, "n H t K"], Float[Tensor, "n H t K"]], Float[Tensor, "... t t"]]
-"""From queries and keys of n sentences of t tokens to what is added to their scores, such as relative positions."""
+"""From queries and keys of n sentences of t tokens to the terms added to their scores, such as relative positions."""
 
 SHORT_LENGTH = 96  # in bf16 on a CPU, two matrix products are faster than the fused kernel up to about this length
 BLOCK = 512  # tokens in one such product; oneDNN caches code for every shape, so each length uses a single shape
@@ -90,7 +90,7 @@ def _scores(q: Tensor, k: Tensor) -> Tensor:
 def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
     """Attention with dropout, for training; torch's own takes three times as many steps, without a fused kernel.
 
-    It computes in fp32 even under autocast: in bf16, oneDNN compiles code for every shape, and there are many here.
+    It computes in fp32 even under autocast: in bf16, oneDNN compiles code for every shape, and shapes vary here.
     """
     with torch.autocast("cpu", enabled=False):
         a, b, c = (x.reshape(-1, *x.shape[2:]) for x in (q, k, v))

@@ -103,7 +103,7 @@ def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None
     elif weights is not None:
         raise BadInput(f"a {kind!r} encoder runs in transformers, and cannot be saved in {weights}")
     elif getattr(module, "without_decoder", False):
-        raise BadModel(f"a {kind!r} encoder cannot be saved: it lacks its decoder, and would not be loaded so again")
+        raise BadModel(f"a {kind!r} encoder cannot be saved: it lacks its decoder, so it would not load again as it is")
     elif not hasattr(module, "save"):
         raise BadModel(f"a {type(module).__name__} cannot be saved; encoders that can are {', '.join(FAMILIES)}")
 
@@ -198,17 +198,17 @@ def encoder_settings(module: Encoder) -> list[Any]:
 
 
 def identifying_weights(module: Encoder, folder: Path, head: Mapping[str, Tensor] | None = None) -> Weights:
-    """The weights of an encoder, and of a head, for the model's fingerprint: the folder's as stored, if they are those.
+    """The weights of an encoder, and of a head, for the model's fingerprint: as stored in the folder, if unchanged.
 
-    In 16 bits, or from a folder in int8, an encoder holds the folder's weights in another form. A changed one, such as
-    a trained one, is identified by its own values, which are those that would be saved.
+    In 16 bits, or from an int8 folder, an encoder has the folder's weights in another form. A changed encoder, such
+    as a trained one, is identified by its current values, which `save` would write.
     """
     family = FAMILIES.get(family_name(module.config))
     if family is not None:
         own = tensors_by_file_name(module, family.names) | dict(head or {})
     else:  # one of transformers' models, whose pooler is not read
         own = {n: p.detach().cpu() for n, p in getattr(module, "model", module).named_parameters() if "pooler" not in n}
-    with suppress(BadModel, OSError):  # there is no such folder any more, or it holds another model
+    with suppress(BadModel, OSError):  # the folder no longer exists, or contains another model
         if any(tensor.dtype != torch.float32 for tensor in own.values()) or is_in_eight_bits(folder):
             return _stored_weights(own, folder)
     return [(name, [tensor.float().numpy()]) for name, tensor in own.items()]

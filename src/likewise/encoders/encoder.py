@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ..array_types import Float
 from ..arrays.ragged import Ragged
+from .shapes import TransformerShape
 
 UNBOUNDED = 1 << 20  # `longest` of encoders without position embeddings, or with relative ones: practically unlimited
 
@@ -63,3 +64,18 @@ class Encoder(nn.Module):
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         """The layers of the tokens, without rounding their number."""
         raise TypeError(f"{type(self).__name__} does not say how it turns {len(tokens)} sentences into layers")
+
+
+class Transformer(Encoder):
+    """An encoder of blocks, with the sizes of a `TransformerShape`."""
+
+    can_recompute = True
+    blocks: nn.ModuleList
+
+    def __init__(self, shape: TransformerShape) -> None:
+        super().__init__()
+        self.width, self.depth = shape.width, shape.depth
+        self.vocabulary, self.longest = shape.vocabulary, shape.longest
+
+    def block(self, i: int) -> nn.Module:
+        return self.blocks[i]

@@ -28,10 +28,10 @@ class Family:
     shape: Callable[[Config], Shape]
     names: Names
     architecture: str  # the torch module that computes it, as `file:Class` in `likewise.encoders.architectures`
-    has_blocks: bool = True  # as every architecture has that transformers knows too, and none of likewise's own
+    has_blocks: bool = True  # true of architectures that transformers also has, and false of likewise's own
 
     def build(self, config: Config) -> Any:
-        """The encoder of this config, a torch module whose weights are not initialized; imports torch."""
+        """The encoder for this config, a torch module with uninitialized weights; imports torch."""
         file, _, name = self.architecture.partition(":")
         module = import_module(f"{__package__}.architectures.{file}")
         return getattr(module, name)(self.shape(config))
@@ -65,7 +65,7 @@ def file_names(ours: str, names: Names) -> tuple[str, ...]:
 
 
 def _block(names: str) -> Names:
-    """The names of a block's parts, in the order of `PARTS`; query, key and value have one each."""
+    """The names of a block's parts, in the order of `PARTS`; query, key and value have one each, or one together."""
     *qkv, out, norm1, up, down, norm2 = names.split()
     return dict(zip(PARTS, (tuple(qkv), out, norm1, up, down, norm2), strict=True))
 
@@ -103,23 +103,10 @@ _ALBERT_BLOCK = _block(
     "attention.query attention.key attention.value attention.dense attention.LayerNorm "
     "ffn ffn_output full_layer_layer_norm"
 )
-_MODERN_BLOCK: Names = dict(
-    zip(PARTS, ("attn.Wqkv", "attn.Wo", "attn_norm", "mlp.Wi", "mlp.Wo", "mlp_norm"), strict=True)
-)
-_NOMIC_BLOCK: Names = dict(
-    zip(PARTS, ("attn.Wqkv", "attn.out_proj", "norm1", ("mlp.fc12", "mlp.fc11"), "mlp.fc2", "norm2"), strict=True)
-)
-_GTE_BLOCK: Names = dict(
-    zip(
-        PARTS,
-        ("attention.qkv_proj", "attention.o_proj", "attn_ln", "mlp.up_gate_proj", "mlp.down_proj", "mlp_ln"),
-        strict=True,
-    )
-)
-_JINA_BLOCK = {
-    **_BERT_BLOCK,
-    **{"up": "mlp.gated_layers", "down": "mlp.wo", "norm2": "mlp.layernorm"},
-}
+_MODERN_BLOCK = _block("attn.Wqkv attn.Wo attn_norm mlp.Wi mlp.Wo mlp_norm")
+_NOMIC_BLOCK = {**_block("attn.Wqkv attn.out_proj norm1 up mlp.fc2 norm2"), "up": ("mlp.fc12", "mlp.fc11")}
+_GTE_BLOCK = _block("attention.qkv_proj attention.o_proj attn_ln mlp.up_gate_proj mlp.down_proj mlp_ln")
+_JINA_BLOCK = {**_BERT_BLOCK, "up": "mlp.gated_layers", "down": "mlp.wo", "norm2": "mlp.layernorm"}
 _DEBERTA_BLOCK = {
     **_BERT_BLOCK,
     "qkv": ("attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"),
@@ -227,14 +214,6 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-def _bert_variant(config: Config) -> str:
-    return "jina_bert" if config.get("position_embedding_type") == "alibi" else "bert"
-
-
-def _deberta_variant(config: Config) -> str:
-    return "deberta-v2" if shapes.is_disentangled(config) else "deberta-v2 of another form"
-
-
 def _t5_variant(config: Config) -> str:
     sizes = [config.get(key, default) for key, default in (("d_kv", 64), ("num_heads", 8), ("d_model", 512))]
     if all(type(one) is int and one > 0 for one in sizes) and sizes[0] * sizes[1] != sizes[2]:
@@ -242,20 +221,16 @@ def _t5_variant(config: Config) -> str:
     return "t5_gated" if str(config.get("feed_forward_proj")).startswith("gated-") else "t5"
 
 
-def _qwen3_variant(config: Config) -> str:
-    return "qwen3" if shapes.is_plain_qwen3(config) else "qwen3 of another form"
-
-
-def _gemma3_variant(config: Config) -> str:
-    return "gemma3_text" if shapes.is_plain_gemma3(config) else "gemma3_text of another form"
+def _only_if(kind: str, config: Config, test: Callable[[Config], bool]) -> str:
+    return kind if test(config) else f"{kind} of another form"
 
 
 VARIANTS: dict[str, Callable[[Config], str]] = {
-    "bert": _bert_variant,
-    "deberta-v2": _deberta_variant,
+    "bert": lambda config: "jina_bert" if config.get("position_embedding_type") == "alibi" else "bert",
+    "deberta-v2": lambda config: _only_if("deberta-v2", config, shapes.is_disentangled),
     "t5": _t5_variant,
-    "qwen3": _qwen3_variant,
-    "gemma3_text": _gemma3_variant,
+    "qwen3": lambda config: _only_if("qwen3", config, shapes.is_plain_qwen3),
+    "gemma3_text": lambda config: _only_if("gemma3_text", config, shapes.is_plain_gemma3),
 }
 """For a `model_type` that covers several architectures, a function from the config to a row of FAMILIES; transformers
 computes the forms that have no row."""

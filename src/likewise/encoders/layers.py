@@ -1,4 +1,4 @@
-"""The layers that all transformers here are composed of, if they differ from torch's own.
+"""The layers of all transformers here that differ from torch's own.
 
 Building a layer does not initialize its weights: they come from a checkpoint, or from `initialize_weights`.
 (torch's own way takes a second on the meta device, where it imports a compiler to draw numbers that are never used.)
@@ -43,8 +43,8 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class _OptimizerSteps:
     """The number of steps taken by all optimizers since a weight was first packed.
 
-    Fused optimizers change weights without raising the tensors' version, and torch does not say whose weights they are,
-    so the steps of all are counted. The hook is registered when a weight is first packed, never by an import.
+    Fused optimizers change weights without raising the tensors' version, and torch does not say whose, so the steps of
+    all optimizers are counted. The hook is registered when a weight is first packed, never by an import.
     """
 
     count = 0
@@ -67,13 +67,17 @@ class _PackedWeight(NamedTuple):
     packed: Tensor
 
 
-class Linear(NotifiedOfMoves, nn.Linear):
+class Uninitialized:
+    """A layer whose weights are not initialized when it is built; see the top of this file."""
+
+    def reset_parameters(self) -> None:
+        """Do nothing."""
+
+
+class Linear(Uninitialized, NotifiedOfMoves, nn.Linear):
     """y = x Wᵀ + b. Without gradients on a CPU, W is repacked once for oneDNN, which saves 10 % of the time in fp32."""
 
     _cached: _PackedWeight | None = None
-
-    def reset_parameters(self) -> None:
-        """Do nothing; see the top of this file."""
 
     def forward(self, x: Float[Tensor, "... I"]) -> Float[Tensor, "... O"]:
         if (
@@ -110,25 +114,19 @@ class Linear(NotifiedOfMoves, nn.Linear):
         return {name: value for name, value in self.__dict__.items() if name != "_cached"}
 
 
-class LayerNorm(nn.LayerNorm):
+class LayerNorm(Uninitialized, nn.LayerNorm):
     """Layer normalisation whose bias may be absent (ModernBERT)."""
 
     def __init__(self, width: int, eps: float, bias: bool = True) -> None:
         super().__init__(width, eps=eps, bias=bias)
 
-    def reset_parameters(self) -> None:
-        """Do nothing; see the top of this file."""
 
-
-class RMSNorm(nn.RMSNorm):
+class RMSNorm(Uninitialized, nn.RMSNorm):
     """Division by the root of the mean of squares, then a scale (T5): the weight, or 1 + the weight (Gemma 3)."""
 
     def __init__(self, width: int, eps: float, one_more: bool = False) -> None:
         super().__init__(width, eps=eps)
         self.one_more = one_more
-
-    def reset_parameters(self) -> None:
-        """Do nothing; see the top of this file."""
 
     def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
         if not self.one_more:
@@ -140,7 +138,7 @@ class RMSNorm(nn.RMSNorm):
 def gated_activation(
     wide: Float[Tensor, "T W"], activation: Callable[[Tensor], Tensor], gated: int
 ) -> Float[Tensor, "T I"]:
-    """The inner values of a block's network: activation(wide), or of values and gates activation(values) · gates.
+    """The inner values of a block's network: activation(wide) or, with gates, activation(values) · gates.
 
     Args:
         gated: 0: no gates; 1: the first half of `wide` is values, the second gates; 2: the reverse.
@@ -181,11 +179,8 @@ def without_dropout(model: nn.Module) -> None:
             module.attention_dropout = 0.0  # type: ignore[assignment]
 
 
-class Embedding(nn.Embedding):
+class Embedding(Uninitialized, nn.Embedding):
     """An embedding table."""
-
-    def reset_parameters(self) -> None:
-        """Do nothing; see the top of this file."""
 
 
 def initialize_weights(model: nn.Module, deviation: float = 0.02) -> nn.Module:

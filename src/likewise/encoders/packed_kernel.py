@@ -1,9 +1,9 @@
-"""torch's kernel for packed sentences on a GPU, trusted only after it agreed with padded attention on this machine.
+"""torch's kernel for packed sentences on a GPU, used only after it has agreed with padded attention on this machine.
 
 The kernel is young: its signature differs between versions of torch, and some GPUs lack it. Before the first use on a
 device, for a data type, width of a head, length, window, and with or without gradients, it computes random sentences in
 a few milliseconds. If it fails, sentences are padded instead, which is slower and needs more memory, and one warning
-says so. `LIKEWISE_GPU=plain` in the environment pads always.
+says so. `LIKEWISE_GPU=plain` in the environment always pads.
 """
 
 import os
@@ -27,16 +27,14 @@ Attention = Callable[[Tensor, Tensor, Tensor, Ragged, int | None], Tensor]
 VARIABLE = "LIKEWISE_GPU"  # how a GPU computes attention: "" or "plain"
 DEVICES = ("cuda",)
 HALF = (torch.float16, torch.bfloat16)  # the only data types of the kernel
-SHORTEST, LONGEST = (
-    16,
-    1024,
-)  # tokens of a test's sentence; a longer one passes through the same code once more per block of keys
-TOLERANCE = 4  # times the data type's epsilon; rounding takes about one, a window off by one token 10 and more
+SHORTEST = 16
+LONGEST = 1024  # tokens of a test's sentence; a longer one passes through the same code once more per block of keys
+TOLERANCE = 4  # times the data type's epsilon; rounding causes about 1, a window off by one token 10 or more
 _LOCK = Lock()
 
 
 class Case(NamedTuple):
-    """What decides which code of the kernel runs."""
+    """What determines which of the kernel's code paths runs."""
 
     device: torch.device
     dtype: torch.dtype
@@ -56,7 +54,7 @@ def packed_attention(q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, window: in
 
 
 def is_trusted(q: Tensor, tokens: Ragged, window: int | None, padded: Attention) -> bool:
-    """Whether the kernel computes these queries; `padded` is what a case that is new is compared with."""
+    """Whether the kernel computes these queries; a new case is compared with `padded`."""
     if q.device.type not in DEVICES or q.dtype not in HALF or not len(q):
         return False
     if known_name(VARIABLE, os.environ.get(VARIABLE, ""), ("", "plain")):
@@ -73,7 +71,7 @@ def is_trusted(q: Tensor, tokens: Ragged, window: int | None, padded: Attention)
 def _passes(case: Case, padded: Attention) -> bool:
     """Whether the kernel passes; a case that ran out of memory is tested again next time.
 
-    The test has a thread of its own, where neither autocast, inference mode nor gradient checkpointing is on.
+    The test has its own thread, without autocast, inference mode or gradient checkpointing.
     """
     with ThreadPoolExecutor(1) as thread:
         try:
@@ -93,7 +91,7 @@ def _error(case: Case, padded: Attention) -> float:
     lengths = (length, 1, length // 2 + 1)
     tokens = Ragged(torch.zeros(sum(lengths), dtype=torch.int64, device=case.device), lengths)
     drawn = torch.randn(sum(lengths), 4, 2, case.head_width, generator=torch.Generator().manual_seed(0))
-    drawn[:, 0] *= 3  # a token looks at few others, so that each of those it may see matters
+    drawn[:, 0] *= 3  # a token attends to few others, so that each of them matters
     rows = drawn.to(case.device, case.dtype)
     results = []
     for attention, dtype in ((packed_attention, case.dtype), (padded, torch.float32)):

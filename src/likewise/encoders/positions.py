@@ -57,7 +57,7 @@ def alibi(heads: int, device: torch.device) -> Bias:
 
 
 def causal(device: torch.device) -> Bias:
-    """What hides from each token those behind it, cached by length."""
+    """The mask that hides later tokens from each token, cached by length."""
 
     @cache
     def hidden(length: int) -> Float[Tensor, "t t"]:
@@ -77,9 +77,9 @@ class Distances(nn.Module):
         self.drop = Dropout(shape.dropout)
 
     def bias(self, qkv: Linear, heads: int, root: float) -> Bias:
-        """What a block adds to the score of i attending to j: qᵢ · key of (i − j) + kⱼ · query of (i − j), over √K.
+        """What is added to the score of i attending to j: qᵢ · key of (i − j) + kⱼ · query of (i − j), over √K.
 
-        `qkv` computes queries and keys of distances as of tokens; queries are divided by `root`, as tokens' are.
+        `qkv` computes queries and keys of distances as of tokens; both kinds of queries are divided by `root`.
         """
         rows = self.drop(self.norm(self.table.weight))
         wanted = 2 * rows.shape[1]  # without values

@@ -61,7 +61,7 @@ def _chosen(encoder: Encoder, kept: Sequence[int]) -> list[int]:
 def _homes(encoder: Encoder, depth: int) -> list[int]:
     """The number in the full encoder of each block of the smaller one.
 
-    In ALBERT, equally many depths share each block. Where that is impossible for the depths kept, each gets a block.
+    In ALBERT, equally many depths share each block; if that is impossible for the depths kept, each gets its own.
     """
     if not isinstance(encoder, Bert) or not encoder.shape.groups:
         return list(range(depth))

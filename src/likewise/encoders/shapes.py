@@ -1,6 +1,6 @@
 """The sizes of encoders, and how config.json gives them for each architecture; no torch here.
 
-A shape is all that is needed to build an encoder with torch (`FAMILIES`) or to describe it to the engines without torch
+A shape is enough to build an encoder with torch (`FAMILIES`) or to describe it to the engines without torch
 (`description`).
 """
 
@@ -24,6 +24,11 @@ class TransformerShape:
     positions: int
     eps: float
 
+    @property
+    def longest(self) -> int:
+        """The maximum number of tokens that the model was trained for; T5's limit is larger."""
+        return self.positions
+
 
 def _later(default: Any) -> Any:
     """A field left out of `repr`, which fingerprints of earlier versions cover (`engines.former_fingerprints`)."""
@@ -40,10 +45,10 @@ class BertShape(TransformerShape):
     word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower word vectors
     groups: int = 0  # 0: every block has separate weights; ALBERT: the number of sets that blocks share
     buckets: int = 0  # of relative positions (MPNet); 0: none
-    theta: float = _later(0.0)  # the base of rotary positions, which take the place of a table of positions; 0: none
-    stretch: float = _later(1.0)  # by which rotary angles are divided, to reach further than in training
-    distances: int = _later(0)  # buckets in each direction of distances with vectors of their own (DeBERTa); 0: none
-    farthest: int = _later(0)  # one more than the distance from which on all share the last bucket
+    theta: float = _later(0.0)  # the base of rotary positions, which replace a table of positions; 0: none
+    stretch: float = _later(1.0)  # the divisor of rotary angles, for longer inputs than in training
+    distances: int = _later(0)  # buckets, in each direction, of distances with their own vectors (DeBERTa); 0: none
+    farthest: int = _later(0)  # one more than the distance from which all share the last bucket
     alibi: bool = _later(False)  # whether positions are a penalty on distance (ALiBi), and no table either
     gated: int = _later(0)  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
     attention_bias: bool = _later(True)
@@ -54,7 +59,7 @@ class BertShape(TransformerShape):
 
     @property
     def longest(self) -> int:
-        """The maximum number of tokens: of rows of the table of positions, or that the model was trained for."""
+        """The maximum number of tokens: rows of the table of positions, or the training length."""
         return self.positions - self.first_position
 
     @property
@@ -77,11 +82,6 @@ class ModernBertShape(TransformerShape):
     dropout: float = 0.0
     attention_dropout: float = 0.0
 
-    @property
-    def longest(self) -> int:
-        """The maximum number of tokens that the model was trained for."""
-        return self.positions
-
 
 @dataclass(frozen=True)
 class T5Shape(TransformerShape):
@@ -91,11 +91,6 @@ class T5Shape(TransformerShape):
     activation: str = "relu"
     gated: bool = False
     dropout: float = 0.1
-
-    @property
-    def longest(self) -> int:
-        """The maximum number of tokens, far above what the model was trained for: positions are relative."""
-        return self.positions
 
 
 @dataclass(frozen=True)
@@ -107,18 +102,13 @@ class GroupedShape(TransformerShape):
     thetas: tuple[float, ...]  # the rotary base of each block
     reaches: tuple[int, ...]  # how many tokens on either side a token of each block attends to; −1: all
     activation: str
-    causal: bool  # whether a token attends to none behind it
+    causal: bool  # whether a token attends to no later ones
     attention_bias: bool = False
-    divisor: float = 0.0  # of scores; 0: the root of a head's width
-    word_scale: float = 1.0  # by which word vectors are multiplied
-    post_norms: bool = False  # whether what is added to the input is normalised before too (Gemma 3)
+    divisor: float = 0.0  # the divisor of scores; 0: the root of a head's width
+    word_scale: float = 1.0  # the factor of word vectors
+    post_norms: bool = False  # whether terms added to the input are normalised first (Gemma 3)
     one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
     attention_dropout: float = 0.0
-
-    @property
-    def longest(self) -> int:
-        """The maximum number of tokens that the model was trained for."""
-        return self.positions
 
 
 @dataclass(frozen=True)
@@ -282,7 +272,7 @@ def _nomic_sizes(config: Config) -> dict[str, Any]:
         **_sizes({**config, **positions}, 8192, NOMIC_KEYS),
         "eps": fraction(config, "layer_norm_epsilon", 1e-5),
         "activation": gates[named],
-        "theta": _above_zero(config, "rotary_emb_base", 1000.0),
+        "theta": _at_least_one(config, "rotary_emb_base", 1000.0),
         "attention_bias": boolean(config, "qkv_proj_bias", True),
         "up_bias": boolean(config, "mlp_fc1_bias", True),
         "down_bias": boolean(config, "mlp_fc2_bias", True),
@@ -310,14 +300,14 @@ def _rotary(shape: BertShape) -> BertShape:
 
 
 def _rope(config: Config, theta: float) -> dict[str, float]:
-    """The base of rotary positions, and by which angles are divided: transformers' words, or the older ones.
+    """The base of rotary positions and the divisor of angles, from transformers' current keys or the older ones.
 
     Fixed NTK scaling by s multiplies the base by s, and divides all angles by s^(2/K) (K: a head's width).
     """
     newer, older = (_rope_settings(config, key) for key in ("rope_parameters", "rope_scaling"))
     kind, factor = _scaling(newer) if newer else _scaling(older)
     own = "rope_theta" if config.get("rope_theta") is not None else "rope_parameters"
-    base = _above_zero({own: config.get("rope_theta", newer.get("rope_theta"))}, own, theta)
+    base = _at_least_one({own: config.get("rope_theta", newer.get("rope_theta"))}, own, theta)
     if kind == "ntk":
         width = size(config, "hidden_size") / size(config, "num_attention_heads")
         return {"theta": base * factor, "stretch": factor ** (2 / width)}
@@ -332,18 +322,19 @@ def _rope_settings(config: Config, key: str) -> Config:
 
 
 def _scaling(settings: Config) -> tuple[str, float]:
-    kind = settings.get("rope_type", settings.get("type", "default"))
+    kind = _rope_type(settings)
     if kind == "default":
         return kind, 1.0
     if kind not in ("linear", "ntk") or settings.get("mixed_b") is not None:
         raise BadModel(f"config.json says rope_scaling or rope_parameters = {settings!r:.100}; expected linear or ntk")
-    return kind, _above_zero(settings, "factor", 1.0)
+    return kind, _at_least_one(settings, "factor", 1.0)
 
 
-def _above_zero(config: Config, key: str, default: float) -> float:
+def _at_least_one(config: Config, key: str, default: float) -> float:
+    """A rotary base, say: below 1, angles would grow until the engines' precisions show."""
     found = number(config, key, default)
-    if not found:
-        raise BadModel(f"config.json says {key} = 0; expected a number above 0")
+    if found < 1:
+        raise BadModel(f"config.json says {key} = {found:g}; expected a number of at least 1")
     return found
 
 
@@ -396,8 +387,8 @@ def t5_shape(config: Config) -> T5Shape:
     )
     if size(config, "d_kv", 64) * shape.heads != shape.width:
         raise BadModel(
-            f"config.json asks for {shape.heads} heads of d_kv = {config.get('d_kv', 64)}; expected heads that make "
-            f"the width, {shape.width}"
+            f"config.json asks for {shape.heads} heads of d_kv = {config.get('d_kv', 64)}; expected heads that add "
+            f"up to the width, {shape.width}"
         )
     return shape
 
@@ -419,7 +410,7 @@ def jina_shape(config: Config) -> BertShape:
 def alibi_slopes(heads: int) -> list[float]:
     """What each head subtracts from a score for each token of distance (Press et al. 2022).
 
-    For n heads, a power of two: 2^(−8/n) and its powers. Others add every second slope of twice the power below.
+    For n heads, a power of two: 2^(−8/n) and its powers. Others add every second slope of twice the lower power.
     """
     power = 1 << (heads.bit_length() - 1)
     slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
@@ -451,7 +442,7 @@ def modernbert_shape(config: Config) -> ModernBertShape:
 
 
 def _local_layers(config: Config, default: Callable[[int], bool]) -> tuple[bool, ...]:
-    """Which blocks have local attention; where config.json does not say, `default` of a block's number does."""
+    """Which blocks have local attention; if config.json does not say, `default` of the block's number decides."""
     depth, kinds = size(config, "num_hidden_layers"), config.get("layer_types")
     if kinds is None:
         return tuple(default(i) for i in range(depth))
@@ -495,7 +486,7 @@ def gemma3_shape(config: Config) -> GroupedShape:
         reaches=tuple(reach if one else -1 for one in local),
         activation=activation(config, "hidden_activation", "gelu_pytorch_tanh"),
         causal=not both,
-        divisor=_above_zero(config, "query_pre_attn_scalar", 256) ** 0.5,
+        divisor=_at_least_one(config, "query_pre_attn_scalar", 256) ** 0.5,
         word_scale=size(config, "hidden_size") ** 0.5,
         post_norms=True,
         one_more=True,
@@ -537,7 +528,11 @@ def is_plain_gemma3(config: Config) -> bool:
 
 
 def _scales(settings: Config) -> bool:
-    return bool(settings.get("rope_type", settings.get("type", "default")) != "default")
+    return bool(_rope_type(settings) != "default")
+
+
+def _rope_type(settings: Config) -> Any:
+    return _given(settings, "rope_type", _given(settings, "type", "default"))
 
 
 def _word_shape(config: Config, width_key: str) -> WordShape:
@@ -576,7 +571,7 @@ def _theta(config: Config, is_local: bool, local_key: str, global_key: str, defa
         raise BadModel(f"config.json says rope_parameters = {ropes!r}; expected an object for each kind of attention")
     require_supported(newer, rope_type="default")
     given = {key: _given(config, key, newer.get("rope_theta"))}
-    return _above_zero(given, key, 10_000.0 if is_local else default)
+    return _at_least_one(given, key, 10_000.0 if is_local else default)
 
 
 def _given(settings: Config, key: str, default: Any) -> Any:
@@ -587,7 +582,7 @@ def _given(settings: Config, key: str, default: Any) -> Any:
 def changed_settings(shape: Any) -> dict[str, Any]:
     """The fields of a dataclass that differ from their defaults; dropout, which changes no vector, is left out.
 
-    A setting that a later version adds then leaves the fingerprints of today's models as they are.
+    So a setting added by a later version leaves the fingerprints of existing models unchanged.
     """
     values = {field.name: (getattr(shape, field.name), field.default) for field in fields(shape)}
     return {

@@ -62,31 +62,6 @@ class NotifiedOfMoves(nn.Module):
         return self
 
 
-def lerp_each(tensors: Tensors, targets: Tensors, weight: float) -> None:
-    """In place, tensor + weight · (target − tensor) for each pair of tensors."""
-    torch._foreach_lerp_(tensors, targets, weight)
-
-
-def multiply_each(tensors: Tensors, factor: float) -> None:
-    """In place, each tensor times the factor."""
-    torch._foreach_mul_(tensors, factor)
-
-
-def add_each(tensors: Tensors, number: float) -> None:
-    """In place, each tensor plus the number."""
-    torch._foreach_add_(tensors, number)
-
-
-def add_products(tensors: Tensors, a: Tensors, b: Tensors, factor: float) -> None:
-    """In place, tensor + factor · a · b for each triple of tensors."""
-    torch._foreach_addcmul_(tensors, a, b, factor)
-
-
-def add_quotients(tensors: Tensors, a: Tensors, b: Tensors, factor: float) -> None:
-    """In place, tensor + factor · a / b for each triple of tensors."""
-    torch._foreach_addcdiv_(tensors, a, b, factor)
-
-
-def square_roots(tensors: Tensors) -> tuple[Tensor, ...]:
-    """The square root of each tensor."""
-    return tuple(torch._foreach_sqrt(tensors))
+def foreach(operation: str, tensors: Tensors, *arguments: Any, **options: Any) -> Any:
+    """Torch's operation on lists of tensors, such as `lerp_`: in place if its name ends in an underscore."""
+    return getattr(torch, f"_foreach_{operation}")(tensors, *arguments, **options)

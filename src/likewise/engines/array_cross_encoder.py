@@ -132,7 +132,7 @@ class ArrayCrossEncoder(JointReranker, Loadable):
             check_same(written=manifest, read_back=read_pair_manifest(partial))
 
     def _stored_tensors(self, config: Config) -> dict[str, StoredTensor]:
-        """The encoder's tensors, and those of the head that lie beside them, by the names that are written."""
+        """The encoder's tensors, and the head's tensors beside them, by their names in files."""
         folder = self.manifest.encoder
         row = None if self.manifest.heads else head_of(model_type(config, folder), f"{folder} holds")
         prefix, head = (row.prefix, stored_head(folder, config, row)) if row else ("", {})
@@ -205,7 +205,7 @@ class NumpyClassifier:
         return np.asarray((x[:, None] @ weight.T)[:, 0] + bias, np.float32)
 
     def identifying_weights(self) -> Weights:
-        """None: the head's tensors lie beside the encoder's."""
+        """None: the head's tensors are beside the encoder's."""
         return []
 
     def write(self, folder: Path) -> None:

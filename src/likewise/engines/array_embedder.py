@@ -145,7 +145,7 @@ class ArrayEmbedder(Embedder, Loadable):
         chosen = array_pooling(pooling, self.encoder.depth)
         before, after = (one.width(self.encoder.width) for one in (self.pooling, chosen))
         if self.heads and before != after:
-            raise BadModel(f"the pooling {pooling} has {after} dimensions, but the heads take {before}")
+            raise BadModel(f"the pooling {pooling} has {after} dimensions, but the heads expect {before}")
         return type(self)(self.tokenizer, self.encoder, chosen, self.heads, self.manifest)
 
     def pooling_weights(self) -> Mapping[str, Array]:
@@ -238,7 +238,7 @@ class ArrayEmbedder(Embedder, Loadable):
 
 
 def hidden_tokens(windows: Windows) -> Array | None:
-    """How many first tokens of each window the pooling leaves out; None if it is none of any."""
+    """How many initial tokens of each window the pooling leaves out; None if none."""
     return windows.hidden if windows.hidden.any() else None
 
 

@@ -23,7 +23,7 @@ class ArrayEncoder(Protocol):
     longest: int
     parameters: int
     precision: str
-    threads: int  # how many share the sentences of a batch; 1 if they all work on each matrix product together
+    threads: int  # threads that share the sentences of a batch; 1 if all threads work on each matrix product together
 
     def pooled(
         self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None

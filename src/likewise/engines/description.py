@@ -48,15 +48,15 @@ class BlockWeights:
     down: LinearWeights
     key: LinearWeights | None = None
     value: LinearWeights | None = None
-    gate: LinearWeights | None = None  # of a gated network whose `up` gives values alone
+    gate: LinearWeights | None = None  # of a gated network whose `up` returns only values
     norm1: LinearWeights | None = None
     norm2: LinearWeights | None = None
-    query_norm: LinearWeights | None = None  # of each head's queries, and keys (Qwen3, Gemma 3)
+    query_norm: LinearWeights | None = None  # of each head's queries and keys (Qwen3, Gemma 3)
     key_norm: LinearWeights | None = None
-    out_norm: LinearWeights | None = None  # of what attention and network add to their input (Gemma 3)
+    out_norm: LinearWeights | None = None  # of the outputs that attention and network add to their inputs (Gemma 3)
     down_norm: LinearWeights | None = None
     theta: float = 0.0  # the base of rotary position embeddings; 0: none
-    stretch: float = 1.0  # by which rotary angles are divided
+    stretch: float = 1.0  # the divisor of rotary angles
     reach: int = -1  # the number of tokens on either side that a token attends to; −1: all
 
 
@@ -80,16 +80,16 @@ class Description:
     positions: StoredTensor | None = None
     segments: StoredTensor | None = None
     rms: bool = False  # whether norms divide by the root of the mean of squares, and have no bias (T5)
-    divisor: float = 0.0  # of scores; 0: the root of a head's width
-    farthest: int = 0  # one more than the distance from which on all share the last row of `distances`
-    key_heads: int = 0  # heads of keys and values, each of which as many heads share; 0: as many as heads
+    divisor: float = 0.0  # the divisor of scores; 0: the root of a head's width
+    farthest: int = 0  # one more than the distance from which all share the last row of `distances`
+    key_heads: int = 0  # heads of keys and values, each shared by equally many heads; 0: as many as heads
     head_width: int = 0  # 0: the width divided among the heads
-    causal: bool = False  # whether a token attends to none behind it
+    causal: bool = False  # whether a token attends to no later ones
     one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
-    word_scale: float = 1.0  # by which word vectors are multiplied
+    word_scale: float = 1.0  # the factor of word vectors
     alibi: bool = False  # whether scores fall with distance, by each head's own slope (`shapes.alibi_slopes`)
     relative: StoredTensor | None = None  # the bias of each bucket of relative positions (rows) for each head (MPNet)
-    distances: StoredTensor | None = None  # vectors of distances, which queries and keys meet too (DeBERTa)
+    distances: StoredTensor | None = None  # vectors of distances, also multiplied with queries and keys (DeBERTa)
     distance_norm: LinearWeights | None = None  # of these
     norm: LinearWeights | None = None
     widen: LinearWeights | None = None
@@ -126,7 +126,7 @@ def check_described(folder: Path, config: Config) -> tuple[Family, Shape]:
         raise BadModel(f"{folder} holds a {kind!r} encoder; without torch, only {known} are supported. {torch_hint()}")
     shape = family.shape(config)
     if isinstance(shape, WordShape) and shape.buckets:
-        raise BadModel(f"{folder} spells unknown words by n-grams, which only torch computes. {torch_hint()}")
+        raise BadModel(f"{folder} represents unknown words by n-grams, which only torch computes. {torch_hint()}")
     return family, shape
 
 
@@ -167,7 +167,7 @@ class _Weights:
         return LinearWeights(self.tensor(f"{name}.weight", width), self.tensor(f"{name}.bias", width) if bias else None)
 
     def parts(self, count: int, name: str, outputs: int, inputs: int, bias: bool) -> list[LinearWeights | None]:
-        """A layer as files have it: `count` that give an equal share of the outputs each, or one, then None."""
+        """A layer as stored in files: `count` layers with equal shares of the outputs, or one, then None."""
         weights, biases = (file_names(f"{name}.{part}", self.names) for part in ("weight", "bias"))
         rows = outputs // len(weights)
         found = [

@@ -1,4 +1,4 @@
-"""The fingerprints that indexes recorded before a model had one for all engines: of a model and of its computation.
+"""The fingerprints in indexes from before a model had one for all engines: they covered its computation too.
 
 They covered the engine's class and the precision, and the tokenizer as the library `tokenizers` writes it.
 """
@@ -23,7 +23,7 @@ COMPUTED_WITHOUT_TORCH = (("native", "fp32"), ("native", "bf16"), ("native", "in
 def former_computation(embedder: Embedder, recorded: str) -> Computation | None:
     """The computation that a former fingerprint stands for, if it is one of this model; otherwise None.
 
-    Of torch, only the precision that this embedder itself computes in is tried. The version of the arithmetic is 0.
+    For torch, only this embedder's own precision is tried. The version of the arithmetic is 0.
 
     Raises:
         MissingExtra: the package `tokenizers` is not installed.

@@ -35,9 +35,9 @@ Ids = tuple[int, ...]
 
 
 class LateInteraction(Reranker):
-    """Scores pairs of texts by MaxSim; `query_vectors` and `document_vectors` give what is compared.
+    """Scores pairs of texts by MaxSim; `query_vectors` and `document_vectors` return the vectors compared.
 
-    The embedder's engine computes documents. Queries whose mask tokens are not attended to are computed in NumPy, the
+    The embedder's engine encodes documents. Queries whose mask tokens are not attended to are computed in NumPy, the
     only engine whose attention can leave tokens out.
     """
 
@@ -48,7 +48,7 @@ class LateInteraction(Reranker):
     def __init__(self, embedder: Embedder, manifest: PairManifest) -> None:
         assert manifest.late is not None
         check_described(manifest.encoder, read_config(manifest.encoder))
-        self.shown = embedder  # whose engine is this reranker's
+        self.shown = embedder  # its engine is this reranker's too
         self.tokenizer, self.encoder, self.manifest = embedder.tokenizer, embedder.encoder, manifest
         self.settings = TokenVectors(**manifest.late.config)
         self.heads = heads_of(manifest.heads, embedder.encoder.width)
@@ -120,21 +120,21 @@ class LateInteraction(Reranker):
         )
 
     def _pairs(self, pairs: Sequence[tuple[str, str]], rows: Rows, counter: TruncationCounter) -> list[tuple[Ids, Ids]]:
-        """The ids of both texts of each pair, truncated; the counter gets the pairs of which something is left out."""
+        """The ids of both texts of each pair, truncated; the counter counts the truncated pairs."""
         queries, over = self._contents([query for query, _ in pairs], is_query=True)
         documents, beyond = self._contents([document for _, document in pairs], is_query=False)
         counter.add((np.maximum(over, beyond) + self.max_content_length)[rows])
         return list(zip(queries, documents, strict=True))
 
     def _contents(self, texts: Sequence[str], is_query: bool) -> tuple[list[Ids], Array]:
-        """The ids of texts with special tokens and prefix, and by how many tokens each is over its limit."""
+        """The ids of texts with special tokens and prefix, and by how many tokens each exceeds its limit."""
         room, (marker, rest) = self._room(is_query), self._prefix(is_query)
         begin, end = (*self.tokenizer.prefix, *marker), self.tokenizer.suffix
         ids = self._token_ids([rest + text for text in texts]).lists()
         return [(*begin, *one[:room], *end) for one in ids], np.array([len(one) - room for one in ids])
 
     def _room(self, is_query: bool) -> int:
-        """Tokens of a text that are read, special ones and the marker not counted."""
+        """The number of tokens read from a text, excluding special ones and the marker."""
         length = (self.settings.query_length if is_query else None) or self.tokenizer.max_seq_length
         specials = len(self.tokenizer.prefix) + len(self.tokenizer.suffix)
         return int(min(length, self.shown.encoder.longest)) - specials - len(self._prefix(is_query)[0])

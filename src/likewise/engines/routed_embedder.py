@@ -1,4 +1,4 @@
-"""RoutedEmbedder: a Router, which encodes queries and documents by separate models into one vector space."""
+"""RoutedEmbedder: a Router, which encodes queries and documents with separate models into one vector space."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""Choose among models, precisions, dimensions and hybrid weights on your own data, with a proof and no item too many.
+"""Choose among models, precisions, dimensions and hybrid weights on your own data, with a proof and no wasted items.
 
     choice = choose(["likewise-mini", "likewise-static"], "faq.csv", variations=Variations(truncate_dim=[None, 128]))
     choice.best.name, choice.verdict
 
-Vectors of other dimensions are cut from the same vectors, and hybrid weights fuse the same two rankings, so that these
+Dimensions are truncated from the same vectors, and hybrid weights fuse the same two rankings, so that these
 candidates cost no encoding.
 """
 
@@ -31,7 +31,7 @@ from .statistics.significance import Interval
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way of computing scores: a model, and None for what is left as the model has it.
+    """One way of computing scores: a model with options; None keeps the model's own setting.
 
     `hybrid` is the weight of the ranking by vectors when it is fused with BM25's; None ranks by vectors alone.
     """
@@ -51,7 +51,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Variations:
-    """What to try with each model; None is what the model has by itself.
+    """What to try with each model; None keeps the model's own setting.
 
     Args:
         precision: number formats.
@@ -94,7 +94,7 @@ class Entrant:
         behind: how much the chosen candidate is ahead on the same items, likewise; None for the chosen one.
         state: "chosen", "lost", "within margin" (not better than the chosen one by the margin) or "undecided".
         texts: the texts that its model encoded, for all its candidates together.
-        cpu_seconds: CPU seconds for a million such texts.
+        cpu_seconds: CPU seconds per million such texts.
         milliseconds: elapsed time per text.
         bytes_per_vector: of a stored fp32 vector.
     """
@@ -144,7 +144,7 @@ class _Model:
     score: Callable[..., Float[np.ndarray, "v n"]] = field(init=False)
 
     def encode(self, texts: Sequence[str], role: str | None = None) -> Float[np.ndarray, "n E"]:
-        """Encode with the model's prompt for a "query" or "document", if it has both a role and a prompt."""
+        """Encode with the model's prompt for a "query" or "document", if there is a role and a prompt for it."""
         method = getattr(self.model, f"encode_{role}" if role else "encode", self.model)
         options = {"overflow": "truncate", "show_progress_bar": False} if isinstance(self.model, Embedder) else {}
         cpu, start = time.process_time(), time.perf_counter()
@@ -178,8 +178,8 @@ def choose(
 ) -> Choice:
     """Score candidates on items in a random order until one is shown to be the best, or the leader to be close enough.
 
-    With probability 1 − `rule.alpha`, a declared winner or tie is right: no candidate is better than the chosen one by
-    `rule.margin` or more on the kind of data that the rows are a sample of.
+    With probability 1 − `rule.alpha`, a declared winner or tie is right: on the kind of data that the rows sample, no
+    candidate is better than the chosen one by `rule.margin` or more.
 
     Args:
         models: names of models (options in parentheses, such as a pooling of other layers, make further candidates),

@@ -1,10 +1,10 @@
-"""Your own documents, queries and judgements, read from the files in which retrieval data is usually kept.
+"""Your own documents, queries and judgements, read from the usual retrieval formats.
 
     a collection = documents + queries + {query: {document: grade}}
 
-Read are JSONL, TSV, CSV and Parquet with the column names of BEIR and others, TREC's judgements (`query 0 document
+Formats: JSONL, TSV, CSV and Parquet with the column names of BEIR and others, TREC's judgements (`query 0 document
 grade`), and a folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv, or the same names with other
-endings, or folders of Parquet files as on the Hugging Face hub.
+extensions, or folders of Parquet files as on the Hugging Face hub.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class JudgedCollection:
     Args:
         titles: each document's title, or an empty text.
         bodies: each document's text without the title.
-        judgements: the grade of each query's judged documents; above 0 is relevant, and more is better.
+        judgements: the grade of each query's judged documents; above 0 is relevant, and higher is better.
         notes: what was left out.
     """
 
@@ -77,7 +77,7 @@ class JudgedCollection:
 
     @cached_property
     def later_ids(self) -> Int[np.ndarray, " N"]:
-        """For each document, how many have a later id in the order of characters, by which trec_eval breaks ties."""
+        """For each document, how many have a later id in character order, by which trec_eval breaks ties."""
         order = sorted(range(len(self.ids)), key=self.ids.__getitem__, reverse=True)
         later = np.empty(len(order), np.int64)
         later[order] = np.arange(len(order))
@@ -95,7 +95,7 @@ def read_collection(
         qrels: a file of judgements: the ids of a query and a document, and an integer grade (1 if there is no column).
 
     Returns:
-        The collection, without queries that have no relevant document; without any query if only documents are given.
+        The collection, without queries that have no relevant document; without queries if only documents are given.
 
     Raises:
         BadInput: a file is missing, changes while it is read, or has an invalid row; the error names file and line.
@@ -105,7 +105,7 @@ def read_collection(
         found = layout(path)
         queries, qrels = queries or found.get("queries"), qrels or found.get("qrels")
         if "corpus" not in found:
-            raise BadInput(f"{path} is no folder in BEIR's layout: it needs a file such as {path / 'corpus.jsonl'}")
+            raise BadInput(f"{path} is not a folder in BEIR's layout: it needs a file such as {path / 'corpus.jsonl'}")
         documents = found["corpus"]
     else:
         documents = path
@@ -119,7 +119,7 @@ def read_collection(
 
 
 def layout(folder: Path) -> dict[str, Path]:
-    """The files "corpus", "queries" and "qrels" of a folder in BEIR's layout, so far as they exist."""
+    """The files "corpus", "queries" and "qrels" of a folder in BEIR's layout, as far as they exist."""
     found = {}
     for part in ("corpus", "queries", "qrels"):
         names = [f"{part}{ending}" for ending in _ENDINGS] + [f"{part}/{SPLIT}{ending}" for ending in _ENDINGS]
@@ -250,11 +250,11 @@ def _table(
 
 def _check_file(path: Path) -> None:
     if not path.is_file():
-        raise BadInput(f"{path} is not there" if not path.exists() else f"{path} is not a file")
+        raise BadInput(f"{path} does not exist" if not path.exists() else f"{path} is not a file")
 
 
 class _unchanged:  # noqa: N801, used as a function
-    """Raise if the file is written to before the block ends."""
+    """Raise if the file is modified before the block ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

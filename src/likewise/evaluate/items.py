@@ -1,4 +1,4 @@
-"""Data as items that each have a score of their own, from 0 to 1: what a race needs, and a correlation lacks.
+"""Data as items that each have their own score from 0 to 1, which a race needs and a correlation does not provide.
 
 A correlation or an average precision is a property of all rows at once. For rated and labelled pairs, an item is
 therefore two rows with different ratings, and its score says whether the cosine orders them as the rating does. The
@@ -28,14 +28,14 @@ from .tasks.triplets import SIDES
 Encode = Callable[..., Float[np.ndarray, "n E"]]
 """Converts texts, and optionally their role ("query" or "document"), to vectors."""
 Variant = tuple[int | None, float | None]
-"""How many dimensions of each vector count, and the weight of vectors beside BM25 (None: no BM25)."""
+"""The number of dimensions used, and the weight of vectors relative to BM25 (None: no BM25)."""
 Scorer = Callable[[Int[np.ndarray, " n"], Sequence[Variant]], Float[np.ndarray, "v n"]]
 """Converts items to the scores of each variant."""
 
 
 @dataclass(frozen=True)
 class ItemSource:
-    """`count` items, what is measured on them, and a function that prepares scoring them with one model."""
+    """`count` items, the metric, and a function that prepares scoring them with one model."""
 
     title: str
     metric: str
@@ -90,7 +90,7 @@ def _ordered(title: str, values: Mapping[str, Sequence[Any]], seed: int, notes: 
     gold = [binary_label(x) for x in values["label"]] if labelled else [_number(x) for x in values["score"]]
     above, below = _matched_rows(np.array(gold, np.float64), seed)
     if not len(above):
-        raise BadInput(f"{title}: all {'labels' if labelled else 'scores'} are equal; expected different ones to order")
+        raise BadInput(f"{title}: all {'labels' if labelled else 'scores'} are equal; expected different ones")
     first, second = values["sentence1"], values["sentence2"]
 
     def scorer(encode: Encode) -> Scorer:
@@ -107,7 +107,7 @@ def _ordered(title: str, values: Mapping[str, Sequence[Any]], seed: int, notes: 
 
 
 def _matched_rows(gold: Float[np.ndarray, " n"], seed: int) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
-    """Pairs of rows with different values, the higher first; no row is in two, so that items are independent."""
+    """Pairs of rows with different values, the higher first; no row is in two pairs, so that items are independent."""
     waiting: list[int] = []  # rows with the same value
     matched = []
     for row in np.random.default_rng(seed).permutation(np.flatnonzero(np.isfinite(gold))):
@@ -171,6 +171,6 @@ def _fused(by_vectors: Int[np.ndarray, " n"], by_words: Int[np.ndarray, " m"], w
 def _cosines(
     a: Float[np.ndarray, "n E"], b: Float[np.ndarray, "n E"], variants: Sequence[Variant]
 ) -> Float[np.ndarray, "v n"]:
-    """The cosine of each pair of rows by each variant's dimensions."""
+    """The cosine of each pair of rows in each variant's dimensions."""
     first, second = a.astype(np.float64), b.astype(np.float64)
     return np.stack([PAIRWISE["cosine"](first[:, :dim], second[:, :dim]) for dim, _ in variants])

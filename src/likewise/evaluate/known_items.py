@@ -1,4 +1,4 @@
-"""Queries made from the documents themselves, where there are no judgements: search for a known document.
+"""Queries made from the documents themselves, if there are no judgements: known-item search.
 
 The query is a document's title, and its text has to be found without the title; or, in a collection without titles,
 one of its sentences, and the rest of the document has to be found. This measures whether parts of one text are similar,

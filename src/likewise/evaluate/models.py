@@ -40,7 +40,7 @@ class OpenedModel:
     notes: tuple[str, ...] = ()
     ranker: Ranker | None = None
     roles: Mapping[Role, Encode] = field(default_factory=dict)
-    """How it encodes a "query" or a "document", if it tells them apart."""
+    """How it encodes a "query" or a "document", if it distinguishes them."""
 
 
 @dataclass(frozen=True)

@@ -51,11 +51,11 @@ def collection_task(
 def collection_tasks(
     corpus: str | Path, queries: str | Path | None = None, qrels: str | Path | None = None
 ) -> tuple[Task, ...]:
-    """A task for a collection, or one for each collection in a folder of several (as NanoBEIR is kept)."""
+    """A task for a collection, or one for each collection in a folder of several (as in NanoBEIR)."""
     path = expanded(corpus)
     if path.is_dir() and queries is None and qrels is None and "corpus" not in layout(path):
         folders = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and "corpus" in layout(folder)]
         if not folders:
-            raise BadInput(f"{path} is no folder in BEIR's layout, and no folder in it is one: corpus.jsonl is missing")
+            raise BadInput(f"{path} is not a folder in BEIR's layout and contains none: corpus.jsonl is missing")
         return tuple(map(collection_task, folders))
     return (collection_task(path, queries, qrels),)

@@ -1,8 +1,8 @@
-"""Which of several candidates is best? Items are scored in a random order, and losers leave the race on the way.
+"""Which of several candidates is best? Items are scored in a random order, and losers leave the race.
 
     race(score, candidates=5, items=300)     # score(alive, items) -> one row per candidate alive
 
-The items are taken for a sample of those that the user has in mind: statements are about that population's means.
+The items are assumed to be a sample of those that the user has in mind: statements are about that population's means.
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ class Race:
         scores: of all K candidates on the items so far, in the order drawn; NaN after a candidate has lost.
         order: the number of each of these items.
         close: whether b (column) was shown not to be better than a (row) by the margin or more.
-        items: the number of items that there are.
+        items: the total number of items.
     """
 
     verdict: Verdict
@@ -95,8 +95,8 @@ def race(
 ) -> Race:
     """Score items until one candidate is left, or none left is better than the leader by the margin, or none remain.
 
-    With probability 1 − alpha, the best candidate never loses, and a leader that is declared is the best or worse by
-    less than the margin, however the items are distributed (see `PairedBets`).
+    With probability 1 − alpha, the best candidate never loses, and a declared leader is the best, or worse by less
+    than the margin, however the items are distributed (see `PairedBets`).
 
     Raises:
         BadInput: there is no candidate or item, or a score is not between 0 and 1.
@@ -122,7 +122,7 @@ def race(
 
 
 def _remaining(alive: Bool[np.ndarray, " K"], better: Bool[np.ndarray, "K K"]) -> Bool[np.ndarray, " K"]:
-    """The candidates that no other one alive is better than; all of them should each have lost to another."""
+    """The candidates to which no other remaining one is superior; the rest have each lost to another."""
     left = alive & ~better[alive].any(0)
     return left if left.any() else alive
 

@@ -1,4 +1,4 @@
-"""What ranks the documents of a collection: a model's vectors, BM25, both together, a reranker on top, a run file.
+"""Rankers of a collection's documents: a model's vectors, BM25, both together, a reranker on top, a run file.
 
 A ranker that builds on another one finds its rankings by name among those of the same evaluation, so nothing is ranked
 twice:
@@ -21,11 +21,12 @@ from ..native.scanning import Hits, merged
 from ..search import search
 from ..search.bm25 import BM25Index
 from ..search.exact import BLOCK
+from ..search.texts.reranking import PairScorer
 from ..search.texts.text_index import reciprocal_rank_fusion
 from .collection import JudgedCollection
 from .rankings import Rankings, read_run
 from .task import Encode, as_vectors
-from .tasks.retrieval import DEPTH, ScorePairs
+from .tasks.retrieval import DEPTH
 
 TIMED = 20  # queries that are also ranked one by one, to measure the time of one
 RUN_ENDINGS = (".trec", ".run")
@@ -50,7 +51,7 @@ class EmbeddingRanker(Ranker):
     """Exact search by cosine, one block of documents at a time; `uncached`, which encodes queries, is timed."""
 
     encode: Encode
-    encode_documents: Encode | None = None  # if queries are encoded in another way
+    encode_documents: Encode | None = None  # if queries are encoded differently
     uncached: Encode | None = None
     name: str = "model"
 
@@ -161,7 +162,7 @@ class RunFile(Ranker):
 
 
 def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScorer | None = None) -> dict[str, Any]:
-    """The models, BM25, each model with BM25, and with `rerank` each of these but the combinations reranked, by name.
+    """The models, BM25, each model with BM25, and with `rerank` all but the combinations reranked, by name.
 
     Args:
         models: names of models and run files (.trec or .run), which are not combined with BM25.
@@ -180,9 +181,9 @@ def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScore
 
 def cache_scorer(reranker: Any, load: LoadScorer | None) -> LoadScorer:
     """Load a reranker once, when it is first needed."""
-    loaded: list[ScorePairs] = []
+    loaded: list[PairScorer] = []
 
-    def scorer(_: str) -> ScorePairs:
+    def scorer(_: str) -> PairScorer:
         if not loaded:
             loaded.append(_scorer(reranker, load))
         return loaded[0]
@@ -194,12 +195,12 @@ def is_run_file(name: Any) -> bool:
     return str(name).lower().endswith(RUN_ENDINGS)
 
 
-def _scorer(reranker: Any, load: LoadScorer | None) -> ScorePairs:
+def _scorer(reranker: Any, load: LoadScorer | None) -> PairScorer:
     if isinstance(reranker, str | Path):
         from ..reranker import Reranker
 
         reranker = (load or Reranker.load)(str(reranker))
-    score: ScorePairs = getattr(reranker, "score", reranker)
+    score: PairScorer = getattr(reranker, "score", reranker)
     return score
 
 

@@ -3,7 +3,7 @@
     QUERY Q0 DOCUMENT RANK SCORE NAME        one line per document; NAME is the system's
 
 Rankings are ordered as trec_eval orders them: by score in single precision, and in a tie by document id, the later
-letters first. So a run that is written and scored by another tool has the same scores there.
+id first. So a run written here gets the same scores from other tools.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ METRICS = ("ndcg@10", "map@100", "mrr@10", "recall@10", "recall@100", "precision
 
 @dataclass(frozen=True)
 class Rankings:
-    """For each of Q queries the rows of the documents found, best first, and their scores.
+    """For each of Q queries, the rows of the documents found, best first, and their scores.
 
     `seconds` holds the time of single queries, where it was measured.
     """
@@ -78,10 +78,10 @@ class Rankings:
 
 
 def read_run(path: Path, collection: JudgedCollection) -> Rankings:
-    """Read a TREC run file of any tool; ranks are ignored, as in trec_eval, and queries that it lacks found nothing.
+    """Read a TREC run file of any tool; ranks are ignored, as in trec_eval, and queries that it lacks get no documents.
 
     Raises:
-        BadInput: a line has no six fields, an unknown document, a repeated one, or a score that is not a finite number.
+        BadInput: a line lacks six fields, has an unknown or repeated document, or a score that is not finite.
     """
     found: dict[str, dict[int, float]] = {query: {} for query in collection.query_ids}
     for place, (query, _, document, _, written, _) in trec_fields(path, 6, "query Q0 document rank score name"):
@@ -95,7 +95,7 @@ def read_run(path: Path, collection: JudgedCollection) -> Rankings:
             raise BadInput(f"{path}, {place}: the document {document!r} is already ranked for query {query!r}")
         of_query[collection.rows[document]] = score
     if not any(found.values()):
-        raise BadInput(f"{path} ranks no document for any of the {len(found):,} judged queries; are its ids others?")
+        raise BadInput(f"{path} ranks no document for any of the {len(found):,} judged queries; does it use other ids?")
     pairs = (
         (np.fromiter(one, np.int64, len(one)), np.fromiter(one.values(), float, len(one))) for one in found.values()
     )
@@ -104,7 +104,8 @@ def read_run(path: Path, collection: JudgedCollection) -> Rankings:
 
 def _score(written: str, path: Path, place: str) -> float:
     try:
-        score = float(np.float32(written))
+        with np.errstate(over="ignore"):  # too large for single precision: reported below
+            score = float(np.float32(written))
     except ValueError:
         score = float("nan")
     if not np.isfinite(score):

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .statistics.comparison import mean_interval
-from .statistics.significance import BootstrapSettings, Interval
+from .statistics.significance import Interval
 from .task import EvaluationSettings, Evidence, Result, Score, Task
 
 
@@ -55,15 +54,6 @@ class Results:
         if len(results) < len(names) or len(names) < 2 or len(metrics) != 1:
             return float("nan")
         return float(np.mean([result.headline.value for result in results]))
-
-    def average_interval(self, model: str, names: tuple[str, ...]) -> Interval | None:
-        """The average with its interval, or None; tasks that share items also share how these items are resampled."""
-        if np.isnan(self.average(model, names)):
-            return None
-        results = [self.cells[model, name].result for name in names]
-        evidence = [result.headline.evidence for result in results if result and result.headline.evidence]
-        bootstrap = BootstrapSettings(self.settings.resamples)
-        return mean_interval(evidence, bootstrap=bootstrap) if len(evidence) == len(names) else None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but the evidence, for JSON; missing numbers become None."""

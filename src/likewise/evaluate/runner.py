@@ -220,7 +220,7 @@ def _ranked_cell(
 
 
 def _in_role(model: OpenedModel, cached: CachedEncode, run: _Run, callback: TextsCallback, role: Role) -> Encode:
-    """The model's `encode` for queries or documents, whose vectors are stored apart."""
+    """The model's `encode` for queries or documents, whose vectors are stored separately."""
     if role in model.roles:
         cached = _cached(model.roles[role], model.fingerprint and f"{model.fingerprint} {role}", run)
     return functools.partial(cached, callback=callback, keep=0)

@@ -140,7 +140,7 @@ class TaskVectors:
 
 @dataclass(frozen=True)
 class RoleEncode:
-    """The `encode` of a model that may encode queries and documents in other ways (with other prompts)."""
+    """The `encode` of a model, and how it encodes queries and documents, which may have their own prompts."""
 
     encode: Encode
     in_role: Callable[[Role], Encode]
@@ -150,7 +150,7 @@ class RoleEncode:
 
 
 def role_vectors(encode: Encode, queries: Sequence[str], documents: Sequence[str]) -> tuple[TaskVectors, TaskVectors]:
-    """The vectors of queries and of documents, each encoded as such if the model tells them apart."""
+    """The vectors of queries and of documents, with the prompt or the part that the model has for each."""
     if isinstance(encode, RoleEncode):
         return TaskVectors.of(encode.in_role("query"), queries), TaskVectors.of(encode.in_role("document"), documents)
     both = TaskVectors.of(encode, queries, documents)  # in one request, on which a model may be fitted

@@ -119,7 +119,7 @@ class Anatomy:
         largest = int(steps.argmin())
         lines = [
             f"Words change most between layers {largest} and {largest + 1} (cosine {steps[largest]:.2f}), and layer "
-            f"{int(self.novelty.argmax())} is the one that its neighbours explain least.",
+            f"{int(self.novelty.argmax())} is the one least explained by its neighbours.",
             f"Words reflect their sentence most at layer {int(self.context.argmax())} "
             f"(cosine {self.context.max():.2f} above unrelated words); layer 0 is what a word means on its own.",
         ]

@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..array_types import Float
-from ..runtime.atomic_files import atomic_file
-from ..runtime.plot_style import BLUE, GREEN, ORANGE, RED, STYLE
+from ..runtime.plot_style import BLUE, GREEN, ORANGE, RED, STYLE, save_figure
 from .anatomy import Anatomy, WordImportance
 from .word_pairs import PairExplanation, Word
 
@@ -38,7 +37,8 @@ def plot_layers(anatomy: Anatomy, title: str = "") -> Figure:
     axes = figure.add_subplot()
     image = axes.imshow(anatomy.similarity, cmap="viridis", vmin=min(0.0, anatomy.similarity.min()), vmax=1)
     for (i, j), cosine in np.ndenumerate(anatomy.similarity):
-        axes.text(j, i, f"{cosine:.2f}".lstrip("0"), ha="center", va="center", fontsize=6, color=_text_color(cosine))
+        colour = "black" if cosine > 0.6 else "white"
+        axes.text(j, i, f"{cosine:.2f}".lstrip("0"), ha="center", va="center", fontsize=6, color=colour)
     axes.set(xlabel="layer", ylabel="layer", title=title, xticks=range(count), yticks=range(count))
     axes.spines[:].set_visible(False)
     figure.colorbar(image, ax=axes, label="mean cosine of a word with itself", shrink=0.85)
@@ -76,21 +76,13 @@ def plot_importance(anatomy: Anatomy, title: str = "") -> Figure:
     axes.yaxis.set_minor_formatter("")
     axes.set(xlabel="idf", ylabel="importance (1 is an equal share)")
     axes.set_title(f"{title}   layers from {anatomy.start}, ρ = {anatomy.correlation:+.2f}".strip())
-    commonest = sorted(anatomy.words, key=_rarity)[:MAX_LABELS]
+    commonest = sorted(anatomy.words, key=lambda word: word.idf)[:MAX_LABELS]
     _label_words(axes, [*anatomy.words[:MAX_LABELS], *anatomy.words[-MAX_LABELS:], *commonest])
     return figure
 
 
-def _rarity(word: WordImportance) -> float:
-    return word.idf
-
-
 def _curve(axes: Axes, values: np.ndarray, label: str, colour: str, marker: str) -> None:
     axes.plot(values, marker=marker, markersize=4, linewidth=1.4, color=colour, label=label)
-
-
-def _text_color(cosine: float) -> str:
-    return "black" if cosine > 0.6 else "white"
 
 
 def _label_words(axes: Axes, words: list[WordImportance]) -> None:
@@ -106,14 +98,13 @@ def _label_words(axes: Axes, words: list[WordImportance]) -> None:
 
 CELL = 0.36  # inches
 MAX_NUMBERS = 400  # maximum cells in which values are shown; with more, they would be unreadable
-HEAT_MAP_STYLE = STYLE | {"axes.spines.left": False, "axes.spines.bottom": False}
+HEAT_MAP_STYLE = STYLE | {"axes.spines.left": False, "axes.spines.bottom": False, "savefig.dpi": 200}
 LONGEST = 24  # characters shown of a word
 
 
 def draw_explanation(explanation: PairExplanation, path: Path) -> None:
     """Write the heat map in the format given by the file's suffix."""
-    with matplotlib.rc_context(HEAT_MAP_STYLE), atomic_file(path) as partial:
-        explanation_figure(explanation).savefig(partial, format=path.suffix.lower()[1:], dpi=200)
+    save_figure(lambda: explanation_figure(explanation), path, HEAT_MAP_STYLE)
 
 
 def explanation_figure(explanation: PairExplanation) -> Figure:

@@ -57,11 +57,6 @@ def token_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) ->
 REASON = "which is not linear, so its vectors cannot be divided exactly among words"
 
 
-def check_explainable(embedder: Embedder) -> None:
-    """Reject a model whose vectors are not a sum over words, before anything is encoded."""
-    token_parts(embedder, np.ones((embedder.encoder.depth + 1, 2, embedder.encoder.width), np.float32), 0)
-
-
 def _pooled_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) -> TokenParts:
     pooling, count = embedder.pooling, layers.shape[1]
     shape = getattr(pooling, "shape", None)
@@ -232,7 +227,8 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
         BadInput: the model's vectors are not a sum over words (a non-linear pooling or head), or one vector is zero.
         BadModel: the parts do not add up to the model's own cosine, so the explanation would be wrong.
     """
-    check_explainable(embedder)
+    depth, width = embedder.encoder.depth, embedder.encoder.width
+    token_parts(embedder, np.ones((depth + 1, 2, width), np.float32), 0)  # rejects a model before anything is encoded
     texts = (first, second)
     own = float(embedder.pair_scores([first], [second], overflow=overflow, show_progress_bar=False)[0])
     left, right = (_text_parts(embedder, text, overflow) for text in texts)
@@ -252,7 +248,11 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
         by_source[0] @ by_source[1].T * scale,
         0.5 * scale * (by_both[0] @ by_word[1].T + by_word[0] @ by_both[1].transpose(0, 2, 1)),
     )
-    _check_sum(found.cosine, own, embedder.precision)
+    if abs(found.cosine - own) > TOLERANCE.get(embedder.precision, LOW_PRECISION):
+        raise BadModel(
+            f"the contributions add up to {found.cosine:.6f}, but the model's own cosine is {own:.6f} (in "
+            f"{embedder.precision}): this model does more than its configuration says, so it cannot be explained"
+        )
     return found
 
 
@@ -287,11 +287,3 @@ def _summed(parts: Float[np.ndarray, "S t E"], word_of: Sequence[int]) -> Float[
     for token, word in enumerate(word_of):
         sums[:, word] += parts[:, token]
     return sums
-
-
-def _check_sum(cosine: float, own: float, precision: str) -> None:
-    if abs(cosine - own) > TOLERANCE.get(precision, LOW_PRECISION):
-        raise BadModel(
-            f"the contributions add up to {cosine:.6f}, but the model's own cosine is {own:.6f} (in {precision}): this "
-            "model does more than its configuration says, so it cannot be explained"
-        )

@@ -103,7 +103,7 @@ def _behind(name: str, endings: tuple[str, ...], why_not: Callable[[str], str], 
         matches = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207, which takes absolute patterns too
         files = [Path(match) for match in matches if not Path(match).is_dir()]
     else:
-        raise BadInput(f"{path} is {'neither a file nor a folder' if path.exists() else 'not there'}")
+        raise BadInput(f"{path} {'is neither a file nor a folder' if path.exists() else 'does not exist'}")
     readable = [file for file in files if _is_readable(file, endings, why_not, passed)]
     if not readable:
         why = "".join(f"\n  {line}" for line in skipped_lines(passed)) or ": there is none"

@@ -35,7 +35,7 @@ SUPERSETS = {
     **dict.fromkeys(("utf-16", "utf-16le", "utf-16be"), "utf-8"),  # a declaration in UTF-16 could not have been read
     "x-sjis": "shift_jis",
 }
-"""Encodings that pages declare, and those that browsers use in their place (WHATWG, Encoding)."""
+"""Encodings that pages declare, and those that browsers use instead (WHATWG, Encoding)."""
 MAX_BYTES = 1 << 28
 """Maximum bytes in a file that is a single document."""
 

@@ -7,24 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..runtime.installation import missing_extra
 
 READ_BYTES = 1 << 14  # read from the compressed file at a time
-
-
-class ZstandardDamaged(EOFError):
-    """A .zst file is damaged."""
-
-
-ZSTANDARD_ERRORS = (ZstandardDamaged,)
-
-
-def open_zstandard(path: Path) -> io.BufferedReader:
-    """The decompressed content as a byte stream that cannot seek."""
-    return io.BufferedReader(_Decompressed(path), READ_BYTES)
 
 
 class _Decompressed(io.RawIOBase):
@@ -62,7 +50,7 @@ class _Decompressed(io.RawIOBase):
             try:
                 content.append(self._frame.decompress(data))
             except self._error as error:
-                raise ZstandardDamaged(str(error)) from None
+                raise EOFError(str(error)) from None
             self._is_within, data = not self._frame.eof, self._frame.unused_data
             if not self._is_within:
                 self._frame = self._new()
@@ -85,7 +73,7 @@ def _decompressor(path: Path) -> tuple[Any, type[Exception]]:
 
 
 BLOCK = 1 << 20  # bytes read at a time from a stream that cannot seek
-DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, *ZSTANDARD_ERRORS)
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 """Errors raised when reading a truncated or damaged compressed file."""
 
 
@@ -182,7 +170,8 @@ def is_utf8(text: str) -> bool:
 
 def open_bytes(path: Path) -> Any:
     """The file's bytes as a stream, decompressed if its name has the suffix of a compressed file."""
-    return OPENERS.get(path.suffix.lower(), _open_plain)(path)
+    opener = OPENERS.get(path.suffix.lower())
+    return path.open("rb") if opener is None else opener(path)
 
 
 def data_ending(path: Path) -> str:
@@ -207,8 +196,7 @@ def _go_to(stream: Any, byte: int, now: int) -> None:
         now += skipped
 
 
-def _open_plain(path: Path) -> BinaryIO:
-    return path.open("rb")
-
-
-OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.GzipFile, ".zst": open_zstandard}
+OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.GzipFile,
+    ".zst": lambda path: io.BufferedReader(_Decompressed(path), READ_BYTES),  # cannot seek
+}

@@ -109,7 +109,7 @@ def _check(path: Path) -> None:
     if data_ending(path) not in READABLE or data_ending(path) == ".parquet" != path.suffix.lower():
         raise BadInput(f"{path} ends in {path.suffix!r}; expected one of {', '.join(READABLE)}")
     if not path.is_file():
-        raise BadInput(f"{path} is not there" if not path.exists() else f"{path} is not a file")
+        raise BadInput(f"{path} does not exist" if not path.exists() else f"{path} is not a file")
 
 
 def file_rows(path: Path, choose: Choose) -> Iterator[Row]:

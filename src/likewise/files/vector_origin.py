@@ -33,7 +33,7 @@ class VectorOrigin:
     overflow: str = "warn"
     dtype: str = "float32"
     arithmetic: int | None = None
-    """As in `engine_registry.Computation`; None: recorded before it was, with a fingerprint of the former kind."""
+    """As in `engine_registry.Computation`; None: recorded by an earlier version, with a former fingerprint."""
 
     @classmethod
     def of(
@@ -72,20 +72,20 @@ class VectorOrigin:
         return cls.from_json({name: found[name] if name in texts else json.loads(found[name]) for name in names})
 
     def differences(self, other: "VectorOrigin") -> list[str]:
-        """What may change a bit of a vector, in words, such as "precision fp32 and int8"; the name does not count."""
+        """Differences that may change bits of a vector, such as "precision fp32 and int8"; the name does not count."""
         names = [field.name for field in fields(self) if field.name != "model"]
         pairs = [(name, getattr(self, name), getattr(other, name)) for name in names]
         return [f"{name} {mine!r} and {theirs!r}" for name, mine, theirs in pairs if mine != theirs]
 
     def incomparable(self, other: "VectorOrigin") -> list[str]:
-        """The differences that keep vectors from being compared: not of engines, nor of precisions without int8."""
+        """The differences that make vectors incomparable, so not engines, nor precisions other than int8."""
         precision = other.precision if mixes_int8(self.precision, other.precision) else self.precision
         alike = replace(other, engine=self.engine, arithmetic=self.arithmetic, precision=precision)
         return self.differences(alike)
 
 
 def _recorded(found: Mapping[str, Any]) -> list[str]:
-    """The fields that a record must have: all but the version of the arithmetic, which earlier ones lack."""
+    """The fields that a record must have: all but the version of the arithmetic, which earlier records lack."""
     return [field.name for field in fields(VectorOrigin) if field.name != "arithmetic" or "arithmetic" in found]
 
 

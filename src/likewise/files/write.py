@@ -11,7 +11,7 @@ import numpy as np
 
 from ..array_types import Float
 from ..errors import BadInput
-from ..runtime.atomic_files import atomic_file, check_ending, check_not_input, check_writable_file
+from ..runtime.atomic_files import atomic_file, check_new_file
 from ..runtime.installation import missing_extra
 from .lines import is_utf8
 
@@ -44,18 +44,12 @@ def write_table(path: Path, columns: Values) -> None:
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     """Check before computing vectors that they can be written to this path, and that it is not one of the inputs."""
-    _check(path, WRITABLE, inputs)
+    check_new_file(path, WRITABLE, inputs)
 
 
 def check_table(path: Path, inputs: Iterable[Path] = ()) -> None:
     """Make the same checks for a table."""
-    _check(path, TABLES, inputs)
-
-
-def _check(path: Path, formats: Iterable[str], inputs: Iterable[Path]) -> None:
-    check_ending(path, formats)
-    check_not_input(path, inputs)
-    check_writable_file(path)
+    check_new_file(path, TABLES, inputs)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ into the old model's space and searched there; after that, they go to the new in
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -130,17 +130,18 @@ class Migration:
         return changed, seen
 
     def _encoded(self, records: Records, rows: Sequence[int]) -> Records:
-        texts = [None if records.texts is None else records.texts[i] for i in rows]
-        missing = [records.ids[i] for i, text in zip(rows, texts, strict=True) if text is None]
+        chosen = records.select(rows)
+        texts = chosen.texts or [None] * len(rows)
+        missing = [name for name, text in zip(chosen.ids, texts, strict=True) if text is None]
         if missing:
             raise BadInput(
                 f"{self.old.location} has no text for {missing[0]!r} ({len(missing):,} such records in this block), "
                 "so it cannot be encoded with another model"
             )
-        metadata = None if records.metadata is None else [records.metadata[i] for i in rows]
-        columns = zip(texts, metadata or [{}] * len(rows), strict=True)
-        encoded = self.encode([self.embedded(text, row) for text, row in columns if text is not None])
-        return Records([records.ids[i] for i in rows], encoded, texts, metadata)
+        columns = zip(texts, chosen.metadata or [{}] * len(rows), strict=True)
+        return replace(
+            chosen, vectors=self.encode([self.embedded(text, row) for text, row in columns if text is not None])
+        )
 
 
 def _signatures(records: Records) -> dict[str, bytes]:

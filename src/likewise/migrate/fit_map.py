@@ -124,7 +124,7 @@ def _checked(
         tables.append(unit(table).astype(np.float64))
     if len(tables[0]) != len(tables[1]):
         raise BadInput(
-            f"there are {len(tables[0]):,} source vectors and {len(tables[1]):,} target vectors; expected as many, row "
-            "i of both for the same text"
+            f"there are {len(tables[0]):,} source vectors and {len(tables[1]):,} target vectors; expected equal "
+            "numbers, with row i of both for the same text"
         )
     return tables[0], tables[1]

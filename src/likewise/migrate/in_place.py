@@ -49,7 +49,8 @@ def migrate_in_place(
     folder = folder.resolve()
     beside, replaced = (folder.with_name(folder.name + ending) for ending in (BESIDE, REPLACED))
     if folder.exists() and _is_migrated(folder, model, replaced):
-        return _cleared(replaced, keep_old, MigrationReport(0, _count(folder), 0, 0))
+        with Collection.open(str(folder), read_only=True) as collection:
+            return _cleared(replaced, keep_old, MigrationReport(0, len(collection), 0, 0))
     old = replaced if replaced.exists() and not folder.exists() else folder  # killed between the two renames
     first = migrate_into(str(old), str(beside), model, dimension, encode, show_progress_bar)
     lock = WriterLock(old)
@@ -103,8 +104,3 @@ def _cleared(replaced: Path, keep_old: bool, report: MigrationReport) -> Migrati
     if not keep_old and replaced.exists():
         shutil.rmtree(replaced)
     return report
-
-
-def _count(folder: Path) -> int:
-    with Collection.open(str(folder), read_only=True) as collection:
-        return len(collection)

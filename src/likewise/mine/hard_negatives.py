@@ -54,7 +54,8 @@ def mine_negatives(
         prompts: one prompt for the anchors and one for all other texts.
         show_progress_bar: same as in `Embedder.encode`.
     """
-    _check_model(model)
+    if isinstance(model, str | type) or not isinstance(model, CanEncode | Precomputed):  # a str has an `encode`, too
+        raise BadInput(f"model is {describe_value(model)}; expected an Embedder (Embedder.load(name)) or Precomputed")
     rows = _checked_rows(anchors, positives)
     given = None if corpus is None else _checked_texts("corpus", corpus)
     source = rows[1] if given is None else given
@@ -90,12 +91,6 @@ def _checked_rows(anchors: Sequence[str], positives: Sequence[str]) -> Rows:
             f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected equal numbers, at least 1"
         )
     return rows
-
-
-def _check_model(model: object) -> None:
-    """Reject anything but an encoder or vectors (a str also has a method called `encode`, but a different one)."""
-    if isinstance(model, str | type) or not isinstance(model, CanEncode | Precomputed):
-        raise BadInput(f"model is {describe_value(model)}; expected an Embedder (Embedder.load(name)) or Precomputed")
 
 
 def _checked_texts(name: str, given: Sequence[str]) -> list[str]:

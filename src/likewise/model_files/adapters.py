@@ -1,7 +1,7 @@
 """LoRA adapters (Hu et al. 2021) in PEFT's format: merged with their base model into a folder in the user's cache.
 
 An adapter holds, for some of the base model's matrices W, two narrow ones: the model with the adapter has
-W + scale · B A in the place of W. Everything else is the base model's, unless the adapter's folder has its own.
+W + scale · B A instead of W. Everything else comes from the base model, unless the adapter's folder has its own.
 """
 
 import re
@@ -31,7 +31,7 @@ PLAIN: Mapping[str, tuple[Any, ...]] = {
     "init_lora_weights": (True, False, "gaussian", "eva", "orthogonal"),  # the others change the base model's matrices
     **dict.fromkeys(OTHER_KINDS.split(), (False, [], {})),
 }
-"""The settings of an adapter that W + scale · B A is all of, and their values; null counts as not given."""
+"""The settings that an adapter must have so that W + scale · B A describes it fully; null counts as not given."""
 Array = np.ndarray
 Delta = tuple[float, Array, Array]  # scale, A and B
 
@@ -104,9 +104,9 @@ def _merge(target: Path, folder: Path, base: Path, settings: Mapping[str, Any]) 
 
 
 def _copy_files(target: Path, folder: Path, base: Path) -> None:
-    """The base model's JSON files, and over them those of the adapter's folder.
+    """The base model's JSON files, overridden by those of the adapter's folder.
 
-    Of a folder that has its own modules or its own tokenizer, none of the base model's files of that kind are used.
+    If that folder has its own modules or tokenizer, none of the base model's files of that kind are used.
     """
     own = set().union(
         MODEL_FILES if regular_file_exists(folder / "modules.json") else (),
@@ -124,7 +124,7 @@ def _copy_files(target: Path, folder: Path, base: Path) -> None:
 
 
 def _deltas(adapter: WeightReader, weights: WeightReader, settings: Mapping[str, Any]) -> Iterator[tuple[str, Delta]]:
-    """What is added to each matrix of the base model, by its name in the base model's file."""
+    """The update of each matrix of the base model, by its name in the base model's file."""
     for name in adapter.names:
         match = re.fullmatch(r"(?:base_model\.model\.)?(.+)\.lora_([AB])\.weight", name)
         if match is None:

@@ -1,4 +1,4 @@
-"""Model folders that are made from something else, once, in the user's cache."""
+"""Model folders that are built once from other files, in the user's cache."""
 
 import hashlib
 import os

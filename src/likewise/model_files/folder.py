@@ -73,7 +73,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _of_parts(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
-    """The manifest of modules that follow each other; prompts and similarity are those of the folder."""
+    """The manifest of a sequence of modules; prompts and similarity are those of the folder."""
     if parts and parts[0].kind == STATIC:
         return _static(folder, parts)
     if not parts or parts[0].kind != "Transformer":
@@ -115,7 +115,7 @@ def pooling_and_heads(folder: Path, parts: Sequence[ModulePart]) -> dict[str, An
 def _router(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
     """The manifest of a Router: that of its default route, with those of all its routes.
 
-    The modules after the Router follow each route. Without a default route, the first one stands in its place, and
+    The modules after the Router follow each route. Without a default route, the first one is used instead, and
     `default_route` is None.
     """
     place = parts[0].folder
@@ -142,7 +142,6 @@ def _router(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
 
 
 def _route(place: Path, path: Path, ids: Any, types: Mapping[str, Any]) -> list[ModulePart]:
-    """The modules of a route."""
     if not isinstance(ids, list) or not ids or len(ids) > MAX_MODULES:
         raise BadModel(f"{path} has a route of the modules {ids!r:.100}; expected a list of their names")
     wrong = next((one for one in ids if not isinstance(one, str) or not isinstance(types.get(one), str)), None)
@@ -330,7 +329,6 @@ def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
 
 
 def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The prompts, and the name of the default prompt."""
     prompts, default = spoken.get("prompts"), spoken.get("default_prompt_name")
     prompts = {} if prompts is None else prompts
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):

@@ -12,23 +12,23 @@ from ..runtime.untrusted_files import bad_setting, read_object
 from ..runtime.weight_files import WeightReader
 from .folder import UNLIMITED, ModulePart, with_config
 
-LATE_INTERACTION = "likewise.reranker.LateInteraction"  # the kind of the part that holds a `TokenVectors`
-TOKENS = "token_embeddings"  # sentence-transformers' name for what a module between encoder and score reads
+LATE_INTERACTION = "likewise.reranker.LateInteraction"  # the kind of the part that contains a `TokenVectors`
+TOKENS = "token_embeddings"  # sentence-transformers' name for the input of a module between encoder and score
 
 
 @dataclass(frozen=True)
 class TokenVectors:
     """How texts become vectors of tokens; the heads of the manifest map each token's vector, then it has length 1."""
 
-    query_prefix: str  # before a query; a marker, a token of the vocabulary that it begins with, is not split
+    query_prefix: str  # before a query; a marker at its start, if it is a token of the vocabulary, is not split
     document_prefix: str
-    query_length: int | None = None  # tokens of a query that are read, special ones included; None: the model's limit
+    query_length: int | None = None  # maximum tokens of a query, special ones included; None: the model's limit
     document_length: int | None = None
     expanded_to: int = 0  # a shorter query is filled up with mask tokens to this length; their vectors count as well
     expansion_token: str | None = None  # None: the tokenizer's mask token
     attends_expansion: bool = False  # whether tokens attend to those mask tokens
-    has_markers: bool = True  # whether a prefix begins with a marker; without one it is text like any other
-    unscored: tuple[str, ...] = ()  # tokens of documents that no token of a query is compared with
+    has_markers: bool = True  # whether a prefix begins with a marker; without one, it is ordinary text
+    unscored: tuple[str, ...] = ()  # tokens of documents that are not compared with queries
 
 
 Described = tuple[TokenVectors, tuple[ModulePart, ...]]
@@ -94,7 +94,7 @@ def _multi_vector(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str
     masks = [with_config(part) for part in parts if part.kind == "MultiVectorMask"]
     mask = masks[0].config if masks else {}
     if mask.get("keep_only_token_ids") or mask.get("skiplist_tasks", ["document"]) != ["document"]:
-        raise BadModel(f"{masks[0].folder} leaves out other tokens than those of documents, which is not supported")
+        raise BadModel(f"{masks[0].folder} leaves out tokens other than those of documents, which is not supported")
     if not isinstance(expansion, dict) or not isinstance(prompts, dict):
         raise BadModel(f"{folder} has the query_expansion {expansion!r:.100} and prompts {prompts!r:.100}")
     fixed = expansion.get("strategy") == "fixed"

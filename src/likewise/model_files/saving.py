@@ -145,7 +145,6 @@ def files_of_model(folder: Path) -> Iterator[Path]:
 
 
 def parts_of_model(folder: Path) -> list[Path]:
-    """The sub-folders that contain the model's modules."""
     return [path for path in sorted(folder.iterdir()) if MODULE_FOLDER.fullmatch(path.name) and _is_folder(path)]
 
 

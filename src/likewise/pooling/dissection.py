@@ -44,7 +44,7 @@ class Dissection(DissectionSettings):
     """SBERT-WK as a differentiable pooling, `Dissection(start=4, window=2)`, or `"sbert-wk:start=4,window=2"` by name.
 
     As in the authors' code, each sentence's last token ([SEP]) is left out and its first ([CLS]) is kept. The layers
-    from `start` onwards stay in memory until a batch is done; nothing else that large does.
+    from `start` onwards stay in memory until a batch is done; nothing else of that size does.
     """
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:

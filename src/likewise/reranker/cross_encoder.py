@@ -34,7 +34,7 @@ from ..text.tokenizer import Tokenizer
 from .classification_heads import CLASSIFIERS, HeadShape, check_head, head_of, labels_of
 from .joint_reranker import JointReranker, TokenIdPair, torch_name
 from .text_pairs import TextPairs
-from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
+from .torch_reranker import TorchReranker, parts_of, tokenizer_of
 
 
 class CrossEncoder(TorchReranker, JointReranker):
@@ -63,7 +63,7 @@ class CrossEncoder(TorchReranker, JointReranker):
     @classmethod
     def start(
         cls,
-        source: HasEncoder | str | Path,
+        source: Any,
         labels: int | Sequence[str] = 1,
         *,
         seed: int = 0,

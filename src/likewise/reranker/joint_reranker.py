@@ -31,14 +31,14 @@ class JointReranker(Reranker):
 
     kind = "cross-encoder"
     segmented: bool
-    """Whether the encoder gets token types, which tell the two texts apart."""
+    """Whether the encoder gets token types, which distinguish the two texts."""
 
     def _read_settings(self, config: Config, segments: int) -> None:
         """Set labels, activation and limits from the config, the manifest, the tokenizer, and the encoder's number of
         token types.
         """
         heads = self.manifest.heads
-        outputs = heads[-1].config["out_features"] if heads else 0  # which a modular reranker does not name
+        outputs = heads[-1].config["out_features"] if heads else 0  # absent from a modular reranker's config
         self.labels = [f"LABEL_{i}" for i in range(outputs)] if heads else labels_of(config)
         self.activation = _activation(self.manifest.activation, len(self.labels))
         self.segmented = _segmented(self.tokenizer, segments, config)

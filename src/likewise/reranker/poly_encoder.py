@@ -42,11 +42,11 @@ from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter, longest_words
 from .reranker import PairOverflow, RunOptions
 from .text_pairs import checked_texts, in_windows
-from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
+from .torch_reranker import TorchReranker, parts_of, tokenizer_of
 
 Encode = Callable[[Ragged], Tensor]
 Codes = Float[Tensor, "m D"]
-NUMBERS = 1 << 24  # the most fp32 values of context vectors or scores held at a time
+NUMBERS = 1 << 24  # the maximum number of fp32 values of context vectors or scores in memory at a time
 
 
 class PolyEncoder(TorchReranker):
@@ -86,7 +86,7 @@ class PolyEncoder(TorchReranker):
 
     @classmethod
     def start(  # type: ignore[override]
-        cls, source: HasEncoder | str | Path, codes: int = 64, *, seed: int = 0, max_seq_length: int | None = None
+        cls, source: Any, codes: int = 64, *, seed: int = 0, max_seq_length: int | None = None
     ) -> "PolyEncoder":
         """Create an untrained poly-encoder: a copy of an encoder and m codes drawn from N(0, 1/D), so that its scores
         are close to the dot product of pooled vectors.

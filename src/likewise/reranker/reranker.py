@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -35,13 +35,6 @@ RunOptions = tuple[PairOverflow, Progress, int | None]
 """The options overflow, show_progress_bar and batch_tokens of `logits`."""
 
 
-class PairEncoder(Protocol):
-    """The part of an encoder that every reranker uses."""
-
-    vocabulary: int
-    """The size of the vocabulary; all token ids are below it."""
-
-
 class Reranker(ABC):
     """Scores two texts together: slower than comparing vectors, but more accurate.
 
@@ -58,7 +51,8 @@ class Reranker(ABC):
     """The key of the model's row in TRAINING_STRATEGIES."""
     tokenizer: Tokenizer
     manifest: PairManifest
-    encoder: PairEncoder
+    encoder: Any
+    """Has `vocabulary`; all token ids are below it."""
     labels: Sequence[str]
     """The names of the C labels; a model with a single label returns plain scores."""
     activation: str

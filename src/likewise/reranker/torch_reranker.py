@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -17,18 +17,6 @@ from ..model_files.reranker_folder import MODULES
 from ..runtime.devices import MovableModule, device_and_dtype, precision_name
 from ..text.tokenizer import Tokenizer, max_input_length
 from .reranker import Reranker
-
-
-@runtime_checkable
-class HasEncoder(Protocol):
-    """A model that a reranker can start from, such as an embedder."""
-
-    @property
-    def tokenizer(self) -> Tokenizer: ...
-    @property
-    def encoder(self) -> Any: ...
-    @property
-    def manifest(self) -> Manifest | PairManifest: ...
 
 
 class TorchReranker(MovableModule, Reranker, Loadable):
@@ -101,7 +89,7 @@ def _class_of(manifest: PairManifest) -> type[TorchReranker]:
     return reranker_class
 
 
-def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
+def parts_of(source: Any) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
     """The tokenizer, encoder and manifest of an embedder, a reranker, or a named model."""
     if isinstance(source, str | Path):
         manifest = read_manifest(locate(source))

@@ -1,5 +1,6 @@
 """Checks of single arguments; each error names the argument, its value, and what was expected."""
 
+import re
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -28,3 +29,11 @@ def known_name(name: str, value: object, known: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in known:
         raise BadInput(f"{name} is {value!r:.80}; expected one of {', '.join(known)}")
     return value
+
+
+def regular_expression(name: str, pattern: str) -> re.Pattern[str]:
+    """Return the compiled pattern after checking that it is a regular expression."""
+    try:
+        return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise BadInput(f"{name} has {pattern!r:.200}, which is not a regular expression: {error}") from None

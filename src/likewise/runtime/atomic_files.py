@@ -75,11 +75,13 @@ def followed(path: Path) -> Path:
     return target
 
 
-def check_ending(path: Path, known: Iterable[str]) -> None:
-    """Check that the file name ends in one of the supported suffixes."""
+def check_new_file(path: Path, endings: Iterable[str], inputs: Iterable[Path] = ()) -> None:
+    """Before work starts, reject an output file that is unwritable, has an unknown suffix, or is one of the inputs."""
     _check_named(path)
-    if path.suffix.lower() not in known:
-        raise BadInput(f"{path} ends in {path.suffix!r}; expected an output file that ends in {', '.join(known)}")
+    if path.suffix.lower() not in endings:
+        raise BadInput(f"{path} ends in {path.suffix!r}; expected an output file that ends in {', '.join(endings)}")
+    check_not_input(path, inputs)
+    check_writable_file(path)
 
 
 def _check_named(path: Path) -> None:

@@ -25,7 +25,10 @@ def device_and_dtype(device: str | torch.device | None, precision: str | None) -
     if place.type == "cuda" and place.index is None and "LOCAL_RANK" in os.environ:
         place = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % max(1, torch.cuda.device_count()))
     if device is not None:
-        _try(place)
+        try:  # copy one number there and back, so that an unusable device is reported before a model is read
+            torch.zeros(1, device=place).cpu()
+        except Exception as error:  # RuntimeError, AssertionError or NotImplementedError, depending on the device
+            raise _unusable(str(place), error) from None
     if precision is None:
         precision = "bf16" if place.type == "cuda" else "fp32"
     return place, PRECISIONS[known_name("precision", precision, PRECISIONS)]
@@ -95,14 +98,6 @@ def _device(asked: str | torch.device) -> torch.device:
         return torch.device(asked)
     except (RuntimeError, TypeError):
         raise BadInput(f"no device {asked!r}; expected cpu, cuda, cuda:1, mps or another torch device") from None
-
-
-def _try(place: torch.device) -> None:
-    """Copy one number there and back, so that an absent or unusable device is reported before a model is read."""
-    try:
-        torch.zeros(1, device=place).cpu()
-    except Exception as error:  # RuntimeError, AssertionError or NotImplementedError, depending on the device
-        raise _unusable(str(place), error) from None
 
 
 def _unusable(place: str, error: BaseException) -> BadInput:

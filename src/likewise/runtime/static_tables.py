@@ -1,6 +1,6 @@
 """Static models: a vector for each token, as StaticEmbedding (sentence-transformers) and model2vec store them.
 
-`static_table` recognizes such a folder and says what it holds; `StaticTable.rows` folds mapping and weights into one
+`static_table` recognizes such a folder and describes its content; `StaticTable.rows` folds mapping and weights into one
 row per token id. The engines then compute it like any table of word vectors, as the mean of a text's rows.
 """
 
@@ -23,7 +23,7 @@ from .weight_files import FLOAT_TYPES, WeightReader, weight_files
 
 MODEL2VEC = "model2vec"
 """The `model_type` in config.json of model2vec's folders; StaticEmbedding's folders have no config.json."""
-MODEL2VEC_LENGTH = 512  # tokens that model2vec reads of a text if its config names no maximum
+MODEL2VEC_LENGTH = 512  # maximum tokens that model2vec reads from a text if its config gives none
 MAX_TOKENIZER_BYTES = 1 << 28
 MOST_NUMBERS = 1 << 30  # in a table once its mapping is applied: a small file may map many tokens to one long row
 INTEGERS = ("I64", "I32", "I16", "U64", "U32", "U16")
@@ -31,7 +31,7 @@ INTEGERS = ("I64", "I32", "I16", "U64", "U32", "U16")
 
 @dataclass(frozen=True)
 class StaticTable:
-    """What the folder of a static model holds, before its vectors are read.
+    """The content of a static model's folder, before its vectors are read.
 
     `unknown` is the row of zeros: the vector of a text without tokens. In model2vec's folders it is the unknown
     token's, which model2vec removes from every text; otherwise it is a row of its own after the last token's.
@@ -54,7 +54,7 @@ class StaticTable:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What config.json would say of the same model as a table of word vectors."""
+        """The config.json of the same model as a table of word vectors."""
         sizes = {"vocab_size": self.vocabulary, "hidden_size": self.width, "unknown_row": self.unknown}
         return {"model_type": "words", **sizes}
 
@@ -194,7 +194,7 @@ class TokenFacts:
 
 
 def token_facts(path: Path) -> TokenFacts:
-    """What tokenizer.json says of its tokens; everything else in it is read by `likewise.text.tokenizer`."""
+    """The tokens in tokenizer.json; everything else in it is read by `likewise.text.tokenizer`."""
     described = read_json(path, most=MAX_TOKENIZER_BYTES)
     try:
         model, vocabulary = described["model"], Vocabulary(described)

@@ -30,7 +30,7 @@ class ModelIdentity:
     """The model of an index's vectors, how it was computed, and the input it was given.
 
     Vectors of two models cannot be compared. Those of one model in fp32, bf16 and fp16, by any engine, can; those in
-    int8 differ from them more, so that comparing the two takes consent (`allow="int8"`).
+    int8 differ from them more, so that comparing the two requires consent (`allow="int8"`).
     """
 
     name: str
@@ -40,9 +40,9 @@ class ModelIdentity:
     headings: bool = False
     """Whether titles and headings were embedded before each passage."""
     computed: Computation | None = None
-    """None: not known; or recorded when the fingerprint still covered it."""
+    """None: unknown, or recorded when fingerprints still covered it."""
     former: Callable[[str], Computation | None] = field(default=lambda _: None, compare=False, repr=False)
-    """For a loaded model: what a fingerprint of the former kind stands for, if it is one of this model."""
+    """For a loaded model: maps a former fingerprint to the computation it stands for, if it is this model's."""
 
     def as_json(self) -> dict[str, Any]:
         computed = self.computed._asdict() if self.computed else dict.fromkeys(Computation._fields)
@@ -57,7 +57,7 @@ class ModelIdentity:
         return cls(*named, prompts, found.get("headings", False), computed)
 
     def difference(self, used: "ModelIdentity", allow: str | None = None) -> str:
-        """Why vectors that are recorded as this model's cannot be compared with another's; empty if they can.
+        """Why this recorded model's vectors cannot be compared with another's; empty if they can.
 
         Args:
             used: the loaded model whose vectors they would be compared with.
@@ -87,7 +87,7 @@ class ModelIdentity:
         )
         return (
             f"vectors of {self.name} (fingerprint {self.fingerprint[:12]}); got {used.name} ({used.fingerprint[:12]}). "
-            f"Vectors of two models cannot be compared: use its own model, or make it anew with this one"
+            f"Vectors of two models cannot be compared: use its own model, or create it again with this one"
             f"{hint if former else ''}"
         )
 
@@ -179,7 +179,7 @@ class Index(ABC):
         """Release files and connections, as leaving a `with` block does; closing twice is harmless."""
 
     def check_model(self, model: ModelIdentity, allow: str | None = None) -> None:
-        """Raise if another model computed this index's vectors, or this one in a precision too different.
+        """Raise if another model computed this index's vectors, or this model in an incompatible precision.
 
         Args:
             allow: as in `ModelIdentity.difference`.

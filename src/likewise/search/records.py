@@ -34,6 +34,12 @@ class Records:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def select(self, rows: Sequence[int]) -> "Records":
+        """These rows, in this order."""
+        texts = None if self.texts is None else [self.texts[i] for i in rows]
+        metadata = None if self.metadata is None else [self.metadata[i] for i in rows]
+        return Records([self.ids[i] for i in rows], self.vectors[rows], texts, metadata)
+
     def blocks(self, size: int) -> Iterator["Records"]:
         for start in range(0, len(self), size):
             rows = slice(start, start + size)

@@ -115,13 +115,6 @@ class KeyRing:
         self._keys = read_keys(file)
         self._state, self._checked = self._file_state(), time.monotonic()
 
-    def __len__(self) -> int:
-        self._refresh()
-        return len(self._keys)
-
-    def __iter__(self) -> Iterator[ApiKey]:
-        return iter(self._keys)
-
     def of(self, secret: str) -> ApiKey | None:
         """Find the matching key by comparing with every hash in constant time."""
         self._refresh()

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Models = Sequence[Any] | Mapping[str, Any]
 CLOSE_SECONDS = 0.5
-"""Seconds that the models' threads have to notice that no request is waiting any more."""
+"""Seconds that the models' threads have to notice that no request is waiting anymore."""
 
 
 def create_app(
@@ -183,7 +183,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         self._direct = {(r.method, r.path): endpoint for r, endpoint in endpoints if "{" not in r.path}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or run the lifespan."""
+        """Answer a request, or handle the lifespan events."""
         endpoint = self._direct.get((scope.get("method", ""), scope.get("path", "")))
         if endpoint is not None and scope["type"] == "http":
             await endpoint(scope, receive, send)

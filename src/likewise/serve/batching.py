@@ -178,7 +178,7 @@ def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
 
 @runtime_checkable
 class ModelWork(Protocol):
-    """What a model's thread needs of a model; each input is tokenized once and can share a batch with any others."""
+    """What a model's thread needs from a model; each input is tokenized once and can share a batch with any others."""
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
         """Tokenize inputs; `first` is the index of the first one, for error messages."""

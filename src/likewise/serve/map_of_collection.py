@@ -17,7 +17,7 @@ from .public_paths import public_id
 SHOWN = 240
 """Number of characters of a text that a map shows."""
 MOST_BY_DISTANCE = 5_000
-"""Up to this many texts are clustered as by `likewise cluster`, with 200 MB of distances; more, with k-means."""
+"""Up to this many texts are clustered as in `likewise cluster`, with 200 MB of distances; more, with k-means."""
 MOST_CLUSTERS = 12
 """The default number of k-means clusters."""
 Report = Callable[[float], None] | None

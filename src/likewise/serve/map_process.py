@@ -69,7 +69,7 @@ async def map_in_process(folder: Path, query: Any, report: Callable[[float], Non
 
 
 async def _last_errors(stream: StreamReader, report: Callable[[float], None]) -> bytes:
-    """The last of what the process writes to standard error, without the lines of progress, which are reported."""
+    """The last line that the process writes to standard error, except for progress, which is reported."""
     last = b""
     async for line in stream:
         if line.startswith(PROGRESS.encode()):

@@ -159,14 +159,13 @@ class ModelStore:
                 await self._start(served)
                 self._make_room(served)
 
-    async def replace(self, name: str, load: Loader | None = None) -> None:
-        """Reload a model from its folder or with another loader while the old one keeps serving, then swap them.
+    async def replace(self, name: str) -> None:
+        """Reload a model while the old one keeps serving, then swap them.
 
         The old one finishes the requests that are waiting for it.
         """
         served = self._models[name]
         async with served.lock:
-            served.load = load or served.load
             old = served.thread
             if old is not None:
                 await self._start(served)
@@ -183,8 +182,9 @@ class ModelStore:
         model = await asyncio.to_thread(served.load)
         is_embedder = served.kind == "embedder"
         work = EmbedderWork(model) if is_embedder else RerankerWork(model)
-        served.model, served.size = model, model_bytes(model)
-        served.classifier = await asyncio.to_thread(classifier_of, model) if is_embedder else None
+        classifier = await asyncio.to_thread(classifier_of, model) if is_embedder else None
+        # Nothing can fail or be awaited from here on, so that a request sees the old model or the new one, never both.
+        served.model, served.size, served.classifier = model, model_bytes(model), classifier
         served.dimension = model.dimension if is_embedder else 1
         served.is_unit = isinstance(model, Embedder) and model.is_unit
         served.generation += 1

@@ -43,7 +43,7 @@ class ServeSettings:
     engine: str | None = None
     precision: str | None = None
     allow: str | None = None
-    """`"int8"`: a served model may search collections of another precision although it, or they, are in int8."""
+    """`"int8"`: a served model may search collections of another precision even if one of the two is in int8."""
     keys: Path | None = None
     """The file of API keys; None: no keys are required."""
     log: Literal["all", "errors", "off"] = "all"

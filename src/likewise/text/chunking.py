@@ -11,19 +11,19 @@ from ..errors import BadInput
 from ..runtime.arguments import whole_number
 from .sentences import sentence_spans, trim
 
-CountTokens = Callable[[list[str]], Sequence[int]]  # from texts to their token counts
+CountTokens = Callable[[list[str]], Sequence[int]]  # converts texts to their token counts
 Span = tuple[int, int]  # start and stop of a part of a text, in characters
 HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 CLOSING_MARKS = re.compile(r"(^|\s)#+$")
 FENCE = re.compile(r" {0,3}(```++|~~~++)")
 UNDERLINE = re.compile(r" {0,3}(?:(=++)|-++)\s*+$")
-FILLED = 0.9  # how full to make the parts of a sentence that is too long, so that few have to be cut again
+FILLED = 0.9  # how full to make the parts of a sentence that is too long, so that few must be split again
 FRONT_MATTER = "---"  # the line before and after the front matter of a Markdown file
 
 
 @dataclass(frozen=True)
 class ChunkSettings:
-    """How documents are cut.
+    """How documents are split.
 
     Args:
         size: maximum tokens per chunk, without special tokens and prompts.

@@ -64,7 +64,7 @@ def _iterable(texts: Any) -> Iterable[Any]:
 
 
 def is_list_of_rows(given: object, dimensions: int = 1) -> bool:
-    """Whether something holds rows in order: a list, a column or an iterator, but not a text, mapping, set or frame."""
+    """Whether something has rows in order: a list, a column or an iterator, but not a text, mapping, set or frame."""
     unordered = isinstance(given, Mapping | Set) and not isinstance(given, KeysView)
     if isinstance(given, str | bytes | bytearray | type) or unordered or not isinstance(given, Iterable):
         return False
@@ -72,7 +72,7 @@ def is_list_of_rows(given: object, dimensions: int = 1) -> bool:
 
 
 def describe_value(value: Any) -> str:
-    """A value as errors show it: the beginning of its repr, and its type."""
+    """A value as shown in errors: the beginning of its repr, and its type."""
     shown = repr(value)
     return f"{shown if len(shown) <= 40 else shown[:37] + '…'} ({type(value).__name__})"
 
@@ -115,7 +115,7 @@ class Windows:
     tokens: Sequences
     """With special tokens."""
     places: Int[np.ndarray, " P"]
-    """Of each window among those of its text: 0 for the first, so that windows of many texts can be put together."""
+    """The index of each window within its text, from 0, so that windows of many texts can be joined."""
     content_lengths: Int[np.ndarray, " P"]
     """The number of tokens without special ones."""
     hidden: Int[np.ndarray, " P"]
@@ -144,7 +144,7 @@ class Windows:
 
     @classmethod
     def chosen(cls, places: "Sequence[tuple[Windows, int]]") -> "Windows":
-        """A window of each of these, by number, in order; if they are all windows of one, in order, itself."""
+        """The windows with these numbers, in order; if they are all windows of one part, that part itself."""
         whole = places[0][0]
         if len(places) == len(whole) and all(of is whole and i == n for n, (of, i) in enumerate(places)):
             return whole
@@ -156,7 +156,7 @@ PER_WINDOW = ("places", "content_lengths", "hidden")
 
 @dataclass(frozen=True)
 class TokenizedTexts:
-    """Texts as ids after a prompt, without special tokens and not truncated."""
+    """Texts as ids after a prompt, without special tokens or truncation."""
 
     tokenizer: Tokenizer
     prompt: str
@@ -186,7 +186,7 @@ class TokenizedTexts:
 
     @property
     def used(self) -> Int[np.ndarray, " N"]:
-        """How many of them the first window holds; tokens that stand for over-long words do not count."""
+        """How many of them are in the first window; tokens that stand for over-long words do not count."""
         limit, words, lengths = self.tokenizer.max_content_length, self.contents.long_words, self.contents.lengths
         unread = np.bincount(words[words[:, 1] < limit, 0], minlength=len(lengths))
         return np.asarray(np.minimum(lengths, limit) - unread)
@@ -201,7 +201,7 @@ class TokenizedTexts:
         return Windows(self.tokenizer.framed(read), np.zeros(count, np.int64), read.lengths, np.full(count, hidden))
 
     def _overlapping(self, hidden: int) -> Windows:
-        """The windows of every text, of long ones several, evenly spread; each begins with the prompt.
+        """The windows of every text; long texts have several, evenly spread, each beginning with the prompt.
 
         A tokenizer may merge the end of a prompt with the text that follows; later windows then begin with the tokens
         that the prompt alone and the prompt with the text have in common.
@@ -219,7 +219,7 @@ class TokenizedTexts:
 
 
 def _given_content(tokenizer: Tokenizer, ids: Sequence[int], name: str) -> list[int]:
-    """Check ids that were given instead of a text, and remove the special ones around them, if any."""
+    """Check ids given instead of a text, and remove the special ones around them, if any."""
     unknown = next((i for i in ids if not 0 <= i < tokenizer.vocabulary), None)
     if unknown is not None:
         raise BadInput(f"{name} has the token id {unknown}; this model has the ids 0 to {tokenizer.vocabulary - 1:,}")
@@ -233,7 +233,7 @@ def check_readable(inputs: Sequences, tokenizer: Tokenizer, vocabulary: int, nam
     if not inputs.lengths.all():
         empty = name(int(np.argmin(inputs.lengths)))
         raise BadInput(f"{empty} has no tokens, and this model adds no special tokens")
-    if tokenizer.vocabulary <= vocabulary:  # the ids of most tokenizers all have a vector
+    if tokenizer.vocabulary <= vocabulary:  # in most models, every id has a vector
         return
     unknown = tokenizer.first_out_of_vocabulary(inputs, vocabulary)
     if unknown is not None:
@@ -241,7 +241,7 @@ def check_readable(inputs: Sequences, tokenizer: Tokenizer, vocabulary: int, nam
 
 
 def mean_of_windows(pooled: Float[np.ndarray, "P W"], windows: Windows) -> Float[np.ndarray, "N W"]:
-    """The pooled vector of each text; for a text of several windows their mean, weighted by tokens.
+    """The pooled vector of each text; for a text with several windows, their mean weighted by tokens.
 
     A text with a single window keeps its exact vector, so it does not depend on the other texts.
     """

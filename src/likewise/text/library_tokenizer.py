@@ -1,4 +1,4 @@
-"""LibraryTokenizer: what the compiled library lacks, by Hugging Face's tokenizers (the extra `tokenizers`)."""
+"""LibraryTokenizer: Hugging Face's tokenizers (the extra `tokenizers`) for what the compiled library lacks."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def library_object(description: str, why: str) -> Any:
 
 
 class LibraryTokenizer:
-    """A tokenizer of the library, as `NativeTokenizer`."""
+    """A tokenizer of the library, with the interface of `NativeTokenizer`."""
 
     def __init__(self, description: str, why: str) -> None:
         self._description, self._why = description, why
@@ -50,7 +50,7 @@ class LibraryTokenizer:
         model = self.library.model
         self._limit = getattr(model, "max_input_chars_per_word", None)
         self._unknown = None if self._limit is None else self.library.token_to_id(model.unk_token)
-        self._run = re.compile(rf"[^ \t\n\r]{{{(self._limit or 0) + 1}}}")  # necessary for a word that is too long
+        self._run = re.compile(rf"[^ \t\n\r]{{{(self._limit or 0) + 1}}}")  # only texts with an over-long word match
 
     def __reduce__(self) -> tuple[type["LibraryTokenizer"], tuple[str, str]]:
         return type(self), (self._description, self._why)
@@ -58,7 +58,7 @@ class LibraryTokenizer:
     def encode(self, texts: Sequence[str]) -> EncodedTexts:
         """The ids of texts, without special tokens around them."""
         for text in texts:
-            text.encode()  # lone surrogates are the caller's to replace
+            text.encode()  # the caller must replace lone surrogates
         with library_errors("the model's tokenizer failed on these texts"):
             encoded = self.library.encode_batch_fast(texts, add_special_tokens=False)
         found = EncodedTexts.of(list(map(attrgetter("ids"), encoded)))

@@ -1,8 +1,8 @@
-"""ReferenceTokenizer: what native/text computes, in plain Python, slowly; every step is written to be read.
+"""ReferenceTokenizer: what native/text computes, in plain Python: slow, but written to be read.
 
-It is the fallback where there is no compiled library, and the reference in tests. Letters are classified by Python's
-own Unicode tables, so characters that are new in one Unicode version or the other may be read differently. What
-native/text lacks too is refused by name.
+It is the fallback without a compiled library, and the reference in tests. Letters are classified by Python's
+own Unicode tables, so characters that are new in one Unicode version or the other may be read differently. Anything
+that native/text also lacks raises an error that names it.
 """
 
 import base64
@@ -25,7 +25,7 @@ Settings = Mapping[str, Any]
 
 
 class Character(NamedTuple):
-    """A letter of a text as it is processed, and the characters of the original text that it comes from."""
+    """A letter of a text being processed, and the characters of the original text that it comes from."""
 
     letter: str
     start: int
@@ -45,10 +45,10 @@ class Token(NamedTuple):
 
 
 class ReferenceTokenizer:
-    """A tokenizer in plain Python, as `NativeTokenizer`.
+    """A tokenizer in plain Python, with the interface of `NativeTokenizer`.
 
     Raises:
-        BadModel: the description holds a part that this lacks; the message names it.
+        BadModel: the description has a part that this lacks; the message names it.
     """
 
     def __init__(self, description: str) -> None:
@@ -73,7 +73,7 @@ class ReferenceTokenizer:
         """The ids of texts, without special tokens around them."""
         rows, long_words = list[list[int]](), list[tuple[int, int, int]]()
         for i, text in enumerate(texts):
-            text.encode()  # lone surrogates are the caller's to replace
+            text.encode()  # the caller must replace lone surrogates
             ids = list[int]()
             for word, added in self._words(text):
                 if added is None and len(word) > self._limit:
@@ -96,7 +96,7 @@ class ReferenceTokenizer:
         return EncodedText(columns[:, 0].astype(np.int32), columns[:, 1:3].copy(), columns[:, 3].astype(np.int32))
 
     def _words(self, text: str) -> Iterator[tuple[Text, int | None]]:
-        """The words of a text with None, and the added tokens in it with their ids."""
+        """The words of a text, each with None, and the added tokens in it with their ids."""
         characters = [Character(letter, i, i + 1) for i, letter in enumerate(text)]
         for part, added in _split_at_added(characters, self._raw):
             if added is not None:
@@ -110,7 +110,7 @@ class ReferenceTokenizer:
                     yield from ((word, None) for word in self._pre_tokenizer([piece]) if word)
 
     def _span(self, token: Text, *, first: bool) -> tuple[int, int]:
-        """Where a token comes from; of a byte-level one without the spaces at its ends. `first`: no token precedes."""
+        """Where a token comes from; for byte-level tokens, without outer spaces. `first`: no token precedes."""
         start, stop = token[0].start, token[-1].stop
         if self._trims is None:
             return start, stop
@@ -131,7 +131,7 @@ def normalizer_of(settings: Settings | None) -> "Callable[[Text], Text]":
 
 
 def normalize(text: str, normalizer: "Callable[[Text], Text]") -> str:
-    """A text after a normalizer."""
+    """A text after normalization."""
     return "".join(character.letter for character in normalizer([Character(letter, 0, 0) for letter in text]))
 
 
@@ -163,7 +163,7 @@ def _trimming(processor: Settings | None) -> bool | None:
 
 
 def _split_at_added(text: Text, tokens: Sequence[Settings]) -> Iterator[tuple[Text, int | None]]:
-    """The parts of a text between added tokens, and these with their ids; of several at one place the longest."""
+    """The parts of a text between added tokens, and these with their ids; the longest if several match at one place."""
     letters = [character.letter for character in text]
     whole, done, at = "".join(letters), 0, 0
     while tokens and at < len(text):
@@ -193,12 +193,12 @@ def _split_at_added(text: Text, tokens: Sequence[Settings]) -> Iterator[tuple[Te
 
 
 def is_space(letter: str) -> bool:
-    """Whether Unicode calls a character white space; Python's isspace has four control characters more."""
+    """Whether Unicode calls a character white space; Python's isspace includes four more control characters."""
     return letter.isspace() and letter not in "\x1c\x1d\x1e\x1f"
 
 
 def _is_word_letter(letter: str) -> bool:
-    """Whether regular expressions take it for part of a word (UTS #18): letters, marks, digits, and what joins them."""
+    """Whether regular expressions treat it as part of a word (UTS #18): letters, marks, digits, and what joins them."""
     circled = "\u24b6" <= letter <= "\u24e9"
     return bool(letter) and (circled or letter in "\u200c\u200d" or unicodedata.category(letter) in WORD_CATEGORIES)
 
@@ -222,7 +222,7 @@ CHINESE = (
 
 
 def _per_letter(change: Callable[[str], str]) -> Callable[[Text], Text]:
-    """A normalizer that changes every character by itself."""
+    """A normalizer that changes each character separately."""
     return lambda text: [one._replace(letter=letter) for one in text for letter in change(one.letter)]
 
 
@@ -240,7 +240,7 @@ def _applied(text: Text, changes: Sequence[Change]) -> Text:
 
 
 def _form(name: Any) -> Callable[[Text], Text]:
-    """A normal form of Unicode. Marks that change places come from where the library says: what was in their place."""
+    """A normal form of Unicode. Reordered marks get the library's origins: those of the marks previously there."""
     decomposition: Any = "NFKD" if "K" in name else "NFD"
 
     def normalized(text: Text) -> Text:
@@ -264,7 +264,7 @@ def _reordered(changes: Sequence[Change]) -> list[Change]:
 
 
 def _recomposed(changes: Sequence[Change]) -> list[Change]:
-    """Starters take the marks that no other mark blocks (UAX #15, D117)."""
+    """Starters are composed with the marks that no other mark blocks (UAX #15, D117)."""
     found, starter, last = list[Change](), -1, -1
     for letter, change in changes:
         order = unicodedata.combining(letter)
@@ -282,14 +282,14 @@ def _text_at(texts: bytes, begin: int) -> str:
     try:
         return texts[begin : texts.index(b"\0", begin)].decode()
     except UnicodeDecodeError:
-        raise BadModel("the precompiled normalizer holds a text that is not UTF-8") from None
+        raise BadModel("the precompiled normalizer contains a text that is not UTF-8") from None
 
 
 def _precompiled(settings: Settings) -> Callable[[Text], Text]:
     """SentencePiece's rules: the size of a double-array trie (darts-clone's layout), the trie, texts that end with 0.
 
-    A grapheme of fewer than 6 bytes is looked up whole, and the shortest match stands for all of it; a longer one goes
-    letter by letter.
+    A grapheme of fewer than 6 bytes is looked up whole, and the shortest match replaces all of it; a longer one is
+    processed letter by letter.
     """
     given = settings.get("precompiled_charsmap")
     if not isinstance(given, str):
@@ -469,7 +469,7 @@ Words = list[Text]
 
 
 def _grouped(kind: Callable[[str], Any], alone: Any = None) -> Callable[[Words], Words]:
-    """Runs of characters of one kind; of kind None are those between words, and of kind `alone` each is a word."""
+    """Runs of characters of one kind; those of kind None separate words, and each of kind `alone` is a word."""
 
     def split(parts: Words) -> Words:
         words = Words()
@@ -531,7 +531,7 @@ SPACES = r"\s"
 def _compiled(pattern: str) -> re.Pattern[str]:
     """A pattern with Unicode's categories, which Python's `re` lacks, as classes of characters."""
     for name, ranges in _classes().items():
-        parts = re.split(r"(\[[^\]]*\])", pattern)  # every second one is a class
+        parts = re.split(r"(\[[^\]]*\])", pattern)  # every second part is a class
         written = [part.replace(name, ranges if i % 2 else f"[{ranges}]") for i, part in enumerate(parts)]
         pattern = "".join(written)
     return re.compile(pattern.replace(r"\S", f"[^{_classes()[SPACES]}]").replace("(?i:", "(?ai:"))
@@ -618,7 +618,7 @@ def _letters(word: Text) -> str:
 
 
 def _wordpiece(settings: Settings) -> Model:
-    """The longest piece that the rest of a word begins with, again and again (Wu et al. 2016)."""
+    """Repeatedly, the longest piece that the rest of a word begins with (Wu et al. 2016)."""
     vocabulary, prefix = settings["vocab"], settings["continuing_subword_prefix"]
     unknown, limit = vocabulary[settings["unk_token"]], settings["max_input_chars_per_word"]
 
@@ -643,7 +643,7 @@ def _word_level(settings: Settings) -> Model:
 
 
 def _byte_pairs(settings: Settings) -> Model:
-    """Neighbours are joined, those first that were learned first (Sennrich et al. 2016)."""
+    """Neighbours are merged in the order in which the merges were learned (Sennrich et al. 2016)."""
     affixes = (settings["continuing_subword_prefix"], settings["end_of_word_suffix"])
     if settings["byte_fallback"] or any(affixes) or settings["unk_token"]:
         raise BadModel("BPE with byte_fallback, an affix or an unknown token is not supported in plain Python")
@@ -667,7 +667,7 @@ def _byte_pairs(settings: Settings) -> Model:
 
 
 def _unigram(settings: Settings) -> Model:
-    """The pieces of the largest sum of scores (Kudo 2018); neighbouring unknown letters are one piece."""
+    """The pieces with the largest sum of scores (Kudo 2018); neighbouring unknown letters are one piece."""
     if settings["byte_fallback"] or settings["unk_id"] is None:
         raise BadModel("a Unigram model with byte_fallback, or without an unknown token, is not supported")
     unknown, vocabulary = settings["unk_id"], settings["vocab"]
@@ -697,7 +697,7 @@ def _path(best: Sequence[tuple[float, Subword] | None]) -> list[Subword]:
     found, at = list[Subword](), len(best) - 1
     while at:
         step = best[at]
-        assert step is not None  # every letter can be reached, by the unknown piece at least
+        assert step is not None  # every letter can be reached, at least by the unknown piece
         found.append(step[1])
         at = step[1].start
     return found[::-1]

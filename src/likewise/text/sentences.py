@@ -16,7 +16,7 @@ CANDIDATE = re.compile(
     r"""|[।॥؟۔]+"""
     r"""|(?P<gap>\n[^\S\n]*+\n\s*+)"""
     r"""|(?P<item>\n)(?=[^\S\n]*+(?:[-*+•]|\d{1,3}[.)])[^\S\n])"""
-)  # what may end a sentence: punctuation, an empty line, the line break before an item of a list
+)  # possible sentence ends: punctuation, an empty line, the line break before an item of a list
 LAST_WORD = re.compile(r"[\w.]+$")
 ABBREVIATIONS = frozenset(
     """al approx art ca cf ch co corp dept dr ed eds e.g eq eqs etc ex fig figs gen gov i.e inc jr lt ltd messrs mr mrs
@@ -34,7 +34,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def trim(text: str, start: int, stop: int) -> tuple[int, int]:
-    """The span without white space at its ends; empty if it holds nothing else."""
+    """The span without white space at its ends; empty if it contains nothing else."""
     part = text[start:stop]
     stripped = part.lstrip()
     start += len(part) - len(stripped)
@@ -59,7 +59,7 @@ def _abbreviated(before: str) -> bool:
 
 
 def _with_marks(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Spans that hold no letter or digit, such as a lone quote, are joined to the sentence before them."""
+    """Spans without a letter or digit, such as a lone quote, are joined to the previous sentence."""
     pending: tuple[int, int] | None = None
     for start, stop in spans:
         joins = pending is not None and not any(map(str.isalnum, text[start:stop]))

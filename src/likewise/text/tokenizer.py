@@ -68,7 +68,7 @@ class Tokenizer:
         tokenizer = cls(description, max_seq_length, lowercase, prefix, suffix, companions, unknown)
         with reading(what):
             vocabulary = Vocabulary(described)
-        object.__setattr__(tokenizer, "vocabulary", vocabulary.size)  # not computed again from the description
+        object.__setattr__(tokenizer, "vocabulary", vocabulary.size)  # to avoid computing it again from the description
         if not len(tokenizer.engine.encode(["a"]).ids):
             raise BadModel(f"{what} gives no token for the letter 'a', so it cannot read text")
         return tokenizer
@@ -90,7 +90,7 @@ class Tokenizer:
 
     @cached_property
     def engine(self) -> Engine:
-        """What computes ids: the compiled library; without one plain Python; for what they lack the extra."""
+        """What computes ids: the compiled library, or plain Python without it; for anything they lack, the extra."""
         return _engine(self.description)
 
     @cached_property
@@ -124,12 +124,12 @@ class Tokenizer:
 
     @cached_property
     def max_content_length(self) -> int:
-        """Maximum number of tokens of text, special tokens not counted."""
+        """Maximum number of tokens of text, excluding special tokens."""
         return self.max_seq_length - len(self.prefix) - len(self.suffix)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the ids of a text depend on, as JSON values, for a model's fingerprint."""
+        """Everything that a text's ids depend on, as JSON values, for a model's fingerprint."""
         unknown, content = None if self.unknown is None else asdict(self.unknown), self._content_digest
         return {"content": content, "length": self.max_seq_length, "lowercase": self.lowercase, "unknown": unknown}
 
@@ -156,9 +156,9 @@ class Tokenizer:
         return EncodedTexts(known.ids, known.lengths)
 
     def ids_and_spans(self, text: str) -> tuple[list[int], Spans]:
-        """The ids of a whole text as `token_ids` gives them, and the characters that each was read from."""
+        """The ids of a whole text as `token_ids` returns them, and the characters that each was read from."""
         if self.unknown is not None and self.unknown.buckets:
-            raise BadInput("this model spells unknown words by n-grams, which have no offsets into the text")
+            raise BadInput("this model represents unknown words by n-grams, which have no offsets into the text")
         cleaned = self._clean(text)
         encoded = self.engine.encode_with_spans(cleaned)
         spans = spans_in_original(text, cleaned, encoded.spans, self.lowercase)
@@ -225,8 +225,8 @@ class Tokenizer:
     def words(self, text: str) -> tuple[list[str], list[int]]:
         """The words of a text, as the tokenizer splits it, and the word that each token of `token_ids` belongs to.
 
-        If the tokenizer does not split text into words, every token is a word. If unknown words are skipped or spelled
-        by n-grams, tokens are words: `tokens` names them.
+        If the tokenizer does not split text into words, every token is a word. If unknown words are skipped or
+        represented by n-grams, tokens are words: `tokens` names them.
         """
         cleaned = self._clean(text)
         encoded = self.engine.encode_with_spans(cleaned)

@@ -1,4 +1,4 @@
-"""tokenizer.json as a checked object: read from a folder of any age, brought into one form, and looked up.
+"""tokenizer.json as a checked object: read from old and new folders, and converted to one form.
 
 The form is the one in which Hugging Face's library (0.23) writes a tokenizer, byte for byte for the parts named here,
 so that fingerprints do not depend on who wrote the file, or on whether that library is installed.
@@ -40,7 +40,7 @@ MODEL_FIELDS: dict[str, Described] = {
     },
     "Unigram": {"unk_id": None, "vocab": [], "byte_fallback": False},
 }
-"""The fields of models, of which older files lack some, in the order in which they are written."""
+"""The fields of models, some of which older files lack, in the order in which they are written."""
 BYTE_LEVEL = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 
@@ -114,7 +114,7 @@ def _loaded(path: Path) -> Described:
 
 
 def _score(digits: str) -> float:
-    """A number as the library reads it: its digits as one number, divided once, off in the last bit now and then."""
+    """A number as the library reads it: its digits as one number, divided once, so its last bit is sometimes off."""
     whole, _, fraction = digits.partition(".")
     if "e" in digits.lower() or len(fraction) > 22 or len(digits) > 19:
         return float(digits)
@@ -203,7 +203,7 @@ Part = tuple[str | tuple[int, ...], int]
 
 
 def template(processor: Any, *, pair: bool = False) -> list[Part]:
-    """What a post-processor puts around a text, or around and between two.
+    """The tokens that a post-processor puts around a text, or around and between two.
 
     Raises:
         BadModel: the post-processor is unknown, or several of a sequence add tokens.

@@ -19,7 +19,7 @@ Overflow = Literal["error", "warn", "truncate", "mean"]
 
 @dataclass(frozen=True)
 class TruncationReport:
-    """How many tokens each text has and how many of them the model reads, special tokens not counted.
+    """How many tokens each text has and how many of them the model reads, excluding special tokens.
 
     A word with more characters than the tokenizer accepts (usually 100) becomes one unknown token, which carries no
     information and is not counted as used. `unread` has the characters of all such words, by the text's index.

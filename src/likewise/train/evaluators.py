@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -42,14 +42,6 @@ FOUND = "mrr@10"
 PairColumns = Mapping[str, Sequence[Any]]
 FinalScores = dict[str, dict[str, Any]]
 """For each score's name: its `value` and, if known, a 95 % interval (`low`, `high`) and the number of items `n`."""
-
-
-@runtime_checkable
-class ReportsIntervals(Protocol):
-    """An evaluator that also reports confidence intervals for the final scores."""
-
-    def final_scores(self, model: Any) -> FinalScores:
-        """The scores of a finished model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +194,8 @@ def _unscored_pairs(
 
 def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
     """An evaluator's scores for a finished model, with intervals if it reports them."""
-    if isinstance(evaluator, ReportsIntervals):
-        return evaluator.final_scores(model)
+    if hasattr(evaluator, "final_scores"):
+        return evaluator.final_scores(model)  # type: ignore[no-any-return]
     return {} if evaluator is None else {name: {"value": float(value)} for name, value in evaluator(model).items()}
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..encoders.torch_internals import add_each, add_products, add_quotients, lerp_each, multiply_each, square_roots
+from ..encoders.torch_internals import foreach
 from ..errors import BadInput
+from ..runtime.arguments import regular_expression
 from .objectives import Objective
 from .settings import LearningRateSchedule, TrainSettings
 from .step.trainable import Trainable
@@ -66,11 +67,8 @@ def _by_pattern(
     """The weights whose names match each regular expression, the last one if several match."""
     found: dict[str, list[tuple[str, nn.Parameter]]] = {pattern: [] for pattern in rates}
     for pattern in rates:
-        try:
-            matches = any(re.search(pattern, name) for name, _ in named)
-        except re.error as error:
-            raise BadInput(f"learning_rates has {pattern!r}, which is not a regular expression: {error}") from None
-        if not matches:
+        searched = regular_expression("learning_rates", pattern)
+        if not any(searched.search(name) for name, _ in named):
             names = ", ".join(name for name, _ in named[:: max(1, len(named) // 4)])
             raise BadInput(f"learning_rates has {pattern!r}, which matches no trained weight; some of them are {names}")
     for name, p in named:
@@ -119,14 +117,14 @@ class AdamWithoutCorrection(torch.optim.Optimizer):
         gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
         means = [self.state[p]["exp_avg"] for p in parameters]
         squares = [self.state[p]["exp_avg_sq"] for p in parameters]
-        lerp_each(means, gradients, 1 - first)
-        multiply_each(squares, second)
-        add_products(squares, gradients, gradients, 1 - second)
-        sizes = square_roots(squares)
-        add_each(sizes, group["eps"])
-        add_quotients(parameters, means, sizes, -rate)
+        foreach("lerp_", means, gradients, 1 - first)
+        foreach("mul_", squares, second)
+        foreach("addcmul_", squares, gradients, gradients, 1 - second)
+        sizes = foreach("sqrt", squares)
+        foreach("add_", sizes, group["eps"])
+        foreach("addcdiv_", parameters, means, sizes, -rate)
         if group["weight_decay"]:  # after the step, as in the authors' code
-            multiply_each(parameters, 1 - rate * group["weight_decay"])
+            foreach("mul_", parameters, 1 - rate * group["weight_decay"])
 
 
 class EMA:
@@ -144,7 +142,7 @@ class EMA:
     def update(self, step: int) -> None:
         """Add the weights after step 1, 2, … to the average."""
         decay = min(self.decay, (1 + step) / (10 + step))
-        lerp_each(list(self.mean.values()), [p.detach() for p in self.weights.values()], 1 - decay)
+        foreach("lerp_", list(self.mean.values()), [p.detach() for p in self.weights.values()], 1 - decay)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -159,6 +157,5 @@ class EMA:
 
 @torch.no_grad()
 def copy_weights(values: Mapping[str, Tensor], weights: Mapping[str, nn.Parameter]) -> None:
-    """Copy into each weight the value that has the weight's name."""
     for name, weight in weights.items():
         weight.copy_(values[name])

@@ -53,7 +53,7 @@ class RunState:
     optimizer: torch.optim.Optimizer
     ema: EMA | None
     token_budget: TokenBudget
-    negatives: Mapping[str, Tensor] = field(default_factory=dict)  # those that were mined, as positions of texts
+    negatives: Mapping[str, Tensor] = field(default_factory=dict)  # the mined negatives, as positions of texts
     best: BestModel = field(default_factory=BestModel)
     step: int = 0
     seconds: float = 0.0

@@ -33,7 +33,6 @@ class Setting:
 
 @cache
 def settings_of(holder: type) -> Mapping[str, Setting]:
-    """The settings of a dataclass by name."""
     settings: dict[str, Setting] = {}
     hints = get_type_hints(holder, include_extras=True)
     for field in fields(holder):

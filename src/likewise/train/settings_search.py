@@ -1,8 +1,8 @@
 """Settings compared by successive halving: many are trained briefly, and the best go on to longer runs.
 
 Each round trains its settings from the beginning, since the learning rate's schedule spans a whole run, and keeps the
-best third for a round three times as long (Jamieson and Talwalkar 2016, algorithm 1, with η = 3). The last round is as
-long as the settings say.
+best third for a round three times as long (Jamieson and Talwalkar 2016, algorithm 1, with η = 3). The last round has
+the full length given by the settings.
 """
 
 import math
@@ -22,7 +22,7 @@ from .run import train
 from .settings import REPORTING_ONLY, TrainSettings
 from .trainer import Diverged
 
-ETA = 3  # of the settings of a round, one in three goes on; the paper's choices are 3 and 4
+ETA = 3  # one in three settings of a round goes on; the paper uses 3 and 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class SettingsSearch:
         return _ranked([one for one in self.trials if one.round == self.trials[-1].round])[0]
 
     def __str__(self) -> str:
-        """A table of what was tried, and how many runs of the last round the dev set cannot tell from the best."""
+        """A table of all runs, and how many of the last round the dev set cannot distinguish from the best."""
         differing = _differing([one.settings for one in self.trials])
         lines = ["\t".join(["round", "run", "dev [95 %]", *differing])]
         for one in self.trials:
@@ -74,7 +74,7 @@ def search_settings(
 ) -> SettingsSearch:
     """Find the best of these settings by their score on a dev set. Repeating the call resumes where it stopped.
 
-    The dev score of the best is a little too high, as it was chosen by that score: use a test set for the final figure.
+    The dev score of the best run is slightly optimistic, as it was chosen by it: use a test set for the final figure.
 
     Args:
         model: the model's name or folder; each run starts from it.
@@ -108,7 +108,6 @@ def search_settings(
 
 
 def shortened(settings: TrainSettings, share: float) -> TrainSettings:
-    """The same settings for a shorter run."""
     if settings.max_steps is not None:
         return replace(settings, max_steps=max(1, round(settings.max_steps * share)))
     return replace(settings, epochs=settings.epochs * share)
@@ -130,12 +129,11 @@ def _trial(number: int, place: int, settings: TrainSettings, folder: Path, given
 
 
 def _ranked(trials: Sequence[Trial]) -> list[Trial]:
-    """Best first; of equal scores, the one that was given first."""
+    """Best first; ties in the order given."""
     return sorted(trials, key=lambda one: (math.isnan(one.score), -one.score, one.number))
 
 
 def _differing(settings: Sequence[TrainSettings]) -> list[str]:
-    """The names of the settings that are not the same in all."""
     rows = [asdict(one) for one in settings]
     return [name for name in rows[0] if name not in REPORTING_ONLY and any(row[name] != rows[0][name] for row in rows)]
 

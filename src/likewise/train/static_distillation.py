@@ -2,8 +2,8 @@
 
 The teacher encodes each token of its vocabulary alone; principal components reduce the dimensions; and a token's vector
 is scaled down the more frequent the token is (Arora et al. 2017, "smooth inverse frequency"). Distilling a table from a
-sentence encoder in this way is model2vec's idea (Tulkens and van Dongen 2024). The folder is one of its kind, which
-sentence-transformers and model2vec read too.
+sentence encoder in this way is model2vec's idea (Tulkens and van Dongen 2024). The folder has model2vec's format, so
+sentence-transformers and model2vec read it too.
 """
 
 import re
@@ -26,10 +26,10 @@ from ..text.inputs import text_chunks
 
 DIMENSIONS = 256
 ESTIMATED, COUNTED = 1e-4, 1e-3
-"""The smoothing of estimated and of counted frequencies: a token that is this share of all has half the weight of a
-rare one. Both were chosen on the development split of STS-B, as was `WHITENING`."""
-WHITENING = 0.25  # each component is divided by its variance to this power: 0 leaves it as it is, 0.5 makes all equal
-MAX_TOKENS = 512  # of a text, as in model2vec
+"""The smoothing of estimated and of counted frequencies: a token with this share of all tokens has half the weight
+of a rare one. Both were chosen on the development split of STS-B, as was `WHITENING`."""
+WHITENING = 0.25  # each component is divided by its variance to this power: 0 leaves it unchanged, 0.5 makes all equal
+MAX_TOKENS = 512  # the limit for a text, as in model2vec
 TOKENS_PER_BATCH = 1024
 NO_VARIANCE = 1e-9  # a component with less than this share of the variance is rounding error, and is not scaled up
 NO_CONTENT = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|</?(s|pad|unk|mask)>|<\|.*\|>")
@@ -58,7 +58,7 @@ def distil_static(
     """Write a static model with a vector for each token of the teacher's vocabulary.
 
     Args:
-        teacher: any embedder. Its vector of a token alone is the token's, so its pooling and heads matter.
+        teacher: any embedder. Its vector of a single token becomes the token's, so its pooling and heads matter.
         folder: where to write; a new folder appears complete or not at all.
         dimensions: principal components to keep, at most the teacher's dimensions.
         texts: texts of your domain, whose tokens are counted. Without them, the frequency of a token is estimated from

@@ -11,7 +11,7 @@ To distil a cross-encoder into an embedder by the margins of its scores (Hofstä
 The file is complete training data: `likewise train MODEL --data margins.parquet@margin-mse:similarity=cosine`.
 Pairs and lists work the same way with `Regression` or `CoSENT` (score) and `ScoreDistillation` (scores), single texts
 with `Distillation` or `SimilarityDistillation` (teacher: the vectors of an embedder). For `Contrastive`, the teacher is
-a guide whose vectors of all texts tell false negatives apart (Solatorio 2024, GISTEmbed). For texts that are not
+a guide whose vectors of all texts identify false negatives (Solatorio 2024, GISTEmbed). For texts that are not
 paired, `unlabelled_examples` chooses pairs.
 """
 
@@ -68,7 +68,7 @@ def teacher_outputs(
 
     `score` is a reranker's score or an embedder's similarity. `margin` and `scores` come from a reranker's logits,
     whose differences are more meaningful than those of scores after a sigmoid. `teacher` holds an embedder's vectors of
-    the first column, `guide` those of all columns, one after the other.
+    the first column, `guide` those of all columns, concatenated.
 
     Args:
         columns: texts, named as the objective expects, and any other numbers that it reads.
@@ -231,19 +231,14 @@ def _metadata(
     texts: Texts, numbers: Mapping[str, Any], teacher: Teacher, names: Sequence[str], request: TeacherRequest
 ) -> dict[str, Any]:
     """What identifies a file: the teacher, its outputs and the texts."""
-    digest = hashlib.sha256(json.dumps(numbers, default=_to_python).encode())
+    digest = hashlib.sha256(json.dumps(numbers, default=lambda number: np.asarray(number).tolist()).encode())
     for name, values in texts.items():
         digest.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     option = "label" if isinstance(teacher, Reranker) else "similarity"
-    described: dict[str, Any] = {option: getattr(request, option)}
-    described["computed"] = str(computation_of(teacher))
+    described = {option: getattr(request, option), "computed": str(computation_of(teacher))}
     return {"teacher": teacher.fingerprint, "outputs": list(names), **described, "texts": digest.hexdigest()}
-
-
-def _to_python(number: Any) -> Any:
-    return np.asarray(number).tolist()
 
 
 def _parts_folder(file: Path) -> Path:

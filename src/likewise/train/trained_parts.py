@@ -31,7 +31,10 @@ def prepared_for_training(model: Trainable, settings: TrainSettings) -> Iterator
     checkpointing_before = model.encoder.recomputes
     try:
         if settings.gradient_checkpointing:
-            _enable_gradient_checkpointing(model)
+            if not model.encoder.can_recompute:
+                name = type(model.encoder).__name__
+                raise BadInput(f"{name} has no gradient checkpointing; leave gradient_checkpointing out")
+            model.encoder.recomputes = True
         for parameter in parameters_of_parts(model, settings.freeze):
             parameter.requires_grad_(False)
         with lora_adapters(model, settings):
@@ -62,14 +65,6 @@ def _modules_of_part(model: Trainable, name: str) -> list[nn.Module]:
             raise BadInput(f"freeze has {name}, but this model has blocks 0 to {depth - 1}")
         return [encoder.block(i) for i in range(first, last + 1)]
     raise BadInput(f"freeze has {name!r}; expected embeddings, blocks:0-{depth - 1}, {' or '.join(parts)}")
-
-
-def _enable_gradient_checkpointing(model: Trainable) -> None:
-    if not model.encoder.can_recompute:
-        raise BadInput(
-            f"{type(model.encoder).__name__} has no gradient checkpointing; leave gradient_checkpointing out"
-        )
-    model.encoder.recomputes = True
 
 
 class LowRank(nn.Module):

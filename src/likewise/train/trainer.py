@@ -138,7 +138,8 @@ class _TrainingLoop:
         self.model.train()
         self.started = time.perf_counter() - state.seconds
         if self.evaluates and state.step == 0:
-            self._evaluate_before_training()
+            state.initial_scores = self._scores()  # the untrained model is never kept as the best one
+            self._report(StepState(step=0, max_steps=self.plan.max_steps, scores=state.initial_scores))
         ended, stopped = self._out_of_patience(), False
         batches = self.schedule.steps(state.step, self.plan.max_steps, self.settings.gradient_accumulation_steps)
         while state.step < self.plan.max_steps and not ended and not stopped:
@@ -217,11 +218,6 @@ class _TrainingLoop:
         if not math.isfinite(norm):
             self._diverged(batch, norm, "norm of the gradient")
         return norm
-
-    def _evaluate_before_training(self) -> None:
-        """The scores before training; the untrained model is never kept as the best one."""
-        self.state.initial_scores = self._scores()
-        self._report(StepState(step=0, max_steps=self.plan.max_steps, scores=self.state.initial_scores))
 
     def _evaluate(self) -> Mapping[str, float]:
         scores = self._scores()

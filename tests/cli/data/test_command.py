@@ -118,7 +118,7 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
         (["stsb", "--leaks", "mr"], "stsb and --leaks were both given"),
         (["--leaks", "mr"], "the data set 'mr/all' was not found"),
         (["--leaks", "stsb/test", "--against", "stsb/test"], "there is no test data to compare with"),
-        (["--leaks", "nowhere.csv"], "nowhere.csv is not there"),
+        (["--leaks", "nowhere.csv"], "nowhere.csv does not exist"),
         (["--leaks", "odd.csv"], "odd.csv has the columns n, m; expected text, sentence1"),
     ],
 )

@@ -83,7 +83,7 @@ def test_verify_refuses_another_model_and_names_both(here, capsys):
         (["a.jsonl", "-o", "out", "--shard-rows", "0"], "--shard-rows is 0; expected a whole number, 1 or more"),
         (["a.jsonl", "-o", "out", "--workers", "0"], "--workers is 0; expected a whole number, 1 or more"),
         (["a.jsonl", "-o", "a.jsonl/"], "a.jsonl"),
-        (["nowhere", "-o", "out"], "nowhere is not there"),
+        (["nowhere", "-o", "out"], "nowhere does not exist"),
         (["more/notes.pdf", "-o", "out"], "ends in '.pdf'"),
     ],
 )

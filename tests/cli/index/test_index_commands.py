@@ -250,7 +250,7 @@ def test_a_reranker_is_given_the_best(filled, call, tmp_path):
     ("words", "message"),
     [
         (["search", "none.index", "cat"], "is not a collection"),
-        (["index", "add", "x.index", "nowhere.md"], "nowhere.md is not there"),
+        (["index", "add", "x.index", "nowhere.md"], "nowhere.md does not exist"),
         (["index", "add", "notes", "rows.csv"], "is not a collection"),
         (["index", "verify", "memory:x"], "there is no memory:x"),
         (["search", "ftp://x", "cat"], "is not an index location"),

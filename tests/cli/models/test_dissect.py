@@ -58,7 +58,7 @@ def test_it_needs_no_torch(folders: Callable[[str], Path]) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"nowhere\.txt is not there"):
+    with pytest.raises(BadInput, match=r"nowhere\.txt does not exist"):
         call("all-MiniLM-L6-v2", "--texts", str(tmp_path / "nowhere.txt"))
 
 
@@ -68,7 +68,7 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "zero.txt").symlink_to("/dev/zero")
     (tmp_path / "loop.txt").symlink_to("loop.txt")
     for name in ("pipe.txt", "zero.txt", "loop.txt", "."):
-        with pytest.raises(BadInput, match="is not a file|is not there|expected one of"):
+        with pytest.raises(BadInput, match="is not a file|does not exist|expected one of"):
             dissect.read_sample(tmp_path / name, None)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from likewise import Embedder
 from likewise.cli.main import main
-from likewise.cli.models.fuse import _texts
+from likewise.cli.sources import texts_by_column
 from likewise.errors import BadInput
 from tests.cli.models.pairs import examples_of
 
@@ -25,12 +25,12 @@ def test_pairs_and_triplets_are_found_by_the_names_of_their_columns(tmp_path):
 
 def test_a_teacher_reads_lines_or_any_columns_of_sentences(tmp_path):
     (tmp_path / "t.txt").write_text("a\n\nb\n")
-    assert _texts(tmp_path / "t.txt") == ["a", "b"]
+    assert texts_by_column(tmp_path / "t.txt") == {"text": ["a", "b"]}
     (tmp_path / "t.csv").write_text("sentence1,sentence2\na,b\nc,d\n")
-    assert _texts(tmp_path / "t.csv") == ["a", "c", "b", "d"]
+    assert texts_by_column(tmp_path / "t.csv") == {"sentence1": ["a", "c"], "sentence2": ["b", "d"]}
     (tmp_path / "o.csv").write_text("left,right\na,b\n")
-    with pytest.raises(BadInput, match="has the columns left, right; a teacher needs one of: text"):
-        _texts(tmp_path / "o.csv")
+    with pytest.raises(BadInput, match="has the columns left, right; expected text, sentence1"):
+        texts_by_column(tmp_path / "o.csv")
 
 
 def test_an_empty_file_says_what_is_wanted(tmp_path):

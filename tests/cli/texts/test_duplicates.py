@@ -74,7 +74,7 @@ def test_a_text_of_two_lines_does_not_become_two_texts(words, tmp_path, capsys):
     ("options", "message"),
     [
         *((["--above", x], f"--above is {x}; expected a cosine from -1 to 1") for x in ("1.01", "-1.01", "nan")),
-        (["-k", "-1"], "-k is -1; expected 0 or more groups"),
+        (["-k", "-1"], "-k is -1; expected a whole number, 0 or more"),
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
         (["--groups", "out.txt"], "out.txt ends in '.txt'"),
         (["-o", "out.csv", "--groups", "out.csv"], "--groups and -o are the same file, out.csv"),

@@ -99,7 +99,7 @@ def test_a_heat_map_is_drawn(words, tmp_path):
     [
         (["-o", "why.txt"], "why.txt ends in '.txt'"),
         (["-o", "why.gif"], "why.gif ends in '.gif'"),
-        (["-k", "-1"], "-k is -1; expected 0 or more"),
+        (["-k", "-1"], "-k is -1; expected a whole number, 0 or more"),
     ],
 )
 def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):

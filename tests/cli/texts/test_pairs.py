@@ -58,7 +58,7 @@ def test_one_text_has_no_pairs(words, tmp_path, capsys, json_output):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-k", "0"], "-k is 0; expected 1 or more pairs"),
+        (["-k", "0"], "-k is 0; expected a whole number, 1 or more"),
         *((["--above", x], f"--above is {x}; expected a cosine from -1 to 1") for x in ("1.01", "-1.01")),
         (["--above", "nan"], "--above is nan; expected a cosine"),
         (["-o", "pairs.npy"], "pairs.npy ends in '.npy'"),
@@ -95,7 +95,7 @@ def test_two_files_are_paired_by_margin(words, tmp_path, capsys, json_output):
     ("options", "message"),
     [
         (["--margin"], "a second file requires --margin"),
-        (["--per-text", "0"], "--per-text is 0; expected 1 or more pairs"),
+        (["--per-text", "0"], "--per-text is 0; expected a whole number, 1 or more"),
         (["--per-text", "2", "--above", "0.5"], "expected one of them"),
     ],
 )

@@ -164,7 +164,7 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
         ([], "no model was given"),
         (["tiny"], "no data was given"),
         (["tiny", *FLAGS], "no output was given"),
-        (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
+        (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv does not exist"),
         (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),
         (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; expected --data pairs.csv@OBJECTIVE"),
         (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "'regresion' is unknown; did you mean regression?"),

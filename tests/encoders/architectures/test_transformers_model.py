@@ -221,7 +221,7 @@ def test_a_model_is_tried_on_three_tokens_that_it_has(vocabulary, ids, tmp_path)
     model = Recorded(vocabulary, 4, 4)
     transformers_model.AutoEncoder._try(model, tmp_path)
     assert model.read == [ids]
-    with pytest.raises(BadModel, match=r"gives 3 tokens a layer of shape \(3, 5\); expected \(3, 4\)"):
+    with pytest.raises(BadModel, match=r"returns a layer of shape \(3, 5\); expected \(3, 4\)"):
         transformers_model.AutoEncoder._try(Recorded(vocabulary, 4, 5), tmp_path)
 
 

@@ -27,6 +27,7 @@ from likewise.evaluate.runner import evaluate
 from likewise.evaluate.statistics.significance import Interval
 from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score
 from likewise.evaluate.tasks.registry import SUITES
+from likewise.runtime.plot_style import PICTURES
 from tests.evaluate.toys import LOST, ONE, TWO, model, read, task
 
 RESAMPLES_100, RESAMPLES_400 = EvaluationSettings(resamples=100), EvaluationSettings(resamples=400)
@@ -133,7 +134,7 @@ def test_grids_are_laid_out_and_the_first_that_fits_is_taken():
     assert wide.text().splitlines()[-1] == "x  1.00 ± 0.50  2"
 
 
-@pytest.mark.parametrize("ending", plot.FORMATS)
+@pytest.mark.parametrize("ending", PICTURES)
 def test_a_picture_is_drawn_whole(five, tmp_path, ending):
     plot.draw_results(five, tmp_path / f"scores{ending}")
     assert (tmp_path / f"scores{ending}").stat().st_size > 3000

@@ -10,8 +10,6 @@ from likewise.errors import BadInput
 from likewise.evaluate.statistics.hypothesis_tests import (
     holm,
     mcnemar,
-    over_seeds,
-    quantile,
     steiger,
     two_sided,
     williams,
@@ -22,7 +20,6 @@ from likewise.evaluate.statistics.hypothesis_tests import (
 def test_students_t_is_scipys(freedom):
     for t in (0, 1e-3, 0.5, 1.96, -3, 30):
         assert two_sided(t, freedom) == pytest.approx(2 * scipy.stats.t.sf(abs(t), freedom), rel=1e-8)
-    assert quantile(0.95, freedom) == pytest.approx(scipy.stats.t.ppf(0.975, freedom), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -83,19 +80,10 @@ def test_holm_steps_down_and_keeps_the_order_given():
     assert holm([]) == []
 
 
-def test_the_spread_over_seeds_is_students():
-    result = over_seeds([0.84, 0.85, 0.86, 0.83])
-    low, high = scipy.stats.t.interval(0.95, 3, 0.845, scipy.stats.sem([0.84, 0.85, 0.86, 0.83]))
-    assert (result.low, result.high) == pytest.approx((low, high))
-    assert str(result) == "84.50 ± 1.29 (4 seeds)"
-
-
 def test_students_t_at_its_ends():
     assert two_sided(float("inf"), 3) == two_sided(float("-inf"), 3) == 0
     assert two_sided(1e200, 3) == 0  # whose square is infinite
     assert two_sided(0.0, 3) == 1 and np.isnan(two_sided(float("nan"), 3))
-    for level in (0.1, 0.5, 0.9, 0.999):
-        assert quantile(level, 4) == pytest.approx(scipy.stats.t.ppf((1 + level) / 2, 4), rel=1e-9)
 
 
 def slow_williams(a, b, between, n):
@@ -154,22 +142,9 @@ def test_correlations_are_between_minus_one_and_one_and_of_four_items_or_more(te
         test(0.1, 0.2, 0.3, 3)
 
 
-def test_a_spread_needs_two_seeds_and_no_more():
-    result = over_seeds([0.5, 0.7])
-    half = scipy.stats.t.ppf(0.975, 1) * 0.1
-    assert (result.mean, result.low, result.high) == pytest.approx((0.6, 0.6 - half, 0.6 + half))
-    assert result.sd == pytest.approx(math.sqrt(0.02)) and result.count == 2
-    narrow = over_seeds([0.5, 0.7], level=0.5)
-    assert narrow.high == pytest.approx(0.6 + scipy.stats.t.ppf(0.75, 1) * 0.1)
-    with pytest.raises(BadInput, match=r"at least two finite numbers; got \[0.5\]"):
-        over_seeds([0.5])
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("rows", [np.ones((2, 2)), np.ones((1, 3)), np.array([0.5, float("nan")])])
-def test_what_is_no_row_of_seeds_or_of_right_and_wrong_is_refused(rows):
-    with pytest.raises(BadInput, match="at least two finite numbers"):
-        over_seeds(rows)
+def test_what_is_no_row_of_right_and_wrong_is_refused(rows):
     for ours, theirs in ((rows, rows), (np.array([0, 2]), np.array([0, 1])), (np.array([0, 1, 1]), np.array([0, 1]))):
         with pytest.raises(BadInput, match="McNemar's test needs two sequences of 0s and 1s of the same length"):
             mcnemar(ours, theirs)

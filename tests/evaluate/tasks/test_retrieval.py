@@ -7,7 +7,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
-from likewise.evaluate.tasks.retrieval import RETRIEVAL_TASKS, read_catalogued, reranking_task
+from likewise.evaluate.tasks.retrieval import RETRIEVAL_TASKS, read_catalogued
 from likewise.text.words import folded_words
 from tests.evaluate.sample_pairs import needs_data
 from tests.evaluate.sample_pairs import parquet as real
@@ -39,6 +39,11 @@ def bag(texts):
     return np.array([[folded_words(text).count(word) for word in VOCABULARY] for text in texts], np.float32)
 
 
+def nothing(texts):
+    """The same vector, of zeros, for every text."""
+    return np.zeros((len(texts), 2), np.float32)
+
+
 def test_a_collection_has_the_test_queries_with_a_relevant_document():
     requested = read_catalogued(DATA.__getitem__)
     assert requested.queries == ("dog sleeps", "bird")
@@ -67,9 +72,10 @@ def test_every_score_is_the_mean_of_its_evidence(task):
 
 
 def test_re_ranking_moves_only_what_bm25_found():
-    result = reranking_task(
-        lambda pairs: np.array([float("bird" in text) for _, text in pairs]), DATA.__getitem__, EvaluationSettings()
-    )
+    def bird_first(texts):
+        return np.array([[1.0, 0.0] if "bird" in text or text == "dog sleeps" else [0.0, 1.0] for text in texts])
+
+    result = TASKS["scifact-rerank"].run(bird_first, DATA.__getitem__, EvaluationSettings())
     best = 1 + 1 / math.log2(3)
     assert result["bm25/recall@100"] == result["bm25/mrr@10"] == 1
     # dog sleeps: 12 first, then 11 and 10, and never 13, with which it shares no word; bird: 12
@@ -83,30 +89,10 @@ def test_a_model_re_ranks_by_its_cosine():
     assert result["map@100"] == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)
 
 
-def test_a_scorer_of_pairs_re_ranks_in_blocks_as_at_once(monkeypatch):
-    truth = {("dog sleeps", "cat cat sleeps"), ("dog sleeps", "dog dog sleeps"), ("bird", "bird sleeps")}
-    calls = []
-
-    def score(pairs):
-        calls.append(len(pairs))
-        return np.array([float(pair in truth) for pair in pairs])
-
-    whole = reranking_task(score, DATA.__getitem__, EvaluationSettings())
-    monkeypatch.setattr("likewise.evaluate.tasks.retrieval.QUERY_BATCH", 1)
-    assert reranking_task(score, DATA.__getitem__, EvaluationSettings()).scores[0].value == whole["ndcg@10"] == 1
-    assert calls == [4, 3, 1]
-
-
-def test_a_scorer_that_says_nothing_leaves_the_first_stage_as_it_was():
-    result = reranking_task(lambda pairs: np.zeros(len(pairs)), DATA.__getitem__, EvaluationSettings())
+def test_a_model_without_a_preference_leaves_the_first_stage_as_it_was():
+    result = TASKS["scifact-rerank"].run(nothing, DATA.__getitem__, EvaluationSettings())
     for name in ("ndcg@10", "mrr@10", "map@100"):
         assert result[name] == result[f"bm25/{name}"]
-
-
-@pytest.mark.parametrize("wrong", [lambda pairs: np.zeros(2), lambda pairs: np.full(len(pairs), np.nan)])
-def test_scores_that_do_not_fit_are_refused(wrong):
-    with pytest.raises(BadInput, match="scoring 4 pairs returned"):
-        reranking_task(wrong, DATA.__getitem__, EvaluationSettings())
 
 
 def test_a_judgement_of_what_is_missing_is_refused():
@@ -119,7 +105,7 @@ def test_a_judgement_of_what_is_missing_is_refused():
 
 @needs_data
 def test_bm25_on_scifact_is_where_published_bm25_is():
-    result = reranking_task(lambda pairs: np.zeros(len(pairs)), real, EvaluationSettings())
+    result = TASKS["scifact-rerank"].run(nothing, real, EvaluationSettings())
     assert result.headline.n == 300
     assert 0.62 < result["bm25/ndcg@10"] < 0.70  # BEIR: 0.665, Anserini's flat index: 0.679, both with stemming
     assert result["bm25/recall@100"] > 0.85

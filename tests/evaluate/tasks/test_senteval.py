@@ -8,7 +8,7 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate.classifiers import protocols
 from likewise.evaluate.classifiers.classifier import ClassifierRecipe
-from likewise.evaluate.task import EvaluationSettings, Result, Score
+from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import senteval
 from likewise.evaluate.tasks.senteval import (
     SENTEVAL_NAMES,
@@ -16,7 +16,6 @@ from likewise.evaluate.tasks.senteval import (
     SentEvalData,
     SentEvalSplit,
     classifier_trainer,
-    senteval_average,
 )
 from tests.evaluate import slow_senteval
 from tests.evaluate.classifiers.test_classifier import noisy
@@ -273,13 +272,6 @@ def test_a_hidden_layer_may_be_asked_for(three_folds):
     result = run("cr", hidden=50)
     assert "50 sigmoids" in result.protocol
     assert result["accuracy"] != run("cr")["accuracy"]
-
-
-def test_the_average_is_over_the_papers_seven():
-    results = [Result(name, (Score("accuracy", i / 10, 1),), "") for i, name in enumerate((*SENTEVAL_NAMES, "sick-e"))]
-    assert senteval_average(results) == pytest.approx(0.3)
-    with pytest.raises(BadInput, match="without a result: mr, mrpc"):
-        senteval_average(results[1:6])
 
 
 def test_the_suite_is_the_papers_seven_and_sick():

@@ -148,7 +148,7 @@ def test_rates_by_their_names_are_rates_of_our_weights(made):
     assert r"^encoder\.blocks\.1\.qkv\.weight$" not in rates
     with pytest.raises(BadInput, match="'query', but .*query.weight, .*value.weight are one weight here: match all"):
         rates_by_weight(embedder, {"query": 1.0})
-    with pytest.raises(BadInput, match=r"'heads', which matches no weight of the encoder, as model\.0\.model\.emb"):
+    with pytest.raises(BadInput, match=r"'heads', which matches no encoder weight, such as model\.0\.model\.emb"):
         rates_by_weight(embedder, {"heads": 1.0})
 
 

@@ -81,7 +81,7 @@ def test_engines_and_precisions_open_each_others_indexes_and_int8_by_consent(mad
 def test_another_model_is_never_accepted(folders, tmp_path):
     TextIndex.open(tmp_path / "index", Embedder.load(folders("bert"), engine="numpy")).close()
     other = Embedder.load(folders("bert"), engine="numpy", pooling="cls")
-    with pytest.raises(BadInput, match="Vectors of two models cannot be compared: use its own model, or make it anew"):
+    with pytest.raises(BadInput, match="Vectors of two models cannot be compared: use its own model, or create"):
         TextIndex.open(tmp_path / "index", other, allow="int8")
 
 

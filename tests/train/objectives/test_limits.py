@@ -32,7 +32,7 @@ from likewise.train.objectives import (
 )
 from likewise.train.objectives.registry import objectives_text
 from likewise.train.objectives.reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression
-from likewise.train.step.embedder_step import embedder_backward
+from likewise.train.step.trainable import backward
 from tests.train.columns import EVERY, columns_for, model_for
 from tests.train.run_trainer import load
 
@@ -351,7 +351,7 @@ def test_a_student_narrower_than_its_teacher_is_told_what_to_do(tiny):
     objective = Distillation()
     batch = TrainingRows.of({"sentence": ["a", "b"], "teacher": [[1.0] * 7] * 2}, objective).take([0, 1])
     with pytest.raises(BadInput, match="7 dimensions and the student's 32: set teacher_dimension=7"):
-        embedder_backward(tiny, objective, batch)
+        backward(tiny, objective, batch)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -362,6 +362,6 @@ def test_a_batch_of_one_row_or_of_one_text_again_and_again_gives_finite_gradient
     objective.initialize(embedder.dimension, embedder.encoder.vocabulary)
     rows = TrainingRows.of(columns_for(objective), objective)
     for which in ([0], [0, 0, 0]):
-        took = embedder_backward(embedder, objective, rows.take(which))
+        took = backward(embedder, objective, rows.take(which))
         assert np.isfinite(took.loss)
     assert all(p.grad is None or p.grad.isfinite().all() for m in (embedder, objective) for p in m.parameters())

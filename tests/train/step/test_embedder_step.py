@@ -8,9 +8,10 @@ from likewise.inference import plan_batches
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import Classification, Contrastive, Regression
 from likewise.train.step import embedder_step, memory
-from likewise.train.step.embedder_step import embedder_backward, packed_forward, tokenized_batch
+from likewise.train.step.embedder_step import packed_forward, tokenized_batch
 from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.processes import Processes
+from likewise.train.step.trainable import backward
 from tests.train.columns import EVERY, batch_for, columns_for, model_for
 from tests.train.run_trainer import load
 
@@ -38,7 +39,7 @@ def test_a_step_has_the_gradient_that_autograd_finds_without_a_cut(name, trainab
     embedder, objective = trainable(name)
     batch = batch_for(objective)
     torch.manual_seed(1)
-    embedder_backward(embedder, objective, batch)
+    backward(embedder, objective, batch)
     found = _gradients(embedder, objective)
     embedder.zero_grad()
     objective.zero_grad()
@@ -54,17 +55,17 @@ def test_a_guide_decides_the_same_in_pieces(trainable):
     columns = columns_for(objective)
     guide = torch.randn(8, 9, generator=torch.Generator().manual_seed(0)).numpy()
     guided = TrainingRows.of({**columns, "guide": guide}, objective).take(range(8))
-    whole = embedder_backward(embedder, objective, guided).loss
-    parts = embedder_backward(embedder, objective, guided, StepOptions(token_budget=TokenBudget(40))).loss
+    whole = backward(embedder, objective, guided).loss
+    parts = backward(embedder, objective, guided, StepOptions(token_budget=TokenBudget(40))).loss
     assert whole == pytest.approx(parts, abs=1e-12)
-    assert whole != pytest.approx(embedder_backward(embedder, objective, batch_for(objective)).loss)
+    assert whole != pytest.approx(backward(embedder, objective, batch_for(objective)).loss)
 
 
 def test_in_pieces_the_same_words_are_dropped_going_forward_and_back(trainable):
     embedder, objective = trainable("contrastive")
     embedder.train()
     torch.manual_seed(3)
-    took = embedder_backward(embedder, objective, batch_for(objective), StepOptions(token_budget=TokenBudget(40)))
+    took = backward(embedder, objective, batch_for(objective), StepOptions(token_budget=TokenBudget(40)))
     seen = torch.get_rng_state()
     # slowly: each piece anew with the state that it began with, all graphs kept
     expected = _gradients(embedder)
@@ -90,7 +91,7 @@ def test_other_errors_pass_through(trainable, monkeypatch):
 
     monkeypatch.setattr(embedder_step, "packed_forward", fail)
     with pytest.raises(RuntimeError, match="shapes do not fit"):
-        embedder_backward(embedder, objective, batch_for(objective))
+        backward(embedder, objective, batch_for(objective))
 
 
 def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
@@ -98,9 +99,7 @@ def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
     objective, found = Contrastive(), []
     for budget in (TokenBudget(), TokenBudget(40)):
         embedder.zero_grad()
-        embedder_backward(
-            embedder, objective, batch_for(objective), StepOptions(token_budget=budget, dtype=torch.bfloat16)
-        )
+        backward(embedder, objective, batch_for(objective), StepOptions(token_budget=budget, dtype=torch.bfloat16))
         found.append(torch.cat([g.flatten() for g in _gradients(embedder)]))
     assert torch.cosine_similarity(*found, dim=0) > 0.999
 
@@ -108,7 +107,7 @@ def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
 def test_an_objective_with_weights_gets_gradients_for_them(own):
     embedder, objective = load(own()), Classification(2)
     objective.initialize(embedder.dimension)
-    embedder_backward(embedder, objective, batch_for(objective))
+    backward(embedder, objective, batch_for(objective))
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in objective.parameters())
     assert Regression().reads().numbers == ("score",)
 
@@ -117,7 +116,7 @@ def test_memory_that_runs_out_after_the_vectors_were_shared_is_everybodys_busine
     """Another process's step is made again with this one's, in the pieces it was made in, to the same gradient."""
     embedder, objective = trainable("contrastive")
     batch = batch_for(objective)
-    embedder_backward(embedder, objective, batch)
+    backward(embedder, objective, batch)
     expected = _gradients(embedder)
     embedder.zero_grad()
     asked = []
@@ -130,7 +129,7 @@ def test_memory_that_runs_out_after_the_vectors_were_shared_is_everybodys_busine
             return len(asked) == 1
 
     budget = TokenBudget()
-    took = embedder_backward(embedder, objective, batch, StepOptions(token_budget=budget, processes=Another()))
+    took = backward(embedder, objective, batch, StepOptions(token_budget=budget, processes=Another()))
     assert asked == [False, False] and budget.tokens is None and took.parts == 1
     for a, b in zip(_gradients(embedder), expected, strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
@@ -147,7 +146,7 @@ def test_memory_that_runs_out_in_the_loss_is_told_to_the_others_and_the_step_mad
         return real(*arguments)
 
     monkeypatch.setattr(embedder_step, "loss_of", narrow)
-    assert embedder_backward(embedder, objective, batch_for(objective)).parts > 1 and len(tries) == 2
+    assert backward(embedder, objective, batch_for(objective)).parts > 1 and len(tries) == 2
 
 
 def test_bf16_meets_few_numbers_of_rows_in_training_and_fp32_meets_them_as_they_are(own):
@@ -199,7 +198,7 @@ def test_after_a_step_in_parts_random_numbers_go_on_as_after_the_whole_one(own):
     embedder, objective, states = load(own()), Drawing(), []
     for budget in (None, 40):
         torch.manual_seed(3)
-        embedder_backward(embedder, objective, batch_for(objective), StepOptions(token_budget=TokenBudget(budget)))
+        backward(embedder, objective, batch_for(objective), StepOptions(token_budget=TokenBudget(budget)))
         states.append(torch.get_rng_state())
     torch.manual_seed(3)
     torch.rand(3)

@@ -22,7 +22,7 @@ from likewise.train.objectives.reranking import InBatch, PairClassification, Pai
 from likewise.train.settings import TrainSettings
 from likewise.train.step import reranker_step
 from likewise.train.step.memory import StepOptions, TokenBudget
-from likewise.train.step.trainable import backward, check_objective, training_strategy
+from likewise.train.step.trainable import backward, check_objective, count_tokens
 from tests.train.columns import EVERY, TEXTS, batch_for, columns_for, model_for
 from tests.train.run_trainer import load, run_trainer, source, weights_of
 
@@ -433,8 +433,7 @@ def test_prompts_stand_before_contexts_in_training_as_they_do_in_scoring(begun):
 def test_the_tokens_of_a_step_are_counted_without_making_it(kind, name, begun):
     reranker, objective = begun(kind, name)
     batch = batch_for(objective)
-    count = training_strategy(reranker).count_tokens
-    assert count(reranker, objective, batch) == backward(reranker, objective, batch).tokens > 0
+    assert count_tokens(reranker, objective, batch) == backward(reranker, objective, batch).tokens > 0
 
 
 @kinds

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import BadInput
+from ...runtime.arguments import whole_number
 from ...runtime.progress import format_rate
 from ...wording import counted
 from ..model_options import add_model, add_overflow, load_from_options
@@ -60,8 +60,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.batch_tokens is not None and args.batch_tokens < 1:
-        raise BadInput(f"--batch-tokens is {args.batch_tokens}; expected 1 or more")
+    if args.batch_tokens is not None:
+        whole_number("--batch-tokens", args.batch_tokens)
     if names_folder(args.output):
         return run_into_folder(args)
     check_no_folder_options(args)

@@ -60,7 +60,9 @@ def run_into_folder(args: argparse.Namespace) -> int:
     from ...distribute.encode import encode_to_folder
 
     paths, folder, settings = _sources(args), Path(args.output), _settings(args)
-    origin, encode_shards = _model(args)
+    workers = None if args.workers is None else whole_number("--workers", args.workers)
+    embedder = load_from_options(args)
+    origin, encode_shards = origin_from_options(embedder, args), _encode_shards(args, embedder, workers)
     began = time.perf_counter()
     running = {"restart": args.restart, "show_progress_bar": not args.quiet}
     report = encode_to_folder(paths, folder, origin, encode_shards, settings, **running)
@@ -101,14 +103,8 @@ def _settings(args: argparse.Namespace) -> "EncodeSettings":
     return EncodeSettings(columns, rows, args.batch_tokens, args.bad_rows == "skip")
 
 
-def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
-    """The origin of the vectors, and what encodes the shards: this process, or several that each load the model."""
-    workers = None if args.workers is None else whole_number("--workers", args.workers)
-    embedder = load_from_options(args)
-    return origin_from_options(embedder, args), _encode_shards(args, embedder, workers)
-
-
 def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int | None) -> "EncodeShards":
+    """What encodes the shards: this process, or several that each load the model."""
     from ...distribute.encode import in_this_process
     from ...distribute.shards import ModelChoice
     from ...distribute.workers.processes import in_workers

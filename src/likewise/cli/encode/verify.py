@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...runtime.arguments import whole_number
 from ...wording import counted
 from ..model_options import add_model, load_from_options
 from ..output import print_json
@@ -39,7 +40,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the checks; returns 1 if anything is damaged."""
     from ...distribute.verify_output import verify_output
-    from ...runtime.arguments import whole_number
 
     whole_number("-k", args.k, least=0)
     whole_number("--seed", args.seed, least=0)

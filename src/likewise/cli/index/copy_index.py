@@ -15,7 +15,6 @@ from .opening import add_location
 if TYPE_CHECKING:
     from ...distribute.shard_records import ShardRecords
     from ...search.index import Index
-    from ...search.records import Records
 
 EPILOG = """examples:
   likewise index copy notes.index backup.index
@@ -72,19 +71,7 @@ def _copy(source: "Index | ShardRecords", target: "Index", show: bool) -> int:
         for block in source.records(BLOCK):
             missing = [i for i, name in enumerate(block.ids) if name not in known]
             if missing:
-                target.add(_rows_of(block, missing))
+                target.add(block.select(missing))
             copied += len(missing)
             advance(len(block), 0)
     return copied
-
-
-def _rows_of(block: "Records", rows: list[int]) -> "Records":
-    from ...search.records import Records
-
-    texts, metadata = block.texts, block.metadata
-    return Records(
-        [block.ids[i] for i in rows],
-        block.vectors[rows],
-        None if texts is None else [texts[i] for i in rows],
-        None if metadata is None else [metadata[i] for i in rows],
-    )

@@ -19,7 +19,7 @@ EPILOG = """examples:
   likewise index delete papers.index --filter 'year < 1990' --dry-run
   likewise index delete notes.index --id "#0123456789abcdef0123"
 
-Give a file's name as it was when added; the file need not exist any more. If you use several options, passages that
+Give a file's name as it was when added; the file need not exist anymore. If you use several options, passages that
 match any of them are deleted. To free the space: likewise index compact"""
 
 

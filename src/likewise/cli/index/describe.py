@@ -50,6 +50,8 @@ def described(index: "Index") -> dict[str, Any]:
     files = Counter(id_of_key(name) for name in index.ids())
     first = next(index.records(SAMPLE), None)
     rows = (first.metadata if first else None) or []
+    folder = Path(index.location)  # a file or a server has no size here
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else None
     return {
         "location": index.location,
         "kind": type(index).__name__,
@@ -57,20 +59,15 @@ def described(index: "Index") -> dict[str, Any]:
         "dimension": index.dimension,
         "model": index.model and index.model.as_json(),
         "columns": sorted({name for row in rows for name in row}),
-        "bytes": _size(Path(index.location)),
+        "bytes": size,
         "files": dict(files.most_common()),
     }
-
-
-def _size(folder: Path) -> int | None:
-    """The number of bytes in a folder; None if the index is not a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else None
 
 
 def _computed(model: Mapping[str, Any]) -> str:
     """The engine, the precision and the arithmetic of the vectors."""
     if model["engine"] is None:
-        return "by an unknown engine: an earlier version recorded none"
+        return "engine unknown: not recorded by the earlier version"
     return str(Computation(model["engine"], model["precision"], model["arithmetic"]))
 
 

@@ -13,6 +13,7 @@ from .. import calibration_options
 from ..model_options import add_allow, add_model
 from ..output import note, print_json
 from ..parser import options
+from ..terminal_tables import fit_line, one_line, styled, width, wrap
 from ..texts.rerank import label_of
 from .opening import add_location, opened_with_model, shown_path
 
@@ -126,8 +127,6 @@ def _as_json(args: argparse.Namespace, index: "TextIndex", result: "SearchResult
 
 def show_passages(passages: Sequence["Passage"], query: str) -> None:
     """Print the score and location on one line, then the part of the passage that contains the query's words."""
-    from ..terminal_tables import fit_line, one_line, width, wrap
-
     is_terminal = sys.stdout.isatty()
     room = width() - INDENT
     words = query_words(query)
@@ -198,8 +197,6 @@ def shown_excerpt(line: str, words: frozenset[str], size: int) -> str:
 
 def marked(line: str, words: frozenset[str]) -> str:
     """The line with these words marked, on a terminal."""
-    from ..terminal_tables import styled
-
     parts, end = [], 0
     for start, stop in word_spans(line, words):
         parts += [line[end:start], styled(line[start:stop], MARK)]

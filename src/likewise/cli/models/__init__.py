@@ -7,7 +7,7 @@ from ..parser import Entry, add_actions
 ACTIONS = {
     "list": Entry("list_models", "list the models that you can use by name"),
     "show": Entry("show", "show a model's architecture, sizes, pooling and fingerprint"),
-    "check": Entry("check", "what a model is, who computes it, whether correctly, how fast, and what suits it"),
+    "check": Entry("check", "check a model: engines, agreement with its reference, speed, and what suits it"),
     "download": Entry("download", "download a published model"),
     "quantize": Entry("quantize", "write a model with int8 weights, and measure how much its vectors change"),
     "distil-static": Entry("distil_static", "distil a model into a table of token vectors, in about a minute"),

@@ -24,7 +24,7 @@ EPILOG = """examples:
   likewise model check ./my-reranker --json
 
 The reference is sentence-transformers, or model2vec for its own models, if it is installed; it computes some sentences
-in fp32 on the CPU. Speeds are measured for a moment each, so expect them to vary. With --texts, the lengths are those
+in fp32 on the CPU. Each speed is measured only briefly, so expect it to vary. With --texts, the lengths are those
 of your texts; otherwise those of sentences from Python's documentation."""
 
 SAMPLE = 64  # sentences: enough for a first figure, few enough for a large model
@@ -39,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL)
     add("--texts FILE", "a file of your texts, whose lengths are counted", type=Path)
-    add("--column NAME", "the column that holds the texts, if the file has several")
+    add("--column NAME", "column with the texts, if the file has several columns")
     add("--json", "print the report as JSON")
     add_threads(add)
 
@@ -55,20 +55,15 @@ def run(args: argparse.Namespace) -> int:
         print_json(report)
         return 0
     print(args.model)
-    for name, value in report.items():
-        if name != "model":
-            _show(name.replace("_", " "), value)
+    for name, value in list(report.items())[1:]:
+        lines = [f"{key}: {one}" for key, one in value.items()] if isinstance(value, dict) else [str(value)]
+        for i, line in enumerate(lines or ["none"]):
+            print(f"  {'' if i else name.replace('_', ' '):{LABEL}} {line}")
     return 0
 
 
-def _show(name: str, value: Any) -> None:
-    lines = [f"{key}: {one}" for key, one in value.items()] if isinstance(value, dict) else [str(value)]
-    for i, line in enumerate(lines or ["none"]):
-        print(f"  {'' if i else name:{LABEL}} {line}")
-
-
 def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
-    """The report as plain values. Raises the error of the engine that comes nearest if none can load the model."""
+    """The report as plain values. Raises the error of the closest engine if none can load the model."""
     from ... import Embedder, Reranker
     from ...model_files import locate
 
@@ -98,7 +93,7 @@ def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _is_reranker(folder: Path) -> bool:
-    """Whether the folder holds a reranker; one that holds neither counts as an embedder, whose error says why."""
+    """Whether the folder contains a reranker; one with neither counts as an embedder, whose error says why."""
     from ...model_files import read_pair_manifest
     from ...runtime.untrusted_files import read_object
 
@@ -113,7 +108,7 @@ def _is_reranker(folder: Path) -> bool:
 
 
 def _loaded(kind: str, folder: Path, **options: Any) -> Any:
-    """The model under other options; what loading warns of was heard already."""
+    """The model with other options; its loading warnings were already shown."""
     from ... import Embedder, Reranker
 
     with warnings.catch_warnings():
@@ -122,7 +117,7 @@ def _loaded(kind: str, folder: Path, **options: Any) -> Any:
 
 
 def _computed(kind: str) -> Callable[[Any, Sequence[str]], Any]:
-    """The function from a model and texts to what is compared and timed: vectors, or scores for one query."""
+    """The function that is compared and timed: from a model and texts to vectors, or to scores for one query."""
     return _scores_of if kind == "reranker" else _vectors_of
 
 
@@ -131,7 +126,7 @@ def _vectors_of(model: Any, texts: Sequence[str]) -> Any:
 
 
 def _scores_of(model: Any, texts: Sequence[str]) -> Any:
-    """The scores as sentence-transformers gives them: one for each pair, or the logits of several labels."""
+    """The scores as sentence-transformers returns them: one for each pair, or the logits of several labels."""
     pairs, how = [(QUERY, text) for text in texts], {"overflow": "truncate", "show_progress_bar": False}
     return model.logits(pairs, **how) if len(model.labels) > 1 else model.score(pairs, **how)
 
@@ -140,12 +135,6 @@ def _shown(first: Any) -> str:
     numbers = ", ".join(f"{number:.4f}" for number in first.ravel()[:4])
     what = f"{first.shape[1]} dimensions" if first.ndim > 1 else "a score"
     return f"{numbers}{' …' if first.size > 4 else ''} ({what})"
-
-
-def _plain(folder: Path, kind: str, model: Any) -> Any:
-    """The model in fp32 on the CPU, which is how it is loaded unless there is a GPU."""
-    plain = model.precision == "fp32" and str(model.device) == "cpu"
-    return model if plain else _loaded(kind, folder, precision="fp32", device="cpu")
 
 
 def _built_of(model: Any, kind: str) -> str:
@@ -195,7 +184,7 @@ def _is_late_interaction(manifest: Any) -> bool:
 
 
 def _reference(folder: Path, kind: str, model: Any, texts: Sequence[str]) -> str:
-    """How far our vectors or scores are from those of the library that the model was published for."""
+    """How much our vectors or scores differ from those of the library that the model was published for."""
     from ...runtime.static_tables import MODEL2VEC
     from ...runtime.untrusted_files import read_object
 
@@ -209,7 +198,9 @@ def _reference(folder: Path, kind: str, model: Any, texts: Sequence[str]) -> str
         theirs = _theirs(library, folder, kind, model, texts)
     except Exception as error:  # whatever another library raises
         return f"not compared: {library} cannot compute it: {type(error).__name__}: {str(error)[:200]}"
-    ours = _computed(kind)(_plain(folder, kind, model), texts)
+    if model.precision != "fp32" or str(model.device) != "cpu":  # there is a GPU
+        model = _loaded(kind, folder, precision="fp32", device="cpu")
+    ours = _computed(kind)(model, texts)
     if ours.shape != theirs.shape:
         return f"DIFFERENT from {library}: shape {ours.shape}, not {theirs.shape}"
     difference = float(abs(ours - theirs).max())
@@ -218,7 +209,7 @@ def _reference(folder: Path, kind: str, model: Any, texts: Sequence[str]) -> str
 
 
 def _only_here(model: Any, kind: str) -> list[str]:
-    """What the reference library cannot read: what `save` warns of."""
+    """What the reference library cannot read: what `save` warns about."""
     from ...encoders.config import is_in_eight_bits
 
     weights = "int8" if is_in_eight_bits(model.manifest.encoder) else None
@@ -229,12 +220,12 @@ def _only_here(model: Any, kind: str) -> list[str]:
 
 def _theirs(library: str, folder: Path, kind: str, model: Any, texts: Sequence[str]) -> Any:
     module = import_module(library)
-    with warnings.catch_warnings(), redirect_stderr(io.StringIO()):  # progress bars of loading are written there
+    with warnings.catch_warnings(), redirect_stderr(io.StringIO()):  # progress bars during loading are written there
         warnings.simplefilter("ignore")
         if library != "sentence_transformers":
             return module.StaticModel.from_pretrained(folder).encode(list(texts))
         how: dict[str, Any] = {"device": "cpu", "local_files_only": True, "trust_remote_code": False}
-        how["model_kwargs"] = {"dtype": "float32"}  # weights stored in 16 bits would be computed in them
+        how["model_kwargs"] = {"dtype": "float32"}  # otherwise, weights stored in 16 bits would be computed in 16 bits
         if _is_late_interaction(model.manifest):
             theirs = module.MultiVectorEncoder(str(folder), **how)
             scores = theirs.similarity(theirs.encode_query([QUERY]), theirs.encode_document(list(texts)))
@@ -245,7 +236,7 @@ def _theirs(library: str, folder: Path, kind: str, model: Any, texts: Sequence[s
 
 
 def _speeds(folder: Path, kind: str, texts: Sequence[str]) -> dict[str, str]:
-    """Texts per second of each engine and precision that loads the model; NumPy's is not made for speed."""
+    """Texts per second of each engine and precision that loads the model; NumPy's is not built for speed."""
     compute, found = _computed(kind), {}
     for engine, precision in (("native", "fp32"), ("native", "bf16"), ("native", "int8"), ("torch", "fp32")):
         try:

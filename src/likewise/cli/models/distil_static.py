@@ -15,7 +15,7 @@ EPILOG = """examples:
   likewise model distil-static all-MiniLM-L6-v2 -o tickets-static --texts tickets.jsonl --column body
   likewise evaluate -m ./minilm-static --tasks stsb
 
-The teacher encodes each token of its vocabulary alone. Of these vectors the first principal components are kept, and
+The teacher encodes each token of its vocabulary alone. The first principal components of these vectors are kept, and
 the vector of a frequent token is scaled down. With --texts, frequencies are those of your texts; otherwise they are
 estimated from the order of the vocabulary."""
 
@@ -23,10 +23,10 @@ estimated from the order of the vocabulary."""
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("TEACHER", MODEL)
-    add("-o --output FOLDER", "the folder of the new model", type=output_folder, required=True)
+    add("-o --output FOLDER", "folder for the new model", type=output_folder, required=True)
     add("--truncate-dim DIM", "dimensions to keep (default: 256, or the teacher's if it has fewer)", type=int)
     add("--texts FILE", "texts of your domain, whose tokens are counted", type=Path)
-    add("--column NAME", "the column that holds the texts, if the file has several")
+    add("--column NAME", "column with the texts, if the file has several columns")
     add("--json", "print the results as JSON")
     add_threads(add)
 

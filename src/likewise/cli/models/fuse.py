@@ -18,7 +18,7 @@ from ...runtime.lazy_imports import require_torch
 from ...wording import counted
 from ..model_options import output_folder
 from ..parser import options
-from ..sources import check_new_folder, column_names
+from ..sources import check_new_folder, column_names, texts_by_column
 
 if TYPE_CHECKING:
     from ...engines.torch.torch_embedder import TorchEmbedder
@@ -221,28 +221,9 @@ def _teacher_examples(path: Path, teacher: str, seed: int) -> tuple[list[str], "
     from ...model_names import load_torch_embedder
     from ...train.data.examples import unlabelled_examples
 
-    texts = list(dict.fromkeys(_texts(path)))
+    texts = list(dict.fromkeys(text for column in texts_by_column(path).values() for text in column))
     print(f"{teacher} encodes {counted(len(texts), 'text')}")
     return texts, unlabelled_examples(load_torch_embedder(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
-
-
-def _texts(path: Path) -> list[str]:
-    """All texts in a file, column by column; blank lines of a .txt file are left out."""
-    from ...files import Table, Texts
-
-    if path.suffix.lower() == ".txt":
-        return [text for text in Texts(path) if text.strip()]
-    table = Table.read(path, lambda names: _text_columns(names, path))
-    return [text for name in table.columns for text in table.texts(name)]
-
-
-def _text_columns(names: Sequence[str], path: Path) -> Sequence[str]:
-    known = [name for name in ("text", *PAIR, *TRIPLET) if name in names]
-    if not known:
-        raise BadInput(
-            f"{path} has the columns {', '.join(names)}; a teacher needs one of: text, {', '.join((*PAIR, *TRIPLET))}"
-        )
-    return known
 
 
 def _exit_scores(trained: "ExitResult", texts: list[str]) -> dict[str, Any]:

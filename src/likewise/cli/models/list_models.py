@@ -6,6 +6,7 @@ from typing import Any
 
 from ..output import print_json
 from ..parser import options
+from ..terminal_tables import fill
 from .show import NAMES
 
 EPILOG = """Give a model by one of these names, by the path of a folder, or by its name on the Hugging Face hub (extra:
@@ -39,7 +40,6 @@ def run(args: argparse.Namespace) -> int:
 def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
     """Print one line for each model, with its folder, and one for each baseline."""
     from ...model_files.names import DEFAULT_MODEL, how_to_install
-    from ..terminal_tables import fill
 
     print(f"{'name':{NAME_COLUMNS}} {'encoder':{ENCODER_COLUMNS}} {'weights':7} {'size':>9}  folder")
     for row in rows:

@@ -12,6 +12,7 @@ from ...errors import BelowBar
 from ..model_options import MODEL, add_threads, output_folder
 from ..output import note, print_json
 from ..parser import options
+from ..terminal_tables import printable, table
 
 if TYPE_CHECKING:
     from ...engines.int8.quantize import QuantizationResult
@@ -101,8 +102,6 @@ def _show(args: argparse.Namespace, result: "QuantizationResult") -> None:
     if args.json:
         print_json(record(args.model, result))
         return
-    from ..terminal_tables import printable, table
-
     rows = table("", ">texts", ">mean cosine", ">least cosine", ">rank correlation")
     for name, one in result.fidelity.items():
         cosines = (f"{one.mean_cosine:.5f}", f"{one.least_cosine:.5f}")

@@ -13,6 +13,7 @@ from ..model_options import MODEL, add_threads, output_folder
 from ..output import print_json
 from ..parser import options
 from ..sources import check_new_folder
+from ..terminal_tables import aligned, printable, table
 from .dissect import read_sample
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ EPILOG = """examples:
   likewise encode sentences.txt -m ./my-encoder --pooling mean:layers=0+1 -o vectors.npy
 
 output column:
-  separation  how far the cosines between texts and copies of them without a fifth of their tokens lie above those
+  separation  how far the cosines between texts and their copies with a fifth of the tokens removed lie above those
               between different texts, in units of their spread; higher is better
 
 Layer 0 is the embeddings. No labels are used, and nothing is trained. Other kinds of text may favour other layers. With
@@ -77,8 +78,6 @@ def as_json(model: str, selection: "LayerSelection") -> dict[str, Any]:
 
 def show(name: str, selection: "LayerSelection") -> None:
     """Print the best candidates, including the last layer, and a recommendation."""
-    from ..terminal_tables import aligned, printable, table
-
     first = selection.candidates[:SHOWN]
     rows = table("pooling", ">separation")
     for candidate in first if selection.last in first else (*first, selection.last):

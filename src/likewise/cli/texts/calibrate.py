@@ -3,20 +3,24 @@ found for a false discovery rate.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadInput
+from ...runtime.arguments import whole_number
+from ...runtime.atomic_files import check_new_file
+from ...runtime.plot_style import PICTURES
 from ...wording import counted
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import note, plot_module, print_json
 from ..parser import options
-from ..sources import check_new_file, input_files
+from ..sources import input_files
+from ..terminal_tables import aligned, printable, table
 from .text_file import FORMATS, add_file, read_texts
 
 if TYPE_CHECKING:
-    from ...calibrate import Calibration, LabelledFit
-    from ...embedder import Embedder
+    from ...calibrate import Calibration
 
 EPILOG = f"""examples:
   likewise calibrate questions.csv --column title -o calibration.json
@@ -36,7 +40,6 @@ than chance need not mean the same thing: to find texts that do, label some pair
 positive (assuming the same fraction of positives as in the table) and the threshold with the best F1."""
 
 SHOWN = (0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-PLOTS = (".png", ".pdf", ".svg")
 PLOT = "calibrate.calibration_plot"
 COLUMNS = ("sentence1", "sentence2", "label")
 
@@ -57,8 +60,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ...calibrate import calibrate
-    from ...calibrate.calibration import ChanceDraw, with_labelled_pairs
+    import numpy as np
+
+    from ...calibrate import calibrate, fit_labelled_pairs
+    from ...calibrate.calibration import ChanceDraw
 
     _check(args)
     labelled = None if args.pairs is None else read_labelled_pairs(args.pairs)
@@ -69,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
     progress = not args.quiet and None
     calibration = calibrate(embedder, args.model, texts, queries=queries, show_progress_bar=progress, **options)
     if labelled is not None:
-        calibration = with_labelled_pairs(calibration, _fit(embedder, labelled, args))
+        first, second, labels = labelled
+        cosines = embedder.pair_scores(first, second, overflow=args.overflow, show_progress_bar=progress)
+        calibration = replace(calibration, labelled=fit_labelled_pairs(cosines, np.array(labels)))
     calibration.save(args.output)
     if args.plot is not None:
         plot_module(PLOT).draw_calibration(calibration, args.plot)
@@ -82,14 +89,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    from ...runtime.arguments import whole_number
-
     whole_number("--chance-pairs", args.chance_pairs, 1000)
     whole_number("--seed", args.seed, 0)
     inputs = input_files(args.file, args.queries, None if args.pairs is None else str(args.pairs))
     check_new_file(args.output, (".json",), inputs)
-    check_new_file(args.plot, PLOTS, inputs)
     if args.plot is not None:
+        check_new_file(args.plot, PICTURES, inputs)
         plot_module(PLOT)
 
 
@@ -99,7 +104,7 @@ def read_labelled_pairs(path: Path) -> tuple[list[str], list[str], list[int]]:
     Raises:
         BadInput: a column is missing, or a row has a blank text or a label other than 0 and 1.
     """
-    from ...evaluate.own_data import BOOLEANS
+    from ...evaluate.own_data import binary_label
     from ...files import Table
 
     def choose(names: Any) -> tuple[str, ...]:
@@ -111,29 +116,15 @@ def read_labelled_pairs(path: Path) -> tuple[list[str], list[str], list[int]]:
     table = Table.read(path, choose)
     labels = []
     for place, value in zip(table.places, table.columns["label"], strict=True):
-        written = f"{value:g}" if isinstance(value, float) else str(value).strip().lower()
-        if written not in BOOLEANS:
+        label = binary_label(value)
+        if label is None:
             raise BadInput(f"{path}, {place}: label is {value!r}; expected 0 or 1")
-        labels.append(BOOLEANS[written])
+        labels.append(label)
     return table.texts("sentence1"), table.texts("sentence2"), labels
-
-
-def _fit(
-    embedder: "Embedder", labelled: tuple[list[str], list[str], list[int]], args: argparse.Namespace
-) -> "LabelledFit":
-    import numpy as np
-
-    from ...calibrate import fit_labelled_pairs
-
-    first, second, labels = labelled
-    cosines = embedder.pair_scores(first, second, overflow=args.overflow, show_progress_bar=not args.quiet and None)
-    return fit_labelled_pairs(cosines, np.array(labels))
 
 
 def show_calibration(calibration: "Calibration") -> None:
     """Print a table of p-values with their cosines and, if there are labelled pairs, the threshold."""
-    from ..terminal_tables import aligned, printable, table
-
     chance = calibration.chance
     of = counted(calibration.texts, "distinct text")
     if calibration.queries is not None:

@@ -1,26 +1,30 @@
 """Groups the texts in a file by similarity, and names each group by its distinctive words."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadInput
+from ...runtime.arguments import known_name, whole_number
+from ...runtime.atomic_files import check_new_file
+from ...runtime.installation import install_hint, missing_extra
+from ...runtime.plot_style import PICTURES
 from ...wording import counted, counted_of
 from .. import calibration_options
 from ..model_options import add_model, add_overflow
-from ..output import note, print_json
+from ..output import note, plot_module, print_json
 from ..parser import options
-from ..sources import check_new_file, input_files
-from .text_file import FORMATS, TextRows, add_file, check_rows_file, read_text_rows, write_rows
+from ..sources import input_files
+from ..terminal_tables import excerpt, printable
+from .text_file import FORMATS, TextRows, add_file, read_text_rows
 
 if TYPE_CHECKING:
     from ...calibrate import Calibration, CutOff
     from ...cluster import ClusterSummary
     from ...cluster.clusterings import ClusterOptions
-    from ...cluster.maps.cluster_map import ClusterMap
 
 EPILOG = f"""examples:
   likewise cluster questions.csv --column title
@@ -52,6 +56,7 @@ SHOWN = 20  # clusters listed
 WIDEST = 140  # columns of the printed table
 SLOW = 5000  # with more texts, t-SNE takes so long that a note announces it
 CLUSTER, NAME = "cluster", "cluster_name"  # columns added by -o
+MAPS = (".html", *PICTURES)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +86,8 @@ def run(args: argparse.Namespace) -> int:
 
     chosen = _checked(args)
     table = read_text_rows(args.file, args.column)
-    _check_columns(table, args.output)
+    if args.output is not None and (taken := [name for name in (CLUSTER, NAME) if name in table.columns]):
+        raise BadInput(f"the file already has a column {taken[0]!r}, which -o would overwrite; rename that column")
     distinct = list(dict.fromkeys(text for text in table.texts if text.strip()))
     if distinct:
         check_count(args.method, len(distinct), chosen)
@@ -120,33 +126,27 @@ def _with_cut_off(
 
 def _checked(args: argparse.Namespace) -> "ClusterOptions":
     from ...cluster.clusterings import checked_options
+    from ...files import check_table
 
     calibration_options.check_calibration(args)
     if args.fdr is not None and (args.k is not None or args.threshold is not None):
         raise BadInput("--fdr sets the threshold; expected only one of --fdr, -k and --threshold")
     chosen = checked_options(args.method, args.k, args.threshold if args.fdr is None else 1.0, args.min_size)
-    if args.seed < 0:
-        raise BadInput(f"--seed is {args.seed}; expected 0 or more")
+    whole_number("--seed", args.seed, 0)
     if args.output is not None:
-        check_rows_file(args.output, input_files(args.file))
+        check_table(args.output, input_files(args.file))
     _check_map(args)
     return replace(chosen, seed=args.seed, show_progress_bar=not args.quiet and None)
 
 
-def _check_columns(table: TextRows, output: Path | None) -> None:
-    taken = [name for name in (CLUSTER, NAME) if name in table.columns]
-    if output is not None and output.suffix.lower() == ".txt":
-        raise BadInput(f"{output} can contain only texts; write their clusters to .csv, .tsv, .jsonl or .parquet")
-    if output is not None and taken:
-        raise BadInput(f"the file already has a column {taken[0]!r}, which -o would overwrite; rename that column")
-
-
 def _write(output: Path, table: TextRows, label_of: dict[str, int], summaries: "list[ClusterSummary]") -> None:
+    from ...files import write_table
+
     labels = [label_of.get(text, -1) for text in table.texts]
     columns: dict[str, list[Any]] = dict(table.columns)
     columns[CLUSTER] = [label + 1 if label >= 0 else None for label in labels]
     columns[NAME] = [summaries[label].name if label >= 0 else None for label in labels]
-    write_rows(output, columns, table.text_column)
+    write_table(output, columns)
 
 
 def _settings(args: argparse.Namespace, chosen: "ClusterOptions") -> dict[str, Any]:
@@ -175,8 +175,6 @@ def _summary(texts: int, in_none: int, clusters: int, least: int, args: argparse
 
 def show_clusters(summaries: "Sequence[ClusterSummary]", texts: Sequence[str]) -> None:
     """Print a table of the largest clusters: number, size, mean cosine to the centre, name, and most central text."""
-    from ..terminal_tables import excerpt, printable
-
     shown = summaries[:SHOWN]
     columns: dict[str, Sequence[Any]] = {
         ">#": [summary.number + 1 for summary in shown],
@@ -193,8 +191,6 @@ def show_clusters(summaries: "Sequence[ClusterSummary]", texts: Sequence[str]) -
 
 def _check_map(args: argparse.Namespace) -> None:
     from ...cluster.maps.layout import LAYOUTS
-    from ...runtime.arguments import known_name
-    from ...runtime.installation import missing_extra
 
     if args.layout is not None:
         known_name("--layout", args.layout, LAYOUTS)
@@ -220,7 +216,7 @@ def _write_map(
 ) -> None:
     from ...cluster.maps.cluster_map import ClusterMap
     from ...cluster.maps.layout import map_layout
-    from ...runtime.installation import install_hint
+    from ...cluster.maps.page import write_page
 
     layout = _layout_name(args)
     if not args.quiet and args.layout is None and layout == "pca":
@@ -231,24 +227,7 @@ def _write_map(
     title = f"{source}: {counted(len(texts), 'text')} in {counted(len(summaries), 'cluster')}"
     places = map_layout(vectors, layout, seed=args.seed)
     shown = ClusterMap(title, places, labels, texts, [summary.name for summary in summaries])
-    MAPS[args.map.suffix.lower()](shown, args.map)
-
-
-def _page(shown: "ClusterMap", path: Path) -> None:
-    from ...cluster.maps.page import write_page
-
-    write_page(shown, path)
-
-
-def _picture(shown: "ClusterMap", path: Path) -> None:
-    from ...cluster.maps.plot import draw_map
-
-    draw_map(shown, path)
-
-
-MAPS: "dict[str, Callable[[ClusterMap, Path], None]]" = {
-    ".html": _page,
-    ".png": _picture,
-    ".svg": _picture,
-    ".pdf": _picture,
-}
+    if args.map.suffix.lower() == ".html":
+        write_page(shown, args.map)
+    else:
+        plot_module("cluster.maps.plot").draw_map(shown, args.map)

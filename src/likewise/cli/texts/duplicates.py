@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput
+from ...runtime.arguments import whole_number
+from ...runtime.atomic_files import check_new_file
 from ...wording import counted, counted_of
 from .. import calibration_options
 from ..model_options import add_model, add_overflow
 from ..output import note, print_json
 from ..parser import options
 from ..sources import input_files
-from .text_file import FORMATS, TextRows, add_file, check_rows_file, read_text_rows, write_rows
+from ..terminal_tables import fit_line
+from .text_file import FORMATS, TextRows, add_file, read_text_rows, write_rows
 
 EPILOG = f"""examples:
   likewise duplicates questions.csv --column title
@@ -86,14 +89,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         about = {"model": args.model, "fingerprint": embedder.fingerprint, "above": above}
         counts = {"texts": len(table.texts), "kept": len(table.texts) - len(copies)}
-        print_json(
-            {
-                **about,
-                **counts,
-                **calibration_options.cut_off_as_json(cut),
-                "groups": [asdict(group) for group in groups],
-            }
-        )
+        shown = [asdict(group) for group in groups]
+        print_json({**about, **counts, **calibration_options.cut_off_as_json(cut), "groups": shown})
     elif not args.quiet:
         show_groups(groups, args.k)
         least = f"cosine {above:g} or more" if cut is None else calibration_options.cut_off_in_words(cut)
@@ -103,16 +100,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> float:
     """The minimum cosine of a copy; rejects invalid options before the model is loaded."""
-    from ...files import check_table
+    from ...files import TABLES, check_table
 
     calibration_options.check_calibration(args)
     above: float = NEARLY_EQUAL if args.above is None else args.above
     if not -1 <= above <= 1:
         raise BadInput(f"--above is {above}; expected a cosine from -1 to 1")
-    if args.k < 0:
-        raise BadInput(f"-k is {args.k}; expected 0 or more groups")
+    whole_number("-k", args.k, 0)
     if args.output is not None:
-        check_rows_file(args.output, input_files(args.file))
+        check_new_file(args.output, (".txt", *TABLES), input_files(args.file))
     if args.groups is not None:
         check_table(args.groups, input_files(args.file))
     if args.output is not None and args.groups is not None and args.output.resolve() == args.groups.resolve():
@@ -166,8 +162,6 @@ def duplicate_groups(
 
 def show_groups(groups: Sequence[DuplicateGroup], most: int) -> None:
     """Print the largest groups, one line per text: its row, its cosine with the representative, and the text."""
-    from ..terminal_tables import fit_line
-
     shown = groups[:most]
     digits = len(str(max((copy.row for group in shown for copy in group.copies), default=0)))
     for group in shown:

@@ -2,15 +2,17 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import BadInput
+from ...runtime.arguments import whole_number
+from ...runtime.atomic_files import atomic_file, check_new_file
+from ...runtime.plot_style import PICTURES
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import note, plot_module, print_json
 from ..parser import options
-from ..sources import check_new_file
+from ..terminal_tables import background, one_line, printable, styled, table, width, wrap_words
 
 if TYPE_CHECKING:
     from ...explain import PairExplanation, Word
@@ -48,16 +50,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ...explain import explain_pair
 
-    if args.k < 0:
-        raise BadInput(f"-k is {args.k}; expected 0 or more word pairs")
+    whole_number("-k", args.k, 0)
     for path in args.output:
-        check_new_file(path, WRITERS)
+        check_new_file(path, (".html", *PICTURES))
         if path.suffix.lower() != ".html":
             plot_module(PLOT, HEAT_MAP)
     embedder = load_from_options(args)
     explanation = explain_pair(embedder, args.first, args.second, overflow=args.overflow)
     for path in args.output:
-        WRITERS[path.suffix.lower()](explanation, path, args.model)
+        _write(explanation, path, args.model)
     if args.json:
         print_json({"model": args.model, "fingerprint": embedder.fingerprint, **explanation.as_json()})
         return 0
@@ -67,30 +68,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_page(explanation: "PairExplanation", path: Path, model: str) -> None:
+def _write(explanation: "PairExplanation", path: Path, model: str) -> None:
     from ...explain.html_page import explanation_page
-    from ...runtime.atomic_files import atomic_file
 
+    if path.suffix.lower() != ".html":
+        plot_module(PLOT, HEAT_MAP).draw_explanation(explanation, path)
+        return
     with atomic_file(path) as partial:
         partial.write_text(explanation_page(explanation, model), "utf-8", "replace")
 
 
-def _draw(explanation: "PairExplanation", path: Path, model: str) -> None:  # noqa: ARG001
-    plot_module(PLOT, HEAT_MAP).draw_explanation(explanation, path)
-
-
-WRITERS: "dict[str, Callable[[PairExplanation, Path, str], None]]" = {
-    ".html": _write_page,
-    ".png": _draw,
-    ".pdf": _draw,
-    ".svg": _draw,
-}
-
-
 def show_explanation(explanation: "PairExplanation", most: int) -> None:
     """Print the cosine, both texts with coloured words, and the word pairs that contribute most."""
-    from ..terminal_tables import one_line, printable, table, width, wrap_words
-
     print(f"cosine {explanation.cosine:.4f}\n")
     totals = explanation.word_totals
     greatest = max(float(abs(total).max()) for total in totals) or 1.0
@@ -101,21 +90,15 @@ def show_explanation(explanation: "PairExplanation", most: int) -> None:
     for pair in explanation.top_pairs(most):
         pairs.add_row(f"{100 * pair.contribution:+.1f}", *map(one_line, pair[:2]))
     printable(pairs)
-    between = _between_words(explanation)
+    first, second = ([not word.special for word in words] for words in explanation.words)
+    between = float(explanation.contributions[first][:, second].sum())
     special = explanation.cosine - between
     print(f"\nbetween words {100 * between:+.1f}, with special tokens {100 * special:+.1f}")
 
 
 def coloured_words(words: "Sequence[Word]", totals: Any, greatest: float) -> Iterator[str]:
     """Words on an orange background if they increase the cosine, or on a blue one if they decrease it."""
-    from ..terminal_tables import background, one_line, styled
-
     for word, total in zip(words, totals.tolist(), strict=True):
         share = STRONGEST * min(1.0, abs(total) / greatest)
         colour = background(*(round(255 + share * (tone - 255)) for tone in (ADDS if total > 0 else TAKES)))
         yield styled(one_line(word.text), f"{GREY if word.special else BLACK} {colour}")
-
-
-def _between_words(explanation: "PairExplanation") -> float:
-    first, second = ([not word.special for word in words] for words in explanation.words)
-    return float(explanation.contributions[first][:, second].sum())

@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadInput
+from ...runtime.arguments import whole_number
 from ...wording import counted
 from .. import calibration_options
 from ..model_options import add_model, add_overflow
 from ..output import note, print_json
 from ..parser import options
 from ..sources import input_files
+from ..terminal_tables import fit_line
 from .text_file import FORMATS, add_file, read_texts
 
 if TYPE_CHECKING:
-    from ...calibrate import Calibration, CutOff
+    from ...calibrate import CutOff
     from ...search.pairs import PairColumns
 
 EPILOG = f"""examples:
@@ -69,15 +71,20 @@ def run(args: argparse.Namespace) -> int:
     embedder, calibration = calibration_options.load_with_calibration(args)
     progress = not args.quiet and None
     vectors = [embedder.encode(side.texts, overflow=args.overflow, show_progress_bar=progress) for side in sides]
-    pairs, cut = _pairs(vectors, args, calibration)
+    cut = None
+    if args.fdr is not None and calibration is not None:
+        found, cut = calibration_options.significant_pairs(vectors[0], calibration, args.fdr, progress)
+        pairs = found.first(args.k)
+    else:
+        pairs = _chosen_pairs(vectors, args)
     columns = {**_columns(pairs, sides[0], sides[-1]), **calibration_options.calibrated_columns(pairs, calibration)}
     about = {"model": args.model, "fingerprint": embedder.fingerprint}
     counts = {"texts": sum(side.count for side in sides), "distinct": sum(len(side.texts) for side in sides)}
     if args.output is not None:
         write_table(args.output, columns)
     if args.json:
-        found = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        print_json({**about, **counts, **calibration_options.cut_off_as_json(cut), "pairs": found})
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        print_json({**about, **counts, **calibration_options.cut_off_as_json(cut), "pairs": rows})
     elif args.output is None:
         show_pairs(columns)
     if not args.json and not args.quiet:
@@ -97,8 +104,8 @@ class DistinctTexts:
 
 def _check(args: argparse.Namespace) -> None:
     for name, value in (("-k", args.k), ("--per-text", args.per_text)):
-        if value is not None and value < 1:
-            raise BadInput(f"{name} is {value}; expected 1 or more pairs")
+        if value is not None:
+            whole_number(name, value)
     if args.above is not None and not -1 <= args.above <= 1:
         raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
     calibration_options.check_calibration(args)
@@ -108,15 +115,6 @@ def _check(args: argparse.Namespace) -> None:
         raise BadInput("--above, --per-text, --margin and --fdr choose pairs in different ways; expected one of them")
     if (args.other is None) != (args.margin is None):
         raise BadInput("a second file requires --margin, and --margin a second file; expected: pairs A B --margin")
-
-
-def _pairs(
-    vectors: Sequence[Any], args: argparse.Namespace, calibration: "Calibration | None"
-) -> "tuple[PairColumns, CutOff | None]":
-    if args.fdr is not None and calibration is not None:
-        pairs, cut = calibration_options.significant_pairs(vectors[0], calibration, args.fdr, not args.quiet and None)
-        return pairs.first(args.k), cut
-    return _chosen_pairs(vectors, args), None
 
 
 def _chosen_pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColumns":
@@ -147,8 +145,6 @@ def _columns(pairs: "PairColumns", first: DistinctTexts, second: DistinctTexts) 
 
 def show_pairs(columns: dict[str, list[Any]]) -> None:
     """Print two lines per pair: its score, and the row and text of each side."""
-    from ..terminal_tables import fit_line
-
     digits = len(str(max([0, *columns["row1"], *columns["row2"]])))
     names = ("sentence1", "sentence2", "score", "row1", "row2")
     for number, row in enumerate(zip(*(columns[name] for name in names), strict=True)):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..model_options import add_engine, add_overflow, add_running, prepare_runtime
 from ..output import print_json
 from ..parser import options
+from ..terminal_tables import fit_line
 from .text_file import FORMATS, add_file, read_texts
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ def label_of(reranker: "Reranker", name: str | None) -> str | int | None:
 
 def show_ranking(ranking: Sequence[tuple[int, float]], documents: Sequence[str]) -> None:
     """Print the score, row and text of each document, one line per document."""
-    from ..terminal_tables import fit_line
-
     digits = len(str(len(documents)))
     for i, score in ranking:
         print(f"{score:8.4f}  {i + 1:>{digits}}  {fit_line(documents[i], indent=digits + 12)}")

@@ -46,7 +46,10 @@ def run(args: argparse.Namespace) -> int:
     if texts in ([], [STDIN]) and not asks:
         texts = list(read_texts(STDIN, None))
     _check_texts(texts, args.json)
-    matrix = _matrix(texts, args)
+    vectors = load_from_options(args).encode(texts, show_progress_bar=False)
+    from ...arrays.similarity import SIMILARITIES
+
+    matrix = SIMILARITIES[args.metric](vectors, vectors).tolist()
     if args.json:
         print(json.dumps({"metric": args.metric, "texts": texts, "matrix": matrix}))
     else:
@@ -62,14 +65,6 @@ def _check_texts(texts: Sequence[str], as_json: bool) -> None:
             f"a matrix of {len(texts)} texts is unreadable (at most {LARGEST_MATRIX} are shown); --json prints it, "
             "and `likewise pairs FILE` shows the most similar pairs"
         )
-
-
-def _matrix(texts: Sequence[str], args: argparse.Namespace) -> list[list[float]]:
-    vectors = load_from_options(args).encode(texts, show_progress_bar=False)
-    from ...arrays.similarity import SIMILARITIES
-
-    matrix: list[list[float]] = SIMILARITIES[args.metric](vectors, vectors).tolist()
-    return matrix
 
 
 def show_matrix(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput
-from ..sources import check_new_file
+from ...runtime.atomic_files import atomic_file
 
 STDIN = "-"
 FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl (all may be compressed: .gz, .zst), or .parquet.
@@ -58,16 +58,6 @@ def read_text_rows(file: str, column: str | None) -> TextRows:
     return TextRows(columns, choose_text_column(list(columns), column, path))
 
 
-def check_rows_file(path: Path, inputs: Iterable[Path]) -> None:
-    """Like check_table, but also accepts .txt files."""
-    from ...files import check_table
-
-    if path.suffix.lower() == ".txt":
-        check_new_file(path, (".txt",), inputs)
-    else:
-        check_table(path, inputs)
-
-
 def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: str) -> None:
     """Write the columns; a .txt file gets only the texts, one per line."""
     from ...files import write_table
@@ -79,8 +69,6 @@ def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: st
 
 
 def _write_lines(path: Path, texts: Sequence[str]) -> None:
-    from ...runtime.atomic_files import atomic_file
-
     broken = next((text for text in texts if len(text.splitlines()) > 1), None)
     if broken is not None:
         raise BadInput(

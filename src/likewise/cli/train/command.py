@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,17 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     first = "model to train (like --model), or a TOML file with all settings"
     options(parser)("MODEL|CONFIG.toml", first, dest="model_or_config", nargs="?")
     groups = {"data": options(parser, "data"), "model": options(parser, "model")}
-    _add_data_flags(groups["data"])
-    add_flags(parser, groups)
-    add = options(parser, "other")
-    add("--dry-run", "show the plan and one batch without training")
-    add("--fresh", "start over: delete the checkpoints and the finished run in --output")
-    add("--json", "print the record of the run as JSON")
-    add("-q --quiet", "show no progress")
-    add("--list", "list all objectives with their columns and options")
-
-
-def _add_data_flags(add: Callable[..., None]) -> None:
+    add = groups["data"]
     data = "training data (.parquet, .csv, .tsv, .jsonl or the name of a data set: likewise data) and training "
     data += "objective; if given several times, the data sets are mixed"
     add("--data FILE[@OBJECTIVE]", data, action="append")
@@ -66,6 +55,13 @@ def _add_data_flags(add: Callable[..., None]) -> None:
     add("--columns NAME=COLUMN,…", "which columns to use: anchor=question; score=similarity/5 also scales")
     add("--labels TEXT,…", "label texts, numbered by position from 0")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1, score>0.5")
+    add_flags(parser, groups)
+    add = options(parser, "other")
+    add("--dry-run", "show the plan and one batch without training")
+    add("--fresh", "start over: delete the checkpoints and the finished run in --output")
+    add("--json", "print the record of the run as JSON")
+    add("-q --quiet", "show no progress")
+    add("--list", "list all objectives with their columns and options")
 
 
 def run(args: argparse.Namespace) -> int:

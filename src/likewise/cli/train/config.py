@@ -104,17 +104,13 @@ def train_command(args: argparse.Namespace) -> TrainCommand:
     for name, value, flag in (("model", chosen.model, "MODEL"), ("data", data, "--data FILE@OBJECTIVE")):
         if not value:
             raise BadInput(f"no {name} was given; expected {flag}, or a TOML file that sets it")
-    _check_used(chosen)
-    if not chosen.output and not args.dry_run:
-        raise BadInput("no output was given; expected --output FOLDER, or --dry-run to see the plan")
-    return TrainCommand(chosen, tuple(data), settings)
-
-
-def _check_used(chosen: CommandOptions) -> None:
     if chosen.dev_columns and not chosen.dev:
         raise BadInput("--dev-columns requires --dev FILE, which was not given")
     if chosen.kind != "poly-encoder" and chosen.poly_codes != settings_of(CommandOptions)["poly_codes"].default:
         raise BadInput(f"poly_codes has no effect with --kind {chosen.kind}; expected --kind poly-encoder")
+    if not chosen.output and not args.dry_run:
+        raise BadInput("no output was given; expected --output FOLDER, or --dry-run to see the plan")
+    return TrainCommand(chosen, tuple(data), settings)
 
 
 def add_flags(parser: argparse.ArgumentParser, groups: dict[str, Callable[..., None]]) -> None:

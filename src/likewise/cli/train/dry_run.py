@@ -8,7 +8,7 @@ from ...train.objectives.contrastive import false_negative_mask
 from ...train.output.record import TrainingJob
 from ...train.output.run_folder import CHECKPOINTS
 from ...train.plan import Plan, check_evaluated
-from ...train.step.trainable import training_strategy
+from ...train.step.trainable import count_tokens, training_strategy
 from ...train.trained_parts import prepared_for_training
 from ...wording import counted
 from ..output import print_json
@@ -76,9 +76,8 @@ def _steps(count: int) -> str:
 
 def _describe_batch(job: TrainingJob, schedule: BatchSchedule, plan: Plan) -> str:
     accumulate = job.settings.gradient_accumulation_steps
-    count = training_strategy(job.model).count_tokens
     sampled = schedule.batches(0, min(SAMPLED_BATCHES, plan.max_steps * accumulate))
-    tokens = [count(job.model, source.objective, batch) for source, batch in sampled]
+    tokens = [count_tokens(job.model, source.objective, batch) for source, batch in sampled]
     described = f"{counted(job.settings.batch_size, 'row')}, about {sum(tokens) / len(tokens):,.0f} tokens"
     return described + (f"; {accumulate} batches per step" if accumulate > 1 else "")
 

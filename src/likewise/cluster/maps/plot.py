@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import matplotlib
 import matplotlib.patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from ...runtime.atomic_files import atomic_file
-from ...runtime.plot_style import STYLE
+from ...runtime.plot_style import STYLE, save_figure
 from .cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 
 MOST_NAMED = 60
@@ -19,8 +17,7 @@ MAP_STYLE = STYLE | {"savefig.dpi": 160, "axes.titlesize": 12}
 
 
 def draw_map(shown: ClusterMap, path: Path) -> None:
-    with matplotlib.rc_context(MAP_STYLE), atomic_file(path) as partial:
-        map_figure(shown).savefig(partial, format=path.suffix.lower()[1:])
+    save_figure(lambda: map_figure(shown), path, MAP_STYLE)
 
 
 def map_figure(shown: ClusterMap) -> Figure:

@@ -34,7 +34,7 @@ LANGUAGES_AND_DOMAINS = (
             "dev": (16500, "f504e88d5af5060f0ed8b040b5b5ab3224ab44602ca2b93ac417716bfb2fe0ae"),
             "test": (15169, "8cbbc62814c0e561b30db97a006e74a2532b807db8ce240704ff0ffaab573922"),
         }, ("lang", *SCORED)),
-        licence="CC BY-SA 4.0", terms="The scores are CC BY-SA 4.0; the sentences keep the terms of STS-B's.",
+        licence="CC BY-SA 4.0", terms="The scores are CC BY-SA 4.0; the sentences keep the terms of STS-B.",
         citation="May 2021, Machine translated multilingual STS benchmark dataset; Cer et al. 2017, S17-2001",
         homepage="https://github.com/PhilipMay/stsb-multi-mt",
         obtain="data/ of PhilipMay/stsb-multi-mt on GitHub (commit 30de0de), all languages in one file, with the "
@@ -64,7 +64,7 @@ LANGUAGES_AND_DOMAINS = (
         licence="CC BY-SA 4.0", citation="Ham et al. 2020, KorNLI and KorSTS, 2020.findings-emnlp.39",
         homepage="https://github.com/kakaobrain/KorNLUDatasets",
         obtain="KorSTS/sts-{train,dev,test}.tsv of kakaobrain/KorNLUDatasets on GitHub (commit 0df0fe7), unquoted",
-        note="STS-B translated by machine; people corrected dev and test. It has the overlaps of STS-B.",
+        note="STS-B translated by machine; people corrected dev and test. It has STS-B's overlaps.",
     ),
     Dataset(
         name="tatoeba_laser", title="Tatoeba: sentences in 112 languages and their English translations",
@@ -92,7 +92,7 @@ LANGUAGES_AND_DOMAINS = (
         "2020.acl-main.421", homepage="https://github.com/google-research-datasets/lareqa",
         obtain="xquad-r/*.json of google-research-datasets/lareqa on GitHub (commit 9bc8c7f): the id of a sentence is "
         "PARAGRAPH-SENTENCE, and answer_sentence is the id of the sentence with the answer in the question's language",
-        note="Questions and paragraphs of SQuAD 1.1's development set, translated by people: a model trained on "
+        note="Questions and paragraphs from SQuAD 1.1's development set, translated by people: a model trained on "
         "SQuAD's training set has seen questions of the same kind.",
     ),
     Dataset(

@@ -62,15 +62,11 @@ class ColumnKinds:
     def add(self, row: TextRow) -> None:
         is_text = self._ending in (".csv", ".tsv", ".txt")
         for name, value in row.values.items():
-            if name not in self._seen:
-                self._begin_column(name)
+            if name not in self._seen and self._ending != ".parquet":
+                self._stored.setdefault(name, set()).add("")
+            self._seen.add(name)
             if name != row.column and name != self._chosen.id and self._chosen.keeps(name):
                 self._kinds.setdefault(name, set()).add("str" if is_text else column_kind(value))
-
-    def _begin_column(self, name: str) -> None:
-        self._seen.add(name)
-        if self._ending != ".parquet":
-            self._stored.setdefault(name, set()).add("")
 
     def columns(self) -> tuple[OutputColumn, ...]:
         """All carried-over columns, in order of first appearance."""

@@ -126,7 +126,8 @@ class _ActorPool:
         while left:
             self._start_missing(left)
             finished, _ = ray.wait(list(self._running), num_returns=1, timeout=LOOK)
-            idle = idle + LOOK if not finished and self._has_no_room else 0.0
+            no_room = all(number == STARTING for _, number in self._running.values())
+            idle = idle + LOOK if not finished and no_room else 0.0
             if idle > PATIENCE:
                 raise LikewiseError(f"the cluster has had no room for an actor for {PATIENCE:.0f} seconds: {_room()}")
             for reference in finished:
@@ -141,10 +142,6 @@ class _ActorPool:
         for actor, _ in self._running.values():
             ray.kill(actor)
         remove_abandoned(self._folder, SHARD_NAME.pattern)
-
-    @property
-    def _has_no_room(self) -> bool:
-        return all(number == STARTING for _, number in self._running.values())
 
     def _start_missing(self, left: int) -> None:
         wanted = min(left, self._most or _places(self._gpus))

@@ -2,7 +2,7 @@
 post-norm transformer.
 
 Devlin et al. 2019. They differ in the fields of `BertShape`: the first position, whether there are segments, the width
-of word vectors, whether blocks share weights, what positions are, and whether the network has gates.
+of word vectors, whether blocks share weights, the kind of positions, and whether the network has gates.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
-from ..encoder import Encoder
+from ..encoder import Transformer
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear, gated_activation
 from ..positions import Distances, RelativeBias, alibi
 from ..rotary import Rotation, rotate, rotation
@@ -82,15 +82,12 @@ class Block(nn.Module):
         return out
 
 
-class Bert(Encoder):
+class Bert(Transformer):
     """From tokens to layers: the embeddings, then the output of each block, computed lazily."""
 
-    can_recompute = True
-
     def __init__(self, shape: BertShape) -> None:
-        super().__init__()
-        self.shape, self.width, self.depth = shape, shape.width, shape.depth
-        self.vocabulary, self.longest = shape.vocabulary, shape.longest
+        super().__init__(shape)
+        self.shape = shape
         self.embeddings = Embeddings(shape)
         self.relative = RelativeBias(shape.buckets, shape.heads) if shape.buckets else None
         self.distances = Distances(shape) if shape.distances else None

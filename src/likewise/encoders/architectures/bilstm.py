@@ -14,15 +14,13 @@ from torch.nn.utils.rnn import PackedSequence
 from ...array_types import Float, Int
 from ...arrays.ragged import Ragged
 from ..encoder import UNBOUNDED, Encoder
+from ..layers import Uninitialized
 from ..shapes import BiLSTMShape
 from .word_table import WordTable
 
 
-class LSTM(nn.LSTM):
+class LSTM(Uninitialized, nn.LSTM):
     """torch's LSTM, without the initialization of its weights (see layers.py)."""
-
-    def reset_parameters(self) -> None:
-        """Do nothing; see layers.py."""
 
 
 class TimeMajor(NamedTuple):

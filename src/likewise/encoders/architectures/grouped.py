@@ -1,7 +1,7 @@
 """Qwen3 (Yang et al. 2025) and Gemma 3 (2025): pre-norm, gated, rotary, and query heads that share keys in groups.
 
 Groups are those of Ainslie et al. 2023. The two differ in the fields of `GroupedShape`: whether a token attends to
-those behind it, which blocks have local attention, and whether norms also follow attention and network.
+later ones, which blocks have local attention, and whether norms also follow attention and network.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
-from ..encoder import Encoder
+from ..encoder import Transformer
 from ..layers import ACTIVATION_FUNCTIONS, Embedding, Linear, RMSNorm, gated_activation
 from ..positions import causal
 from ..rotary import Rotation, rotate, rotation
@@ -57,23 +57,17 @@ class GroupedBlock(nn.Module):
         return attend(q, k, v, tokens, bias=bias, window=self.window, dropout=dropout).flatten(1)
 
 
-class Grouped(Encoder):
+class Grouped(Transformer):
     """From tokens to layers; the last layer is normalised."""
 
     nested = False
-    can_recompute = True
 
     def __init__(self, shape: GroupedShape) -> None:
-        super().__init__()
-        self.shape, self.width, self.depth = shape, shape.width, shape.depth
-        self.vocabulary, self.longest = shape.vocabulary, shape.longest
+        super().__init__(shape)
+        self.shape = shape
         self.words = Embedding(shape.vocabulary, shape.width)
         self.blocks = nn.ModuleList(GroupedBlock(shape, i) for i in range(shape.depth))
         self.last_norm = RMSNorm(shape.width, shape.eps, shape.one_more)
-
-    def block(self, i: int) -> nn.Module:
-        """The block at depth i."""
-        return self.blocks[i]
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.words(tokens.values) * self.shape.word_scale

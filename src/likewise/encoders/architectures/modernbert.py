@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..attention import attend
-from ..encoder import Encoder
+from ..encoder import Transformer
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear, gated_activation
 from ..rotary import Rotation, rotate, rotation
 from ..shapes import ModernBertShape
@@ -40,25 +40,19 @@ class ModernBlock(nn.Module):
         return x + wide
 
 
-class ModernBert(Encoder):
+class ModernBert(Transformer):
     """From tokens to layers; the last layer is normalised, as poolings for this model expect."""
 
     nested = False
-    can_recompute = True
 
     def __init__(self, shape: ModernBertShape) -> None:
-        super().__init__()
-        self.shape, self.width, self.depth = shape, shape.width, shape.depth
-        self.vocabulary, self.longest = shape.vocabulary, shape.longest
+        super().__init__(shape)
+        self.shape = shape
         self.words = Embedding(shape.vocabulary, shape.width)
         self.norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
         self.drop = Dropout(shape.dropout)
         self.blocks = nn.ModuleList(ModernBlock(shape, i) for i in range(shape.depth))
         self.last_norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
-
-    def block(self, i: int) -> nn.Module:
-        """The block at depth i."""
-        return self.blocks[i]
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.drop(self.norm(self.words(tokens.values)))

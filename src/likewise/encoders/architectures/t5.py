@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ...array_types import Float
 from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
-from ..encoder import Encoder
+from ..encoder import Transformer
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, Linear, RMSNorm, gated_activation
 from ..positions import RelativeBias
 from ..shapes import T5Shape
@@ -41,25 +41,19 @@ class T5Block(nn.Module):
         return out
 
 
-class T5(Encoder):
+class T5(Transformer):
     """From tokens to layers; the last layer is normalised."""
 
     nested = False
-    can_recompute = True
 
     def __init__(self, shape: T5Shape) -> None:
-        super().__init__()
-        self.shape, self.width, self.depth = shape, shape.width, shape.depth
-        self.vocabulary, self.longest = shape.vocabulary, shape.longest
+        super().__init__(shape)
+        self.shape = shape
         self.words = Embedding(shape.vocabulary, shape.width)
         self.drop = Dropout(shape.dropout)
         self.relative = RelativeBias(shape.buckets, shape.heads)
         self.blocks = nn.ModuleList(T5Block(shape) for _ in range(shape.depth))
         self.last_norm = RMSNorm(shape.width, shape.eps)
-
-    def block(self, i: int) -> nn.Module:
-        """The block at depth i."""
-        return self.blocks[i]
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.drop(self.words(tokens.values))

@@ -39,7 +39,7 @@ INCIDENTAL = ("_name_or_path", "architectures", "transformers_version", "dtype",
 
 MOST_LABELS = 100_000
 SPARE_NUMBERS, SPARE_PARTS = 1 << 24, 2000
-"""Parameters and modules that a model may have beyond four times the ones in its weight files, such as a pooler or a
+"""Parameters and modules that a model may have beyond four times those in its weight files, such as a pooler or a
 decoder that is not read."""
 MOST_BUFFERS = 1 << 29
 """Maximum bytes of buffers that a model computes rather than loads: masks and angles for every position."""
@@ -79,7 +79,7 @@ class AutoEncoder(Encoder):
         tokens = Ragged.of([[i % self.vocabulary for i in (1, 2, 1)]])
         last = deque(self(tokens), maxlen=1)[0]
         if tuple(last.shape) != (3, self.width):
-            raise BadModel(f"{folder} gives 3 tokens a layer of shape {tuple(last.shape)}; expected (3, {self.width})")
+            raise BadModel(f"{folder} returns a layer of shape {tuple(last.shape)}; expected (3, {self.width})")
 
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         ids = nn.utils.rnn.pad_sequence(list(tokens.split()), batch_first=True, padding_value=self.pad)
@@ -94,14 +94,14 @@ class AutoEncoder(Encoder):
 
 
 def _first_position(model: nn.Module) -> int:
-    """The first position: the one after the padding's in models that follow RoBERTa."""
+    """The first position: in models that follow RoBERTa, the one after the padding position."""
     tables = (m for name, m in model.named_modules() if name.endswith("position_embeddings"))
     padding = next((m.padding_idx for m in tables if isinstance(m, nn.Embedding)), None)
     return 0 if padding is None else int(padding) + 1
 
 
 def _check_files(folder: Path) -> None:
-    """Reject files that transformers would open unchecked: pipes, devices, adapters of a model in another folder."""
+    """Reject files that transformers would open unchecked: pipes, devices, adapters for a model in another folder."""
     if regular_file_exists(folder / "adapter_config.json"):
         raise BadModel(f"{folder} holds an adapter (adapter_config.json); merge it into its model and save that")
     for path in folder.glob("*.json"):
@@ -141,7 +141,7 @@ def _as_bad_model(folder: Path) -> Iterator[None]:
         yield
     except (BadModel, MemoryError):
         raise
-    except Exception as error:  # its configs and models raise anything: KeyError, ZeroDivisionError, AttributeError …
+    except Exception as error:  # they raise anything: KeyError, ZeroDivisionError, AttributeError …
         raise BadModel(f"transformers cannot read {folder}: {type(error).__name__}: {error!s:.500}") from error
 
 
@@ -214,7 +214,7 @@ def _loaded(model_class: Any, folder: Path, settings: Any, dtype: torch.dtype) -
         trust_remote_code=False,
         local_files_only=True,
         output_loading_info=True,
-        ignore_mismatched_sizes=True,  # they are in the report, by name
+        ignore_mismatched_sizes=True,  # the report lists them by name
     )
     unread = ("pooler", "decoder.") if _both_halves(model.config) else ("pooler",)
     missing = sorted(n for n in report["missing_keys"] if not any(part in n for part in unread))

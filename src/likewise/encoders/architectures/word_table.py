@@ -19,7 +19,7 @@ from ..shapes import WordShape
 class WordTable(Encoder):
     """From tokens to one layer: each word's row, or the mean of the rows of its n-grams.
 
-    An id below `shape.rows` is the row that a word begins with. A higher id, minus the number of buckets, is the row
+    An id below `shape.rows` is the first row of a word. A higher id, minus the number of buckets, is the row
     of a further n-gram of the same word (`likewise.text.unknown_words`). The row of the unknown word is not trained
     and does not count in means.
     """

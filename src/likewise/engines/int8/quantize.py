@@ -55,7 +55,7 @@ class Fidelity:
 
 
 def fidelity(before: Float[Array, "N E"], after: Float[Array, "N E"]) -> Fidelity:
-    """The fidelity of vectors `after` to those `before`, of two texts or more."""
+    """The fidelity of the vectors `after` to those `before`, for two texts or more."""
     cosines = PAIRWISE["cosine"](before, after)
     cosines[~(before.any(1) | after.any(1))] = 1  # a text without known tokens is zero before and after
     return Fidelity(

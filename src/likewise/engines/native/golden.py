@@ -13,7 +13,7 @@ from ...native.library import ARITHMETIC
 
 FILE = Path(__file__).with_name("golden.json")
 TEXTS, PART, FEW = 20_000, 2_000, 200
-"""The number of texts in the full check, and in two quicker ones, which use the first of them."""
+"""The number of texts in the full check, and in two quicker ones, which use only the first texts."""
 
 SCRIPTS = (
     (0xC0, 0x180), (0x370, 0x400), (0x400, 0x500), (0x531, 0x588), (0x5D0, 0x5EB), (0x620, 0x660), (0x904, 0x940),

@@ -95,12 +95,12 @@ class _Request(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Execution:
-    """How a model runs; results are identical to the bit under all settings, but `heads` change what `pooled` is."""
+    """How a model runs; results are bit-identical under all settings, but `heads` change what `pooled` is."""
 
     threads: int = 1
     chunk_tokens: int = 0  # tokens computed together; 0: as many as fit into the cache
     measure: bool = False  # whether to measure seconds by kind of work
-    heads: "Heads | None" = None  # what each sentence's reductions pass through, while they are in the cache
+    heads: "Heads | None" = None  # applied to each sentence's reductions while they are in the cache
 
 
 DEFAULT_EXECUTION = Execution()
@@ -150,7 +150,7 @@ class Library(CompiledLibrary):
     ) -> Float[Array, "M N"]:
         """A bᵀ + bias + residual computed with the kernels of one instruction set, for their tests.
 
-        In int8, a and b hold whole numbers from −127 to 127.
+        In int8, a and b contain integers from −127 to 127.
         """
         a, b = _floats(a), _floats(b)
         more = [None if x is None else _floats(x) for x in (bias, residual)]
@@ -164,9 +164,9 @@ class Library(CompiledLibrary):
 
 
 class Model:
-    """A packed encoder. It is thread-safe, and a sentence's results are identical to the bit in any batch.
+    """A packed encoder. It is thread-safe, and a sentence's results are bit-identical in any batch.
 
-    `threads` is `thread_count()` when the model is made, and can be set.
+    `threads` is initially `thread_count()`, and can be set.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class Model:
         found = self.run(
             tokens.ids, tokens.lengths, reductions=names, segments=segments, skips=skips, execution=execution
         ).pooled
-        assert found is not None  # reductions were asked for
+        assert found is not None  # reductions were requested
         return found
 
     def layers(self, tokens: Sequences, first: int, last: int, segments: Segments = None) -> Float[Array, "L T D"]:
@@ -233,7 +233,7 @@ class Model:
         found = self.run(
             tokens.ids, tokens.lengths, layers=(first, last), segments=segments, execution=execution
         ).layers
-        assert found is not None  # layers were asked for
+        assert found is not None  # layers were requested
         return found
 
     def run(
@@ -250,7 +250,7 @@ class Model:
         """Compute reductions of the last layer, and a range of layers (both ends included), of concatenated sentences.
 
         Layer 0 is the embeddings. If layers are requested, reductions are of the last one requested, and no further
-        layer is computed. `skips` holds, for each sentence, the number of first tokens that reductions leave out.
+        layer is computed. `skips` holds, for each sentence, the number of initial tokens that reductions leave out.
         """
         tokens, sentences, heads = len(ids), len(lengths), execution.heads
         expected = len(ids if segments is None else segments), len(lengths if skips is None else skips)

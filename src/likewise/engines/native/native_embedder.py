@@ -1,6 +1,6 @@
 """NativeEmbedder: embeddings computed by the compiled library, without torch; the default on a CPU.
 
-A text's vector is identical to the bit whatever the other texts, their order, the batches and the number of threads.
+A text's vector is bit-identical whatever the other texts, their order, the batches and the number of threads.
 """
 
 from functools import cached_property
@@ -28,8 +28,8 @@ class NativeEmbedder(ArrayEmbedder):
     >>> NativeEmbedder.load("likewise-mini").encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    In int8, weights are rounded per row and activations per token; in bf16 on a processor without it, products are
-    computed in fp32. It computes with `encoder.threads` threads, by default `native.threads.thread_count()`.
+    In int8, weights are rounded per row and activations per token; bf16 products are computed in fp32 on processors
+    without bf16. It computes with `encoder.threads` threads, by default `native.threads.thread_count()`.
     """
 
     encoder: Model

@@ -1,6 +1,6 @@
 """Transformers and tables of words in NumPy alone: every layer of packed sentences, in fp32.
 
-This is the plainest version of what `encoders.architectures` does in torch and native/ in compiled kernels: both are
+This is the simplest version of what `encoders.architectures` does in torch and native/ in compiled kernels: both are
 tested against it, and it is the fallback if neither is installed.
 """
 
@@ -21,7 +21,7 @@ from ..description import BlockWeights, Description, LinearWeights, parameter_co
 Array = np.ndarray
 Linear = tuple[Array, Array | float]  # the weights of a linear layer (inputs by outputs) or of a norm, and the bias
 LOWEST = np.finfo(np.float32).min
-FAR = 128  # distances from here on share the last bucket of relative positions
+FAR = 128  # distances from here share the last bucket of relative positions
 
 
 class NumpyEncoder:
@@ -130,7 +130,7 @@ class NumpyEncoder:
         return hidden if reach < 0 else hidden + np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
 
     def _of_distances(self, q: Array, k: Array, block: "_Block", offset: Array) -> Array:
-        """What queries see in the keys of distances, and keys in their queries (He et al. 2021)."""
+        """The products of queries with the keys of distances, and of keys with their queries (He et al. 2021)."""
         assert self.distances is not None
         both = _product(self.distances, block.qkv).reshape(len(self.distances), 3, self.heads, -1).transpose(1, 2, 0, 3)
         row, tokens = distance_row(offset, len(self.distances) // 2, self.farthest), np.arange(len(offset))
@@ -157,10 +157,10 @@ def attention(
     bias: Callable[[Array, Array], Array | float] = lambda *_: 0.0,
     divisor: float | None = None,
 ) -> Float[Array, "T H K"]:
-    """Each token attends to the tokens of its own sentence; a token that may attend to none gets zeros, as in torch.
+    """Each token attends to the tokens of its own sentence; a token that may not attend to any gets zeros, as in torch.
 
-    Scores are divided by `divisor`, or by the root of a head's width; then `bias(q, k)` is added, of the queries and
-    keys (n, H, t, K) of n sentences of one length.
+    Scores are divided by `divisor`, or by the root of a head's width; then `bias(q, k)` is added, for queries and
+    keys (n, H, t, K) of n sentences of equal length.
     """
     scale = np.float32(1 / (divisor or q.shape[-1] ** 0.5))
     found, begin = np.empty_like(v), 0
@@ -176,7 +176,7 @@ def attention(
 
 
 def rotated(x: Float[Array, "T H K"], position: Array, theta: float, stretch: float = 1.0) -> Float[Array, "T H K"]:
-    """Each pair (x_i, x_{i+K/2}) turned by an angle that grows with the token's position (Su et al. 2021)."""
+    """Each pair (x_i, x_{i+K/2}) rotated by an angle that grows with the token's position (Su et al. 2021)."""
     width = x.shape[-1]
     speeds = np.float32(theta) ** -(np.arange(0, width, 2, dtype=np.float32) / np.float32(width)) / np.float32(stretch)
     angles = position[:, None, None].astype(np.float32) * speeds
@@ -194,7 +194,7 @@ def relative_bucket(offset: Array, buckets: int) -> Array:
 
 
 def distance_row(distance: Array, buckets: int, farthest: int) -> Array:
-    """The row of each distance: one for each near one, logarithmic for far ones, in both directions (DeBERTa)."""
+    """The row of each distance: one per near distance, logarithmic for far ones, in both directions (DeBERTa)."""
     near, far = buckets // 2, np.abs(distance)
     share = np.log(np.maximum(far, 1) / near) / np.log((farthest - 1) / near)
     bucket = np.sign(distance) * (np.ceil(share * (near - 1)).astype(np.int64) + near)
@@ -206,7 +206,7 @@ def _linear(layer: LinearWeights | None) -> Linear | None:
 
 
 def _norm(norm: LinearWeights | None, one_more: np.float32) -> Linear | None:
-    """`one_more` is 1 where a norm multiplies by 1 + its weight."""
+    """`one_more` is 1 if a norm multiplies by 1 + its weight."""
     if norm is None:
         return None
     weight, bias = _required(norm)
@@ -219,7 +219,7 @@ def _required(layer: LinearWeights) -> Linear:
 
 
 def _joined(*parts: LinearWeights | None) -> Linear:
-    """Layers with the same inputs as one; either all have a bias, or none has."""
+    """Layers with the same inputs as a single layer; either all have a bias, or none has."""
     layers = [_required(part) for part in parts if part is not None]
     biases = [bias for _, bias in layers if isinstance(bias, np.ndarray)]
     return np.concatenate([weight for weight, _ in layers], axis=1), np.concatenate(biases) if biases else 0.0

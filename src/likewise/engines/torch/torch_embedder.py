@@ -114,13 +114,13 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
         return _arrays(self.pooling.state_dict()) if isinstance(self.pooling, nn.Module) else {}
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
-        """Write a folder for `load` and for sentence-transformers (any version, unless a warning says why not).
+        """Write a folder for `load` and for sentence-transformers (any version, unless a warning says otherwise).
 
         A new folder appears complete or not at all. In an existing folder, the old model's files are removed; if the
         process is killed, the folder has the old model, the new one, or files that `load` rejects.
 
         Weights keep their current precision. With `weights="int8"` the encoder's matrices are stored in eight bits: a
-        quarter of the size of fp32, but only this library can read them, as is true of word tables. Weights that the
+        quarter of the size of fp32, but only this library can read them, as for word tables. Weights that the
         encoder does not use (a masked-LM head, BERT's own pooler) are not written. Neither is the model card, which
         describes another model; the list of training data is kept (likewise.json).
 

@@ -2,26 +2,20 @@
 
 from pathlib import Path
 
-import matplotlib
 from matplotlib.figure import Figure
 
-from ...runtime.atomic_files import atomic_file
-from ...runtime.plot_style import BLUE
+from ...runtime.plot_style import BLUE, save_figure
 from ..choice import Choice
-from .plot import PLOT_STYLE, check_plot_path
-
-__all__ = ["check_plot_path", "choice_figure", "draw_choice"]
+from .plot import PLOT_STYLE
 
 
 def draw_choice(choice: Choice, path: Path) -> None:
     """Write the plot; the file is renamed into place once complete."""
-    check_plot_path(path)
-    with matplotlib.rc_context(PLOT_STYLE), atomic_file(path) as partial:
-        choice_figure(choice).savefig(partial, format=path.suffix.lower()[1:])
+    save_figure(lambda: choice_figure(choice), path, PLOT_STYLE)
 
 
 def choice_figure(choice: Choice) -> Figure:
-    """Candidates run down, scores across; the number of items that each needed is beside its interval."""
+    """Candidates run down, scores across; the number of items scored is beside each interval."""
     figure = Figure(figsize=(7, 1.1 + 0.3 * len(choice.entrants)))
     axes = figure.add_subplot()
     for i, entrant in enumerate(choice.entrants):

@@ -4,36 +4,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...errors import BadInput
-from ...runtime.atomic_files import atomic_file
-from ...runtime.plot_style import STYLE
+from ...runtime.plot_style import STYLE, save_figure
 from ..results import Results
 from .report import winners
 from .retrieval_report import query_differences, ranked_tasks
 
-FORMATS = (".png", ".pdf", ".svg")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe and Ito
 MARKERS = "osD^vPX"
 SPREAD = 0.6  # fraction of a task's space over which its models are spread
 PLOT_STYLE = STYLE | {"axes.spines.left": False, "savefig.dpi": 200}
 
 
-def check_plot_path(path: Path) -> None:
-    if path.suffix.lower() not in FORMATS:
-        raise BadInput(f"--plot {path}: expected a file name that ends with {', '.join(FORMATS)}")
-
-
 def draw_results(results: Results, path: Path) -> None:
     """Write the plot; the file is renamed into place once complete."""
-    check_plot_path(path)
-    with matplotlib.rc_context(PLOT_STYLE), atomic_file(path) as partial:
-        figure = queries_figure(results) if ranked_tasks(results) else results_figure(results)
-        figure.savefig(partial, format=path.suffix.lower()[1:])
+    figure = queries_figure if ranked_tasks(results) else results_figure
+    save_figure(lambda: figure(results), path, PLOT_STYLE)
 
 
 def results_figure(results: Results) -> Figure:
@@ -62,7 +51,7 @@ def results_figure(results: Results) -> Figure:
 
 
 def queries_figure(results: Results) -> Figure:
-    """For each collection, the first model's nDCG@10 by query, and what each other one gains and loses, both sorted."""
+    """For each collection, the first model's nDCG@10 by query, and the gains of each other model, both sorted."""
     panels = [
         (task, model, values)
         for task in ranked_tasks(results)

@@ -1,12 +1,12 @@
-"""Tests and intervals that stay valid when one looks after every item and stops whenever one likes, by betting.
+"""Tests and intervals, by betting, that stay valid if you look after every item and stop whenever you like.
 
     capital(m) = mean over g of Π (1 − g + g · y / m)
 
-A gambler who believes that the mean of the y ≥ 0 is above m keeps the share 1 − g of the money at every item and bets g
-on y / m. If the mean is m or less, the capital is a nonnegative supermartingale: the probability that it ever reaches
+A gambler who believes that the mean of the y ≥ 0 is above m keeps the share 1 − g of the capital at every item and bets
+g on y / m. If the mean is m or less, the capital is a nonnegative supermartingale: the probability that it ever reaches
 1 / alpha is at most alpha (Ville). All means whose capital stayed below 1 / alpha form a confidence sequence. This is
 the diversified Kelly bet of Waudby-Smith and Ramdas (2023, "Estimating means of bounded random variables by betting"),
-with fixed shares g: it falls as m grows, so that tests of several m are one event, and the order of the
+with fixed shares g: the capital falls as m grows, so that tests of several m are one event, and the order of the
 items does not matter.
 """
 
@@ -28,7 +28,7 @@ def log_capital(values: Float[np.ndarray, " n"], mean: float) -> float:
 
 
 def confidence_sequence(values: Float[np.ndarray, " n"], low: float, high: float, alpha: float = 0.05) -> Interval:
-    """The mean of values between `low` and `high`, with an interval that holds at every n at once."""
+    """The mean of values between `low` and `high`, with an interval that is valid at every n at once."""
     below, above = (_lower_bound(side, np.log(2 / alpha)) for side in (values - low, high - values))
     return Interval(float(values.mean()), low + below, high - above)
 
@@ -54,7 +54,7 @@ class PairedBets:
 
     For the best candidate, whichever it is, the statements "a is better than it" and "it is not better than a by the
     margin" are false together only if the capital against the true difference of a from it reaches (K − 1) / alpha. So
-    over all a, any false statement about the best candidate has a probability of at most alpha, however long one looks.
+    over all a, the probability of any false statement about the best candidate is at most alpha, however long you look.
 
     Args:
         count: K.
@@ -73,7 +73,7 @@ class PairedBets:
         self._highest = np.zeros((2, self.count, self.count))
 
     def update(self, candidates: Bool[np.ndarray, " K"], scores: Float[np.ndarray, "k n"]) -> None:
-        """Add n items that the k chosen candidates were scored on; the others' evidence stays as it is."""
+        """Add n items that the k chosen candidates were scored on; the others' evidence does not change."""
         rows = np.flatnonzero(candidates)
         for i, row in enumerate(rows):
             gains = (scores[i] - scores)[..., None]  # k, n, 1: of this candidate over each

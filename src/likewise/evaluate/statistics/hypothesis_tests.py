@@ -1,4 +1,4 @@
-"""Hypothesis tests for two models on the same items, Holm's correction for many tests, and the spread over seeds."""
+"""Hypothesis tests for two models on the same items, and Holm's correction for many tests."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...array_types import Float, Shaped
-from ...arrays.correlation import Numbers
 from ...errors import BadInput
 
 _TINY, _STEPS = 1e-300, 500  # for the continued fraction
@@ -19,20 +18,6 @@ class TestResult:
 
     statistic: float
     p: float
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The mean over seeds, the standard deviation, and the t interval of the mean."""
-
-    mean: float
-    sd: float
-    low: float
-    high: float
-    count: int
-
-    def __str__(self) -> str:
-        return f"{100 * self.mean:.2f} ± {100 * self.sd:.2f} ({self.count} seeds)"
 
 
 def williams(ours: float, theirs: float, between: float, n: int) -> TestResult:
@@ -113,16 +98,6 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def over_seeds(values: Sequence[float] | Float[np.ndarray, " n"], level: float = 0.95) -> Spread:
-    """A score measured with several seeds: mean, standard deviation (n − 1), and Student's t interval of the mean."""
-    scores: Numbers = np.asarray(values, np.float64)
-    if scores.ndim != 1 or len(scores) < 2 or not np.isfinite(scores).all():
-        raise BadInput(f"a spread over seeds needs at least two finite numbers; got {scores.tolist()}")
-    mean, sd = float(scores.mean()), float(scores.std(ddof=1))
-    half = quantile(level, len(scores) - 1) * sd / math.sqrt(len(scores))
-    return Spread(mean, sd, mean - half, mean + half, len(scores))
-
-
 def _check_correlations(ours: float, theirs: float, between: float, n: int) -> None:
     if n < 4:
         raise BadInput(f"comparing two correlations needs at least 4 items; there are {n}")
@@ -146,17 +121,6 @@ def two_sided(t: float, degrees: float) -> float:
     if not math.isfinite(t):
         return t if math.isnan(t) else 0.0
     return _beta(degrees / (degrees + t * t), degrees / 2, 0.5)
-
-
-def quantile(level: float, degrees: float) -> float:
-    """The value that |t| stays below with probability `level`, found by bisection."""
-    low, high = 0.0, 1.0
-    while two_sided(high, degrees) > 1 - level:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if two_sided(middle, degrees) > 1 - level else (low, middle)
-    return high
 
 
 def _beta(x: float, a: float, b: float) -> float:

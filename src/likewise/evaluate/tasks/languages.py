@@ -24,7 +24,7 @@ Values = Float[np.ndarray, " _"]
 def translation_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:
     """The fraction of sentences whose nearest English sentence is their translation, and the same from English.
 
-    Each language is searched by itself, as in LASER (Artetxe and Schwenk 2019) and mteb.
+    Each language is searched separately, as in LASER (Artetxe and Schwenk 2019) and mteb.
     """
     columns = read(TATOEBA)
     language, *both = (pair_column(columns, key, TATOEBA) for key in ("lang", "sentence1", "sentence2"))
@@ -114,7 +114,7 @@ def answer_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings)
     by_metric = (_by_language(name, of, pool.question_language, pool.languages) for name, of in values.items())
     protocol = (
         f"map/mean: {len(questions):,} questions in {len(pool.languages)} languages, {len(sentences):,} sentences in "
-        f"all of them, exact search by cosine, the whole ranking, {settings.casing}"
+        f"total, exact search by cosine, the whole ranking, {settings.casing}"
     )
     notes = tuple(dict.fromkeys((*asked.notes, *found.notes)))
     return Result("xquad-r", tuple(score for scores in by_metric for score in scores), protocol, notes)

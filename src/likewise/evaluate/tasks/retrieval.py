@@ -1,6 +1,6 @@
 """Retrieval with relevance judgements: exact search, and re-ranking of BM25 results."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -15,17 +15,12 @@ from ..metrics.ranking import ranking_metric
 from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, TaskVectors
 
 DEPTH = 100  # documents retrieved per query
-QUERY_BATCH = 64  # queries whose pairs are scored in one call
 RETRIEVAL_METRICS = ("ndcg@10", "mrr@10", "map@10", "recall@1", "recall@5", "recall@10", "recall@100")
 RERANKING_METRICS = ("ndcg@10", "mrr@10", "map@100")
 PAIR_METRICS = ("mrr@10", "hit@1", "hit@5", "hit@10", "ndcg@10")
 
 Ranking = Int[np.ndarray, " _"]
 """Indices of documents, best first."""
-ScorePairs = Callable[[Sequence[tuple[str, str]]], np.ndarray]
-"""Converts N pairs of query and document to N scores; higher means more relevant."""
-RetrievalScores = Iterator[Float[np.ndarray, " _"]]
-"""For each query, the first-stage score of each document."""
 
 
 @dataclass(frozen=True)
@@ -98,51 +93,27 @@ def score_pair_retrieval(encode: Encode, collection: RetrievalCollection) -> tup
     return collection.scores(list(hits.indices), PAIR_METRICS), vectors.notes
 
 
-def cosine_reranking_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
+def reranking_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
+    """Re-rank BM25's results by their cosine with the query."""
     collection = read_catalogued(read)
     first_stage = collection.first_stage()
     retrieved = [collection.documents[i] for i in np.unique(np.concatenate(first_stage))]
     vectors = TaskVectors.of(encode, collection.queries, retrieved)
-    result = _reranked(collection, first_stage, _cosines(collection, first_stage, vectors), "cosine")
-    return result.with_notes(*vectors.notes)
-
-
-def reranking_task(score: ScorePairs, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Re-rank BM25's results by any score for a query and a document, such as a cross-encoder's."""
-    collection = read_catalogued(read)
-    first_stage = collection.first_stage()
-    return _reranked(collection, first_stage, _scored(collection, first_stage, score), "a score of query and document")
-
-
-def _reranked(
-    collection: RetrievalCollection, first_stage: Sequence[Ranking], scores: RetrievalScores, by: str
-) -> Result:
+    scores = _cosines(collection, first_stage, vectors)
     reranked = [row[np.argsort(-values, kind="stable")] for row, values in zip(first_stage, scores, strict=True)]
     after = collection.scores(reranked, RERANKING_METRICS)
     before = collection.scores(first_stage, (*RERANKING_METRICS, f"recall@{DEPTH}"), "bm25/")
-    protocol = f"{_description(collection)}, the top {DEPTH} of BM25 (k1 1.2, b 0.75, plain words) re-ranked by {by}"
+    protocol = f"{_description(collection)}, the top {DEPTH} of BM25 (k1 1.2, b 0.75, plain words) re-ranked by cosine"
     note = f"bm25/recall@{DEPTH} is the fraction of relevant documents that re-ranking can reach"
-    return Result("scifact-rerank", (*after, *before), protocol, (note,))
+    return Result("scifact-rerank", (*after, *before), protocol, (note, *vectors.notes))
 
 
-def _cosines(collection: RetrievalCollection, first_stage: Sequence[Ranking], vectors: TaskVectors) -> RetrievalScores:
+def _cosines(
+    collection: RetrievalCollection, first_stage: Sequence[Ranking], vectors: TaskVectors
+) -> Iterator[Float[np.ndarray, " _"]]:
+    """For each query, the cosine of each document of the first stage."""
     for query, row in zip(collection.queries, first_stage, strict=True):
         yield cosine(vectors[[collection.documents[i] for i in row]], vectors[[query]])[:, 0]
-
-
-def _scored(collection: RetrievalCollection, first_stage: Sequence[Ranking], score: ScorePairs) -> RetrievalScores:
-    for start in range(0, len(first_stage), QUERY_BATCH):
-        batch = slice(start, start + QUERY_BATCH)
-        rows = first_stage[batch]
-        queries = zip(collection.queries[batch], rows, strict=True)
-        pairs = [(query, collection.documents[i]) for query, row in queries for i in row]
-        scores = np.asarray(score(pairs), np.float64)
-        if scores.shape != (len(pairs),) or not np.isfinite(scores).all():
-            raise BadInput(
-                f"scoring {len(pairs):,} pairs returned an array of shape {scores.shape}, with "
-                f"{int(np.isfinite(scores).sum()):,} finite numbers; expected one finite number for each pair"
-            )
-        yield from np.split(scores, np.cumsum([len(row) for row in rows])[:-1])
 
 
 def _table(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "Q n"]:
@@ -159,5 +130,5 @@ _FILES = ("scifact/corpus", "scifact/queries", "scifact/qrels")
 _SUMMARY = "abstracts that support or refute a scientific claim, among 5,183 (nDCG@10)"
 RETRIEVAL_TASKS: tuple[Task, ...] = (
     Task("scifact", "retrieval", _FILES, _SUMMARY, retrieval_task),
-    Task("scifact-rerank", "retrieval", _FILES, "re-ranking of the top 100 of BM25 (nDCG@10)", cosine_reranking_task),
+    Task("scifact-rerank", "retrieval", _FILES, "re-ranking of the top 100 of BM25 (nDCG@10)", reranking_task),
 )

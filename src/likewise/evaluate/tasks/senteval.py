@@ -167,14 +167,6 @@ SENTEVAL_NAMES = ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc")
 """The columns of Table 5 in Sentence-BERT (Reimers and Gurevych 2019)."""
 
 
-def senteval_average(results: Iterable[Result]) -> float:
-    """The mean accuracy over the paper's seven tasks, as a fraction; other results are ignored."""
-    accuracy = {result.task: result["accuracy"] for result in results}
-    if missing := ", ".join(name for name in SENTEVAL_NAMES if name not in accuracy):
-        raise BadInput(f"the SentEval average is over {', '.join(SENTEVAL_NAMES)}; without a result: {missing}")
-    return sum(accuracy[name] for name in SENTEVAL_NAMES) / len(SENTEVAL_NAMES)
-
-
 def _task(source: SentEvalData, protocol: Protocol, summary: str, suite: str = "senteval") -> Task:
     run = partial(run_senteval, source=source, protocol=protocol)
     return Task(source.name, suite, source.files, summary, run)

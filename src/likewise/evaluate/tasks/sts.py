@@ -64,7 +64,7 @@ STS_SETS: dict[str, StsSet] = {
     "stsb-dev": StsSet("stsb/dev", 1500, "3fa22c033e6022b6"),
     "stsb-multi-mt": StsSet(
         *("stsb_multi_mt/test", 15169, "9f73eaae76acb6f7", "lang"),
-        "translated by machine from STS-B, whose overlaps it has in every language",
+        "machine-translated from STS-B, with the same overlaps in every language",
     ),
     "jsts": StsSet(
         *("jsts/valid", 1457, "0faccf909c23d247", None),
@@ -73,7 +73,7 @@ STS_SETS: dict[str, StsSet] = {
     ),
     "korsts": StsSet(
         *("korsts/test", 1379, "624929b4c2cdbc0f", None),
-        "translated by machine from STS-B, corrected by people; 153 of its 2,514 distinct sentences are in KorSTS's "
+        "machine-translated from STS-B and corrected by people; 153 of its 2,514 distinct sentences are in KorSTS's "
         "training split too",
     ),
 }

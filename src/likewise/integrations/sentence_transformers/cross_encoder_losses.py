@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 
 from ...train.objectives.reranking import PairClassification, PairRegression
-from .loading import refused_class
+from .loading import refused_classes
 from .losses import refuse_option
 
 REFUSED = {
@@ -27,10 +27,9 @@ class BinaryCrossEntropyLoss(PairRegression):
 
     def __init__(self, model: Any, activation_fn: Any = None, pos_weight: Any = None, **options: Any) -> None:  # noqa: ARG002
         super().__init__("bce")
-        _check_activation(self, activation_fn)
+        _check_options(self, activation_fn, options)
         if pos_weight is not None:
             raise refuse_option(self, "pos_weight", pos_weight, "repeat the rows with label 1 instead")
-        _check_reduction(self, options)
 
 
 class CrossEntropyLoss(PairClassification):
@@ -38,8 +37,7 @@ class CrossEntropyLoss(PairClassification):
 
     def __init__(self, model: Any, activation_fn: Any = None, **options: Any) -> None:
         super().__init__(model.num_labels)
-        _check_activation(self, activation_fn)
-        _check_reduction(self, options)
+        _check_options(self, activation_fn, options)
 
 
 class MSELoss(PairRegression):
@@ -47,22 +45,15 @@ class MSELoss(PairRegression):
 
     def __init__(self, model: Any, activation_fn: Any = None, **options: Any) -> None:  # noqa: ARG002
         super().__init__("mse")
-        _check_activation(self, activation_fn)
-        _check_reduction(self, options)
+        _check_options(self, activation_fn, options)
 
 
-def _check_activation(loss: object, activation: Any) -> None:
+def _check_options(loss: object, activation: Any, options: dict[str, Any]) -> None:
     if activation is not None and not isinstance(activation, nn.Identity):
         raise refuse_option(loss, "activation_fn", activation, "leave it out: the loss reads logits")
-
-
-def _check_reduction(loss: object, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if value != {"reduction": "mean"}.get(name):
             raise refuse_option(loss, name, value, "leave it out")
 
 
-def __getattr__(name: str) -> Any:
-    if name in REFUSED:
-        return refused_class(name, REFUSED[name])
-    raise AttributeError(f"{__name__} has no {name!r}")
+__getattr__ = refused_classes(__name__, REFUSED)

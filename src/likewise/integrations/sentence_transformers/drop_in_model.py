@@ -71,7 +71,6 @@ class DropInModel(Generic[Model]):
         return {**{name: value for name, value in vars(self).items() if name != "loaded"}, "place": place}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Load the model with these settings."""
         place = state.pop("place")
         vars(self).update(state)
         self.loaded = state["_load_on"](place["device"])
@@ -280,7 +279,7 @@ def shows_progress(asked: bool | None) -> bool:
 
 
 def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callable[[Method], Method]:
-    """Create a decorator that passes options given by older names on under their current names.
+    """Create a decorator that renames options given under older names.
 
     Options in `unused`, which no longer have an effect, are dropped; a current name takes precedence over an old one.
     """
@@ -297,6 +296,5 @@ def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callabl
 
 
 def current_names(options: Mapping[str, Any], **renames: str) -> dict[str, Any]:
-    """The options under their current names."""
     older = {renames[name]: value for name, value in options.items() if name in renames}
     return older | {name: value for name, value in options.items() if name not in renames}

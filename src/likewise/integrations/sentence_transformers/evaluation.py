@@ -12,7 +12,7 @@ from ...errors import BadInput
 from ...evaluate.metrics.binary_classification import average_precision, best_accuracy, best_f1
 from ...evaluate.metrics.ranking import RANKING_METRICS
 from ...search import search
-from .loading import refuse_argument, refused_class
+from .loading import refuse_argument, refused_classes
 from .util import SimilarityFunction, as_array, similarity_name
 
 Metrics = dict[str, float]
@@ -28,7 +28,7 @@ class BaseEvaluator:
         raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
     def prefix_name_to_metrics(self, metrics: Mapping[str, float], name: str) -> Metrics:
-        """The metrics, with the evaluator's name before each of theirs and before `primary_metric`."""
+        """The metrics, with the evaluator's name as a prefix, also of `primary_metric`."""
         prefix = f"{name}_" if name else ""
         if self.primary_metric is not None and not self.primary_metric.startswith(prefix):
             self.primary_metric = prefix + self.primary_metric
@@ -222,7 +222,7 @@ class BinaryClassificationEvaluator(_EmbeddingEvaluator):
         found = {}
         for name in self.names(model):
             found[name] = threshold_metrics(self.pairwise(name, a, b), gold)
-            if name in DISTANCES:  # which are similarities by their negative values here, and themselves there
+            if name in DISTANCES:  # distances are negated similarities here, but not in sentence-transformers
                 found[name] |= {key: -value for key, value in found[name].items() if key.endswith("threshold")}
         return self.with_highest(found, "{0}_{1}")
 
@@ -362,7 +362,7 @@ class CrossEncoderRerankingEvaluator(_Evaluator):
 
     Each sample has a `query`, `positive` texts, and either `negative` texts or `documents` in the order of a first
     stage. The metrics of that order are reported beside those of the cross-encoder, as `base_…`. Positive texts that
-    are not among the documents are candidates too, unless `always_rerank_positives` is false; the base has them last.
+    are not among the documents are candidates too, unless `always_rerank_positives` is false; the base ranks them last.
     """
 
     def __init__(
@@ -455,7 +455,4 @@ def _check_lengths(**columns: Sequence[Any]) -> None:
         raise BadInput(f"expected columns of equal length with at least one row; found {lengths}")
 
 
-def __getattr__(name: str) -> Any:
-    if name in REFUSED:
-        return refused_class(name, REFUSED[name])
-    raise AttributeError(f"{__name__} has no {name!r}")
+__getattr__ = refused_classes(__name__, REFUSED)

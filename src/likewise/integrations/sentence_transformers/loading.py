@@ -44,18 +44,24 @@ def refuse(what: str, name: str, value: Any) -> BadInput:
 
 
 def refuse_argument(what: str, name: str, value: Any, way: str) -> None:
-    """Raise the error for an argument that is set and not served."""
+    """Raise the error for an argument that is set but not supported."""
     if value:
         raise BadInput(f"{what} does not take {name}={value!r:.80}; {way}")
 
 
-def refused_class(name: str, way: str) -> type:
-    """A class that can be imported, and whose constructor raises BadInput."""
+def refused_classes(module: str, ways: Mapping[str, str]) -> Callable[[str], type]:
+    """The `__getattr__` of a module with classes that can be imported, and whose constructors raise BadInput."""
 
-    def refuse_construction(self: object, *arguments: Any, **options: Any) -> None:  # noqa: ARG001
-        raise BadInput(f"{name} is not served: {way}")
+    def attribute(name: str) -> type:
+        if name not in ways:
+            raise AttributeError(f"{module} has no {name!r}")
 
-    return type(name, (), {"__init__": refuse_construction})
+        def refuse_construction(self: object, *arguments: Any, **options: Any) -> None:  # noqa: ARG001
+            raise BadInput(f"{name} is not served: {ways[name]}")
+
+        return type(name, (), {"__init__": refuse_construction})
+
+    return attribute
 
 
 def check_constructor(what: str, given: Mapping[str, Any]) -> None:
@@ -86,7 +92,7 @@ def load_model(
     device: Any,
     **more: Any,
 ) -> Model:
-    """Load a model by name or folder, from wherever the constructor's hub options say; `more` is passed to `load`."""
+    """Load a model by name or folder, as the constructor's hub options say; `more` is passed to `load`."""
     name = given["model_name_or_path"]
     if name is None:
         raise BadInput(f"{what} needs the name or folder of a model; {UNSERVED['modules']}")

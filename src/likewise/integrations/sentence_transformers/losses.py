@@ -1,6 +1,6 @@
 """The losses of sentence-transformers that exist here, under their names: objectives with its formulas and defaults.
 
-Where its formula differs from that of our objective (false negatives, sums, scales), a program gets its formula here.
+If its formula differs from that of our objective (false negatives, sums, scales), it is implemented here.
 Losses that do not exist are refused when they are constructed, with what to use instead.
 """
 
@@ -35,7 +35,7 @@ from ...train.objectives.contrastive import guide_vectors
 from ...train.objectives.distillation import kl_divergence
 from ...train.objectives.objective import Labels, Loss, Matrix, Vectors
 from ...train.objectives.triplets import paired_distances
-from .loading import refused_class
+from .loading import refused_classes
 from .util import cos_sim, metric_of, pairwise_cos_sim, pairwise_dot_score
 
 DIRECTIONS = {
@@ -43,7 +43,7 @@ DIRECTIONS = {
     (("query_to_doc",), "per_direction"): False,
     (("query_to_doc", "doc_to_query"), "per_direction"): True,
 }
-"""Whether the contrastive loss is symmetric, for directions and partition that are served."""
+"""Whether the contrastive loss is symmetric, for supported directions and partitions."""
 
 
 class TripletDistanceMetric(StrEnum):
@@ -70,7 +70,7 @@ class BatchHardTripletLossDistanceFunction(StrEnum):
 
 
 def refuse_option(loss: object, name: str, value: object, way: str) -> BadInput:
-    """The error for an option of a loss that is not served."""
+    """The error for an unsupported option of a loss."""
     return BadInput(f"{type(loss).__name__} does not take {name}={value!r:.80}; {way}")
 
 
@@ -93,7 +93,7 @@ class CosineSimilarityLoss(Regression):
 
 
 class CoSENTLoss(CoSENT):
-    """The order of the scores decides, not their values."""
+    """Only the order of the scores matters, not their values."""
 
     def __init__(self, model: Any, scale: float = 20.0, similarity_fct: Any = pairwise_cos_sim) -> None:  # noqa: ARG002
         super().__init__(scale)
@@ -218,7 +218,7 @@ class GISTEmbedLoss(Objective):
         return copy(self)  # neither the guide nor the numbers change
 
     def vectors_of(self, columns: Sequence[Sequence[str]]) -> np.ndarray:
-        """The guide's vectors of all texts of a row, one after the other."""
+        """The guide's vectors of all texts in a row, concatenated."""
         encode = partial(self._guide[0].loaded.encode, prompt="", show_progress_bar=False)
         return np.concatenate([encode(list(column)) for column in columns], axis=1)
 
@@ -403,7 +403,7 @@ class DistillKLDivLoss(ScoreDistillation):
 
 
 class MatryoshkaLoss(Matryoshka):
-    """Any of these losses over vectors that are cut to several dimensions and normalised again."""
+    """Any of these losses over vectors that are truncated to several dimensions and renormalised."""
 
     def __init__(
         self,
@@ -446,7 +446,4 @@ REFUSED = {
 """The losses that do not exist here, and what to use instead."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in REFUSED:
-        return refused_class(name, REFUSED[name])
-    raise AttributeError(f"{__name__} has no {name!r}")
+__getattr__ = refused_classes(__name__, REFUSED)

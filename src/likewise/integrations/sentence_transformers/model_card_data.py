@@ -1,4 +1,4 @@
-"""What a program says about its model, for the head of the model card."""
+"""A program's description of its model, for the head of the model card."""
 
 from collections.abc import Sequence
 from typing import Any

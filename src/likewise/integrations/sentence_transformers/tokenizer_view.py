@@ -25,7 +25,7 @@ class TokenizerView:
 
     @cached_property
     def backend_tokenizer(self) -> Any:
-        """The same tokenizer of Hugging Face's library, which must be installed."""
+        """The same tokenizer from Hugging Face's library, which must be installed."""
         return library_object(self._tokenizer.description, "backend_tokenizer")
 
     @property
@@ -39,7 +39,6 @@ class TokenizerView:
         return len(self._tokenizer.token_ids_by_name)
 
     def __len__(self) -> int:
-        """The number of tokens in the vocabulary."""
         return self.vocab_size
 
     def get_vocab(self) -> dict[str, int]:

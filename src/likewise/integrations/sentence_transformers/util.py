@@ -169,7 +169,6 @@ class SimilarityFunction(Enum):
 
     @staticmethod
     def possible_values() -> list[str]:
-        """The names of all similarities."""
         return [member.value for member in SimilarityFunction]
 
 
@@ -344,7 +343,7 @@ def quantize_embeddings(
         calibration_embeddings: vectors from which to compute the ranges instead of `embeddings`.
 
     Raises:
-        BadInput: the precision is unknown, the vectors are already quantized, or one vector gives no range.
+        BadInput: the precision is unknown, the vectors are already quantized, or a single vector gives no range.
     """
     check_precision(precision)
     if isinstance(embeddings, list) and not embeddings:
@@ -363,7 +362,6 @@ def quantize_embeddings(
 
 
 def check_precision(precision: object) -> None:
-    """Check that a precision is one of `PRECISIONS`."""
     if precision not in PRECISIONS:
         raise BadInput(f"Precision {precision!r} is not supported; expected one of {', '.join(PRECISIONS)}")
 

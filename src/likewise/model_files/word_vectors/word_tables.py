@@ -70,7 +70,7 @@ def converted_folder(name: str, key: str, read: Callable[[], WordVectors]) -> Pa
 
 
 def _tokenizer(words: Sequence[str]) -> dict[str, Any]:
-    """The tokenizer.json of whole words; of equal words the first counts."""
+    """The tokenizer.json of whole words; of equal words, the first is used."""
     vocabulary = {UNKNOWN: 0}
     for i, word in enumerate(words, 1):
         vocabulary.setdefault(word, i)

@@ -293,7 +293,7 @@ class OpenFiles:
 
     def check_words(self) -> None:
         """Raise an error if the indexed words were folded by an earlier rule."""
-        if self.settings.format != FORMAT:  # as of when it was opened
+        if self.settings.format != FORMAT:  # the format when it was opened
             self.settings = read_settings(self.folder, self.journal)
         if self.settings.format != FORMAT:
             raise BadInput(

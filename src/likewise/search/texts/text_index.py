@@ -165,7 +165,7 @@ class TextIndex:
     def _store(
         self, documents: Iterable[Document], show_progress_bar: Progress, total: int | None, *, replace: bool
     ) -> AddReport:
-        self.index.check_model(self._identity)  # without consent, which is for searches: an index is of one precision
+        self.index.check_model(self._identity)  # without consent, which is for searches only
         if isinstance(documents, list) and all(document.id for document in documents):
             known = passage_keys(self.index, [document.id for document in documents])
             stored = {key for keys in known.values() for key in keys}
@@ -325,7 +325,7 @@ def identity_of_embedder(
     embedder: Embedder, name: str, headings: bool = False, fingerprint: str | None = None
 ) -> ModelIdentity:
     """What a new index records about an embedder, with a name to load it by; its fingerprint may be known already."""
-    from ...engines.former_fingerprints import former_computation  # here, because few indexes are that old
+    from ...engines.former_fingerprints import former_computation  # imported here, because few indexes are that old
 
     prompts = tuple(sorted(embedder.manifest.prompts.items()))
     former = partial(former_computation, embedder)
@@ -344,7 +344,7 @@ def _embedder(model: str | Embedder) -> Embedder:
 
 
 def named_model(index: Index, precision: str | None = None) -> str:
-    """The recorded name of an index's model; of one in int8 with that precision, unless the caller chooses another."""
+    """The recorded name of an index's model, with the precision if it is int8, unless the caller chooses another."""
     if index.model is None:
         raise BadInput(f"{index.location} does not record which model its vectors come from; name the model")
     model = index.model

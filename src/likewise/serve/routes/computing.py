@@ -135,9 +135,10 @@ async def pair_scores(
     if characters > most:
         found = f"the query is read again with each document: {characters:,} characters in total; the limit is {most:,}"
         raise ApiError("body_too_large", found)
+    model = served.model  # a reload may swap it meanwhile
     job = await computed(exchange, served, [(query, text) for text in texts], **options)
     assert job.rows is not None
-    return job, (job.rows if raw else served.model.activated(job.rows))[:, 0]
+    return job, (job.rows if raw else model.activated(job.rows))[:, 0]
 
 
 def places_by_score(scores: Float[Array, " N"]) -> list[int]:

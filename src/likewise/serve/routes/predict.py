@@ -1,7 +1,7 @@
 """TEI's `/predict`: the classes of texts by the classifier in a model's folder (`likewise.classify`)."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from msgspec import Meta
@@ -10,14 +10,17 @@ from ...array_types import Float
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
-from ..web.exchange import Exchange, Pieces, Reply, json_rows
-from .computing import TruncationFields, as_inputs, computed, prompt_of, timing_headers
+from ..web.exchange import Exchange, Pieces, Reply, json_bytes
+from .computing import TruncationFields, as_inputs, computed, prompt_of, timing_headers, watched
+
+if TYPE_CHECKING:
+    from ...classify import Classifier
 
 MOST_CLASSES, USUAL_CLASSES = 1_000, 100
 ENTRY_BYTES = 64
 """Bytes of a class in an answer, besides its name."""
-AT_ONCE = 10_000
-"""Probabilities computed on the event loop; more are computed on another thread."""
+AT_A_TIME = 100_000
+"""Probabilities computed at a time, on another thread; those of a single text are never split."""
 
 
 def predict_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -46,23 +49,28 @@ async def predict(exchange: Exchange) -> Reply:
     classifier = served.classifier
     if classifier is None:
         raise ApiError("not_supported", f"{served.name} has no classifier; {HOW}")
-    texts, count = as_inputs(exchange, "inputs"), min(body.top_k or USUAL_CLASSES, len(classifier.classes))
-    names = [str(label) for label in classifier.classes]
-    exchange.hold_answer(len(texts) * count * (ENTRY_BYTES + 6 * max(map(len, names))))
+    texts, classes = as_inputs(exchange, "inputs"), classifier.classes
+    count = min(body.top_k or USUAL_CLASSES, len(classes))
+    exchange.hold_answer(len(texts) * count * (ENTRY_BYTES + 6 * classifier.longest_label))
     job = await computed(exchange, served, texts, prompt=prompt_of(served, body.prompt_name), truncate=body.truncate)
     assert job.rows is not None
-    is_large = len(texts) * len(names) > AT_ONCE
-    find = classifier.probabilities
-    chances = await asyncio.to_thread(find, job.rows) if is_large else find(job.rows)
+    answer, block = Pieces(), max(1, AT_A_TIME // len(classes))
+    for start in range(0, len(texts), block):
+        rows = job.rows[start : start + block]
+        answer += [b",", await watched(exchange, asyncio.to_thread(_classified, classifier, rows, count))]
+    whole = answer[1:] if isinstance(body.inputs, str) else [b"[", *answer[1:], b"]"]
+    return Reply(Pieces(whole), timing_headers(exchange, job, sum(map(len, texts))))
 
-    def entry(_: int, row: Float[np.ndarray, " C"]) -> list[dict[str, Any]]:
-        best = np.argsort(-row, kind="stable")[:count]
-        return [{"score": float(row[i]), "label": names[i]} for i in best]
 
-    answer = await json_rows(chances, entry)
-    if isinstance(body.inputs, str):
-        answer = Pieces([answer[0][1:-1]])
-    return Reply(answer, timing_headers(exchange, job, sum(map(len, texts))))
+def _classified(classifier: "Classifier", rows: Float[np.ndarray, "n D"], count: int) -> bytes:
+    """The most probable classes of each row as JSON, separated by commas."""
+    chances = classifier.probabilities(rows)
+    best = np.argsort(-chances, axis=1, kind="stable")[:, :count]
+    found = [
+        [{"score": float(row[i]), "label": str(classifier.classes[i])} for i in places]
+        for row, places in zip(chances, best, strict=True)
+    ]
+    return json_bytes(found)[1:-1]
 
 
 HOW = "Classifier.fit(texts, labels, model).save(folder) writes one into the model's folder"

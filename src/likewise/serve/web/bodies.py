@@ -44,7 +44,7 @@ def read(body: type[Body], value: Any, *, strict: bool = True) -> Any:
     """Parse a body; 4.0 counts as an integer, as in JSON Schema. If not `strict`, numbers may be given as strings.
 
     Raises:
-        ApiError: the body is invalid; the message says where, what was expected, and what was found.
+        ApiError: the body is invalid; the message says where it is, what was expected, and what was found.
     """
     try:
         return msgspec.convert(value, body, strict=strict)

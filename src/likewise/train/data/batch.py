@@ -31,8 +31,8 @@ class Batch:
 
     texts: tuple[tuple[str, ...], ...]
     numbers: Mapping[str, Shaped[Tensor, "N ..."]]
-    gathered_names: Int[Tensor, "M C"] | None = None  # from all processes; if set, so are the numbers
-    prompts: tuple[str | None, ...] = ()  # of each column of texts; None, or (), is the model's own prompt
+    gathered_names: Int[Tensor, "M C"] | None = None  # from all processes; if set, numbers are too
+    prompts: tuple[str | None, ...] = ()  # of each text column; None, or (), means the model's own prompt
 
     def __len__(self) -> int:
         return len(self.texts[0])

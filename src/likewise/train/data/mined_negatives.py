@@ -1,4 +1,4 @@
-"""Hard negatives that are mined anew during training, with the model as it is then (Xiong et al. 2021, ANCE).
+"""Hard negatives that are mined again during training, with the current model (Xiong et al. 2021, ANCE).
 
 >>> data = with_mined_negatives(load_data("pairs.csv", "contrastive"), MiningSettings(k=3), every=500)  # doctest: +SKIP
 """
@@ -17,7 +17,7 @@ from ...mine.settings import MiningPrompts, MiningSettings
 
 
 class MinedColumn(Sequence[str]):
-    """The i-th negative of each row, as it is now."""
+    """The current i-th negative of each row."""
 
     def __init__(self, candidates: Sequence[str], chosen: Int[Tensor, " N"]) -> None:
         self.candidates, self.chosen = candidates, chosen
@@ -37,7 +37,7 @@ class MinedColumn(Sequence[str]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MinedNegatives:
-    """How the negatives of N rows are mined, and which of the candidates they are now."""
+    """How the negatives of N rows are mined, and which candidates they currently are."""
 
     anchors: Sequence[str]
     positives: Sequence[str]
@@ -48,7 +48,7 @@ class MinedNegatives:
     chosen: Int[Tensor, "N k"] = field(repr=False)
 
     def describe(self) -> str:
-        """What decides the negatives, besides the rows and the model."""
+        """What determines the negatives, besides the rows and the model."""
         return f"{self.settings} every {self.every} steps from {len(self.candidates)} texts"
 
     def mined(self, model: Embedder) -> list[list[int]]:
@@ -64,7 +64,7 @@ class MinedNegatives:
             show_progress_bar=False,
         )
         if len(result.rows) < len(self.anchors):
-            row = next(i for i in range(len(self.anchors)) if i not in set(result.rows.tolist()))
+            row = min({*range(len(self.anchors))} - {*result.rows.tolist()})
             raise BadInput(
                 f"row {row} has fewer than {self.settings.k} texts that are not known positives; lower k, or give a "
                 "corpus with more texts"

@@ -46,7 +46,7 @@ def load_data(
         data: a file, the name of a data set (`likewise data` lists them), or anything else that `read_rows` accepts.
         objective: an objective or its name with options: `"contrastive:temperature=0.1"`.
         columns: your names for the columns: `{"anchor": "question", "score": "similarity/5"}`, or `ColumnNames`.
-        prompts: put in front of the texts of every column, or of single columns: `{"anchor": "query: "}`; a column
+        prompts: prepended to the texts of every column, or of single columns: `{"anchor": "query: "}`; a column
             without one gets the model's default prompt, if it has one.
         objectives: the table of names: `OBJECTIVES`, or `RERANKER_OBJECTIVES`.
         licence: the licence of the data, for the model card.
@@ -119,7 +119,7 @@ def with_mined_negatives(
     Args:
         source: pairs of anchor and positive (`load_data`), for an objective that reads any number of negatives.
         settings: how many, and by which rules.
-        every: steps from one mining to the next; each one encodes all texts again.
+        every: steps between rounds of mining; each round encodes all texts again.
         corpus: the source of negatives; default: the positives.
     """
     rows, reads = source.rows, source.objective.reads()
@@ -151,7 +151,6 @@ def with_mined_negatives(
 
 
 def sha256(path: Path) -> str:
-    """A digest of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -164,7 +163,7 @@ def rows_digest(rows: TrainingRows) -> str:
     for name, texts in rows.texts.items():
         digest.update(f"{name}\0{len(texts)}\0".encode())
         if isinstance(texts, MinedColumn):
-            continue  # the run decides what these texts are
+            continue  # the run determines these texts
         for text in texts:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     for name, numbers in rows.numbers.items():
@@ -185,7 +184,7 @@ def check_useful(rows: TrainingRows, objective: Objective) -> None:
             raise BadInput(
                 f"in all {len(rows):,} rows both texts are the same, so no pair is more similar than another"
             )
-        warnings.warn("in all rows both texts are the same: only dropout tells them apart (as in SimCSE)", stacklevel=3)
+        warnings.warn("in all rows both texts are the same: they differ only by dropout (as in SimCSE)", stacklevel=3)
 
 
 def _loaded_columns(data: Any) -> tuple[ColumnValues, bool]:
@@ -197,17 +196,24 @@ def _loaded_columns(data: Any) -> tuple[ColumnValues, bool]:
         return Table.read(path, list).columns, True
     if isinstance(data, LoadedDataset):
         return data.columns, True
+    columns = columns_in_memory(data)
+    if columns is None:
+        raise BadInput(
+            f"the data are a {type(data).__name__}; expected a file, columns, a list of rows, or a callable that "
+            "returns an iterator"
+        )
+    return columns, hasattr(data, "column_names")
+
+
+def columns_in_memory(data: Any) -> dict[str, list[Any]] | None:
+    """The columns of a `datasets.Dataset`, of a mapping of columns, or of a list of rows; None for anything else."""
     if hasattr(data, "column_names"):
-        return {name: list(data[name]) for name in data.column_names}, True
+        return {name: list(data[name]) for name in data.column_names}
     if isinstance(data, Mapping):
-        return {name: list(values) for name, values in data.items()}, False
+        return {name: list(values) for name, values in data.items()}
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
-        names = dict.fromkeys(name for row in data for name in row)
-        return {name: [row.get(name) for row in data] for name in names}, False
-    raise BadInput(
-        f"the data are a {type(data).__name__}; expected a file, columns, a list of rows, or a callable that returns "
-        "an iterator"
-    )
+        return {name: [row.get(name) for row in data] for name in dict.fromkeys(name for row in data for name in row)}
+    return None
 
 
 def _prepared(

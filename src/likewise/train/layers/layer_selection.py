@@ -60,7 +60,6 @@ class LayerSelection:
 
     @property
     def best(self) -> LayerScore:
-        """The candidate with the greatest separation."""
         return self.candidates[0]
 
 

@@ -24,7 +24,7 @@ class Contrastive(Objective):
     Cosines are divided by the temperature, which may also be learned (as in CLIP). `symmetric` averages this loss with
     that of the reverse task, identifying each positive's anchor.
 
-    `guide` holds a guide model's vectors of all texts of a row, one after the other (`teacher_outputs` computes them).
+    `guide` holds a guide model's vectors of all texts of a row, concatenated (`teacher_outputs` computes them).
     A candidate that the guide finds more similar to the anchor than its own positive is a false negative too
     (Solatorio 2024, GISTEmbed).
     """

@@ -205,7 +205,6 @@ def objectives_text(width: int = 100) -> str:
 
 
 def objectives_markdown() -> str:
-    """All objectives as Markdown tables."""
     parts = []
     for title, (table, note) in _SECTIONS.items():
         rows = [_HEADS, ("---",) * len(_HEADS), *(_row(name, entry) for name, entry in table.items())]

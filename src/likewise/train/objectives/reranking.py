@@ -176,6 +176,5 @@ class InBatch(RerankerObjective):
 
 
 def check_has_negatives(texts: Texts) -> None:
-    """Reject rows without a negative."""
     if len(texts) < 3:
         raise BadInput(f"the text columns are {', '.join(texts)}; expected one or more columns of negatives as well")

@@ -1,4 +1,4 @@
-"""What LoRA has learned, saved in PEFT's format beside the merged model; `Embedder.load` merges it again."""
+"""The LoRA adapter, saved in PEFT's format beside the merged model; `Embedder.load` merges it again."""
 
 import json
 import re
@@ -18,9 +18,9 @@ _LOW_RANK = re.compile(r"encoder\.(.+)\.parametrizations\.weight\.0\.([ab])")
 
 
 def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> None:
-    """Write the adapter from the run's last checkpoint; nothing if it could not stand for the whole model.
+    """Write the adapter from the run's last checkpoint; nothing if it does not describe the whole model.
 
-    It could not if heads were trained too, or if the encoder's weights have no names of their own in transformers.
+    It does not if heads were trained too, or if the encoder's weights have no names in transformers.
     """
     family = FAMILIES.get(family_name(job.model.encoder.config))
     if not job.settings.lora_rank or last is None or family is None:

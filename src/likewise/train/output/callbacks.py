@@ -158,7 +158,6 @@ class StepRate(Meter):
         return self.seconds * ((self.total or 0) - self.texts) / done if done else None
 
     def update(self, state: StepState) -> None:
-        """Count one step."""
         self.texts, self.tokens, self.rows = state.step, self.tokens + state.tokens, self.rows + state.rows
         self.loss = SMOOTHING * self.loss + (1 - SMOOTHING) * state.loss
         self.weight = SMOOTHING * self.weight + 1 - SMOOTHING

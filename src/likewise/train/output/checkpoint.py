@@ -86,13 +86,11 @@ def _broken(folder: Path, why: str) -> BadInput:
 
 
 def clear_checkpoints(root: Path) -> None:
-    """Delete all checkpoints."""
     for folder in reversed(_all(root)):
         shutil.rmtree(folder)
 
 
 def through_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values after a round trip through JSON."""
     result: dict[str, Any] = json.loads(json.dumps(values))
     return result
 

@@ -73,7 +73,6 @@ def training_record(job: TrainingJob, result: TrainResult, scores: Mapping[str, 
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write run.json."""
     with atomic_file(folder / RECORD) as partial:
         partial.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
 

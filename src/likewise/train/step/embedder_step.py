@@ -14,7 +14,7 @@ from ...pooling import Reduce, Stack
 from ..data.batch import Batch
 from ..objectives import Objective, RerankerObjective
 from ..objectives.denoising import pad_token_ids
-from .memory import StepOptions, StepResult, cut_step, retry_smaller
+from .memory import SplittableStep, StepOptions, cut_step
 
 TokenIds = Sequence[Sequence[int]]
 
@@ -26,24 +26,18 @@ def check_embedder_objective(embedder: TorchEmbedder, objective: Objective) -> N
     objective.initialize(embedder_for_objective(objective, embedder).dimension, embedder.encoder.vocabulary)
 
 
-def embedder_backward(
-    embedder: TorchEmbedder, objective: Objective, batch: Batch, options: StepOptions | None = None
-) -> StepResult:
-    """Add the gradient of `options.loss_scale` × the objective to the parameters' gradients.
+def embedder_step(embedder: TorchEmbedder, objective: Objective, batch: Batch, options: StepOptions) -> SplittableStep:
+    """The step whose graph is cut at the vectors.
 
-    The embedder may be in training or evaluation mode. The objective must already be fitted to it
-    (`trainable.check_objective`). With several processes, each one computes the whole gradient of the objective's own
-    parameters, but only its part of the embedder's gradient; `Processes.sum_gradients` adds up the parts.
-
-    If memory runs out, this process halves its token budget and repeats the step (`memory`).
+    With several processes, each one computes the whole gradient of the objective's own parameters, but only its part of
+    the embedder's gradient; `Processes.sum_gradients` adds up the parts.
     """
-    options = options or StepOptions()
     ids, batch = tokenized_batch(embedder, objective, batch)
     lengths = [len(i) for i in ids]
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model adds no special tokens around it")
     joined_batch, encoder = batch.gather(options.processes), embedder_for_objective(objective, embedder)
-    step = cut_step(
+    return cut_step(
         lengths,
         [len(batch.texts)],
         lambda _, texts: packed_forward(encoder, [ids[i] for i in texts], options.dtype),
@@ -51,12 +45,6 @@ def embedder_backward(
         embedder.device,
         options,
     )
-    return retry_smaller(embedder, objective, step, options.token_budget, options.processes)
-
-
-def embedder_tokens(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> int:
-    """The number of tokens that a step reads from the batch."""
-    return sum(len(ids) for ids in tokenized_batch(embedder, objective, batch)[0])
 
 
 def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:

@@ -82,7 +82,6 @@ class Processes:
         return self.sum(int(local)) > 0
 
     def sum(self, local: int) -> int:
-        """The sum of the value over the processes."""
         if self.count == 1:
             return local
         number = torch.tensor(local)

@@ -23,7 +23,7 @@ from ...wording import counted
 from ..data.batch import Batch
 from ..objectives import Objective, RerankerObjective
 from .embedder_step import at_least_float32, like_vectors
-from .memory import SplittableStep, StepOptions, StepParts, StepResult, cut_step, retry_smaller
+from .memory import SplittableStep, StepOptions, StepParts, cut_step
 
 
 def check_reranker_objective(reranker: TorchReranker, objective: Objective, *, reads_all_pairs: bool) -> None:
@@ -44,24 +44,6 @@ def check_reranker_objective(reranker: TorchReranker, objective: Objective, *, r
             f"{name} scores every first text with every candidate, which a {kind} would have to read one by one: "
             "expected a PolyEncoder, or PairRanking with columns of negatives"
         )
-
-
-def reranker_backward(
-    split: "SplitStep", reranker: TorchReranker, objective: Objective, batch: Batch, options: StepOptions | None = None
-) -> StepResult:
-    """Add the gradient of `options.loss_scale` × the mean of the rows' losses to the parameters' gradients.
-
-    With several processes, a cross-encoder's objective gets only the gradient of this process's rows
-    (`trainable.join_gradients` handles both cases).
-    """
-    inputs = _step_inputs(objective, batch, options)
-    step = split(reranker, inputs)
-    return retry_smaller(reranker, objective, step, inputs.options.token_budget, inputs.options.processes)
-
-
-def reranker_tokens(split: "SplitStep", reranker: TorchReranker, objective: Objective, batch: Batch) -> int:
-    """The number of tokens that a step reads from the batch."""
-    return sum(split(reranker, _step_inputs(objective, batch)).lengths)
 
 
 def reranker_logits(
@@ -91,14 +73,8 @@ class RerankerStepInputs:
         return losses
 
     def backward(self, loss: Float[Tensor, ""]) -> float:
-        """Add the gradient of this loss."""
         (loss * self.options.loss_scale).backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
-
-
-def _step_inputs(objective: Objective, batch: Batch, options: StepOptions | None = None) -> RerankerStepInputs:
-    assert isinstance(objective, RerankerObjective), "check_reranker_objective must be called first"
-    return RerankerStepInputs(objective, batch, options or StepOptions())
 
 
 SplitStep: TypeAlias = Callable[[Any, RerankerStepInputs], SplittableStep]

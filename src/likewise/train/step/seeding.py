@@ -42,7 +42,6 @@ def generator_states(device: torch.device) -> list[Tensor]:
 
 
 def restore_generators(states: Sequence[Tensor], device: torch.device) -> None:
-    """Restore these generator states."""
     torch.set_rng_state(states[0])
     for state in states[1:]:
         _device_module(device).set_rng_state(state, *_device_argument(device))

@@ -14,8 +14,9 @@ from ...reranker.torch_reranker import TorchReranker
 from ..data.batch import Batch
 from ..objectives import Objective
 from . import embedder_step, reranker_step
-from .memory import StepOptions, StepResult
+from .memory import SplittableStep, StepOptions, StepResult, retry_smaller
 from .processes import Processes
+from .reranker_step import RerankerStepInputs
 
 Trainable: TypeAlias = TorchEmbedder | TorchReranker
 
@@ -26,8 +27,7 @@ class TrainingStrategy:
 
     model_name: str  # in records, for any engine
     check_objective: Callable[[Any, Objective], None]
-    backward: Callable[[Any, Objective, Batch, StepOptions | None], StepResult]
-    count_tokens: Callable[[Any, Objective, Batch], int]
+    step: Callable[[Any, Any, Batch, StepOptions], SplittableStep]
     record: Callable[[Any], dict[str, Any]]  # for run.json, besides kind, fingerprint and maximum length
     output: Callable[[Any], str]  # what it computes for a text or a pair, in words
     pieces: Callable[[Any, Sequence[str]], list[list[str]]]  # the word pieces of each prompted text; long pairs are cut
@@ -56,8 +56,19 @@ def check_objective(model: Trainable, objective: Objective) -> None:
 
 
 def backward(model: Trainable, objective: Objective, batch: Batch, options: StepOptions | None = None) -> StepResult:
-    """Add a batch's gradient to the parameters' gradients."""
-    return training_strategy(model).backward(model, objective, batch, options)
+    """Add the gradient of `options.loss_scale` × the batch's loss to the parameters' gradients.
+
+    The model may be in training or evaluation mode. The objective must already be fitted to it (`check_objective`). If
+    memory runs out, this process halves its token budget and repeats the step (`memory`).
+    """
+    options = options or StepOptions()
+    step = training_strategy(model).step(model, objective, batch, options)
+    return retry_smaller(model, objective, step, options.token_budget, options.processes)
+
+
+def count_tokens(model: Trainable, objective: Objective, batch: Batch) -> int:
+    """The number of tokens that a step reads from the batch."""
+    return sum(training_strategy(model).step(model, objective, batch, StepOptions()).lengths)
 
 
 def join_gradients(model: Trainable, objectives: Sequence[Objective], processes: Processes) -> None:
@@ -91,8 +102,7 @@ def _reranker_strategy(name: str, split: reranker_step.SplitStep, *, reads_all_p
     return TrainingStrategy(
         name,
         partial(reranker_step.check_reranker_objective, reads_all_pairs=reads_all_pairs),
-        partial(reranker_step.reranker_backward, split),
-        partial(reranker_step.reranker_tokens, split),
+        lambda model, objective, batch, options: split(model, RerankerStepInputs(objective, batch, options)),
         lambda model: {"labels": list(model.labels)},
         _reranker_output,
         _reranker_pieces,
@@ -104,8 +114,7 @@ TRAINING_STRATEGIES: dict[str, TrainingStrategy] = {
     "embedder": TrainingStrategy(
         "Embedder",
         embedder_step.check_embedder_objective,
-        embedder_step.embedder_backward,
-        embedder_step.embedder_tokens,
+        embedder_step.embedder_step,
         _embedder_record,
         lambda model: f"{model.dimension} numbers",
         lambda model, texts: model.pieces(texts, prompt=""),

@@ -1,7 +1,7 @@
 """The order of batches in sentence-transformers, reproduced, so that a program trains on the same batches here.
 
 An epoch's generator is seeded with seed + epoch. Several data sets share it, so the order in which their samplers draw
-from it matters: all samplers are generators that draw only when a batch is asked for.
+from it matters: all samplers are generators that draw only when a batch is requested.
 """
 
 import math
@@ -19,12 +19,12 @@ from ....train.data.schedule import DataSource, StepBatches
 from .training_arguments import BatchSamplers, MultiDatasetBatchSamplers
 
 Rows = list[int]
-MORE_PASSES = 2  # how often the data are shuffled again if a pass without duplicates gives too few whole batches
+MORE_PASSES = 2  # how often the data are reshuffled if a pass without duplicates yields too few full batches
 
 
 @dataclass(frozen=True, eq=False)
 class RowsToOrder:
-    """What a sampler knows of a data set: its texts as they were given (without prompts), and its labels, if any."""
+    """What a sampler knows about a data set: its texts as given (without prompts), and its labels, if any."""
 
     texts: Sequence[Sequence[str]]  # by column
     labels: Sequence[float] | None
@@ -101,7 +101,7 @@ def _one_pass(sampling: Sampling) -> Iterator[Rows]:
 
 
 def _grouped_by_label(sampling: Sampling) -> Iterator[Rows]:
-    """Labels take turns to give two rows, in a new order each round, as long as two labels have rows left."""
+    """Labels take turns contributing two rows, in a new order each round, while two labels have rows left."""
     sampling.generator.manual_seed(sampling.seed)
     queues: dict[float, deque[int]] = {}
     for label, rows in label_groups(sampling.rows, sampling.batch_size).items():
@@ -148,7 +148,7 @@ SAMPLERS: dict[str, Callable[[Sampling], Iterator[Rows]]] = {
 
 
 def batch_count(sampler: str, rows: RowsToOrder, batch_size: int, drop_last: bool) -> int:
-    """The number of batches by which steps are planned; without duplicates, a pass may give more."""
+    """The number of batches used to plan steps; without duplicates, a pass may yield more."""
     if sampler != BatchSamplers.GROUP_BY_LABEL:
         return len(rows) // batch_size if drop_last else math.ceil(len(rows) / batch_size)
     pairs = sorted((len(found) // 2 for found in label_groups(rows, batch_size).values()), reverse=True)
@@ -172,7 +172,7 @@ class PeerSchedule:
         if not self.batches_per_epoch:
             sizes = ", ".join(str(len(rows)) for rows in self.rows)
             raise BadInput(
-                f"{sizes} rows give no batch of {self.batch_size}; lower the batch size, or keep partial ones"
+                f"{sizes} rows do not fill a batch of {self.batch_size}; lower the batch size, or keep partial ones"
             )
 
     @cached_property
@@ -181,13 +181,12 @@ class PeerSchedule:
 
     @property
     def batches_per_epoch(self) -> int:
-        """The number of batches by which steps are planned."""
+        """The number of batches used to plan steps."""
         if self.mixing == MultiDatasetBatchSamplers.ROUND_ROBIN:
             return min(self._counts) * len(self._counts)
         return sum(self._counts)
 
     def steps_per_epoch(self, batches_per_step: int) -> int:
-        """Optimizer steps in one epoch."""
         return math.ceil(self.batches_per_epoch / batches_per_step)
 
     def steps(self, start: int, end: int, batches_per_step: int) -> Iterator[StepBatches]:

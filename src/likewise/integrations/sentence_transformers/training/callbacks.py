@@ -9,7 +9,7 @@ from ....errors import BadInput
 
 @dataclass
 class TrainerState:
-    """Where a run stands; saved with each checkpoint as trainer_state.json."""
+    """The progress of a run; saved with each checkpoint as trainer_state.json."""
 
     epoch: float = 0.0
     global_step: int = 0
@@ -30,7 +30,6 @@ class TrainerState:
     is_local_process_zero = is_world_process_zero = True
 
     def as_json(self) -> dict[str, Any]:
-        """The state as JSON values."""
         return asdict(self)
 
     def restore(self, saved: Mapping[str, Any]) -> None:
@@ -52,7 +51,7 @@ class TrainerControl:
 class TrainerCallback:
     """The base of callbacks: override the events of interest, each called with `args`, `state`, `control` and more.
 
-    An event may change `control`. `model` and, where there are any, `logs` or `metrics` are passed by name.
+    An event may change `control`. `model` and, if there are any, `logs` or `metrics` are passed by name.
     """
 
     def on_init_end(self, args: Any, state: TrainerState, control: TrainerControl, **more: Any) -> None: ...
@@ -68,7 +67,7 @@ class TrainerCallback:
 
 
 UNCALLED = ("on_substep_end", "on_pre_optimizer_step", "on_optimizer_step", "on_prediction_step", "on_predict")
-"""Events of transformers that are inside a step here, or belong to methods that are not served."""
+"""Events of transformers that are inside a step here, or belong to unsupported methods."""
 
 
 class EarlyStoppingCallback(TrainerCallback):
@@ -107,7 +106,7 @@ def eval_name(metric: str) -> str:
 
 
 def check_callback(callback: Any) -> Any:
-    """The callback, made from its class if needed; events that are never called here are refused."""
+    """The callback, created from its class if needed; rejects events that are never called here."""
     made = callback() if isinstance(callback, type) else callback
     base = next((one for one in type(made).__mro__ if one.__name__ == "TrainerCallback"), TrainerCallback)
     overridden = [name for name in UNCALLED if getattr(type(made), name, None) is not getattr(base, name, None)]

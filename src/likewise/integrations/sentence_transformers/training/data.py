@@ -1,4 +1,4 @@
-"""Training data as sentence-transformers takes them: columns are read by position, and one column holds the labels."""
+"""Training data as in sentence-transformers: columns are read by position, and one column holds the labels."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ import numpy as np
 from ....errors import BadInput
 from ....train.data.batch import TrainingRows
 from ....train.data.schedule import DataSource
+from ....train.data.sources import columns_in_memory
 from ....train.objectives import Objective
 from ..losses import GISTEmbedLoss
 from .batch_order import RowsToOrder
@@ -22,7 +23,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True, eq=False)
 class NamedData:
-    """Data sets by name, each with its source, and with the texts by which its batches are drawn."""
+    """Data sets by name, each with its source, and with the texts from which its batches are drawn."""
 
     sources: list[DataSource]
     rows: list[RowsToOrder]
@@ -61,16 +62,13 @@ def columns_of(data: Any) -> Columns:
             "an IterableDataset is not served, as its order cannot be reproduced; pass list(dataset), or a file to "
             "likewise train, which reads streams"
         )
-    if hasattr(data, "column_names"):
-        return {name: list(data[name]) for name in data.column_names}
-    if isinstance(data, Mapping):
-        return {name: list(values) for name, values in data.items()}
-    if _is_rows(data):
-        return {name: [row[name] for row in data] for name in data[0]}
-    raise BadInput(
-        f"the data are a {type(data).__name__}; expected a datasets.Dataset, a dictionary of columns, a list of rows, "
-        "or a dictionary of these by name"
-    )
+    columns = columns_in_memory(data)
+    if not columns:
+        raise BadInput(
+            f"the data are a {type(data).__name__}; expected a datasets.Dataset, a dictionary of columns, a list of "
+            "rows, or a dictionary of these by name"
+        )
+    return columns
 
 
 def _loss_of(name: str, losses: Objective | Mapping[str, Objective]) -> Objective:
@@ -109,7 +107,7 @@ def _source(
         prompted = [[by_column.get(column, "") + text for text in read[column]] for column in [*read][: len(texts)]]
         read["guide"] = list(guided.vectors_of(prompted))
     rows = TrainingRows.of(read, objective, prompts=by_column)
-    by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors group nothing
+    by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors are no groups
     return DataSource(rows, objective, name or "data"), RowsToOrder(list(texts.values()), by_label)
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from ....encoders.families import FAMILIES, family_name, file_names
 from ....errors import BadInput
+from ....runtime.arguments import regular_expression
 
 PREFIXES = ("model.0.model.", "model.0.auto_model.")
-"""What sentence-transformers puts before transformers' names of an encoder's weights, in this and in older versions."""
+"""Prefixes that current and older sentence-transformers put before transformers' names of an encoder's weights."""
 
 
 def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, float]:
@@ -20,10 +21,11 @@ def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, floa
     names = _their_names(embedder) if rates else {}
     found: dict[str, float] = {}
     for pattern, rate in rates.items():
-        matched = {ours: [_matches(pattern, name) for name in theirs] for ours, theirs in names.items()}
+        searched = regular_expression("learning_rate_mapping", pattern)
+        matched = {ours: [_matches(searched, name) for name in theirs] for ours, theirs in names.items()}
         if not any(any(parts) for parts in matched.values()):
             some = PREFIXES[0] + next(iter(names.values()))[0]
-            raise BadInput(f"learning_rate_mapping has {pattern!r}, which matches no weight of the encoder, as {some}")
+            raise BadInput(f"learning_rate_mapping has {pattern!r}, which matches no encoder weight, such as {some}")
         torn = next((ours for ours, parts in matched.items() if any(parts) and not all(parts)), None)
         if torn is not None:
             raise BadInput(
@@ -33,8 +35,8 @@ def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, floa
     return found
 
 
-def _matches(pattern: str, name: str) -> bool:
-    return any(re.search(pattern, prefix + name) for prefix in PREFIXES)
+def _matches(pattern: re.Pattern[str], name: str) -> bool:
+    return any(pattern.search(prefix + name) for prefix in PREFIXES)
 
 
 def _their_names(embedder: Any) -> dict[str, tuple[str, ...]]:

@@ -71,11 +71,10 @@ class RunFlow:
         return step % self.steps_per_epoch == 0 or step == self.max_steps or self.control.should_training_stop
 
     def event(self, name: str, **more: Any) -> None:
-        """Call this event of every callback."""
         self.trainer.call_event(name, **more)
 
     def _due(self, interval: str) -> Mapping[str, bool]:
-        """What the arguments ask for now: `log`, `evaluate`, `save`."""
+        """The actions that are due by the arguments: `log`, `evaluate`, `save`."""
         args, step, last = self.args, self.state.global_step, self.state.global_step >= self.max_steps
         chosen = {
             "log": (args.logging_strategy, "logging_steps", args.logging_first_step and step == 1),
@@ -90,7 +89,7 @@ class RunFlow:
         return {**due, "evaluate": due["evaluate"] and not delayed}
 
     def _act(self, due: Mapping[str, bool]) -> None:
-        """Do what is due, or what a callback asked for: log, evaluate, then have a checkpoint written."""
+        """Do what is due or was requested by a callback: log, evaluate, then have a checkpoint written."""
         control = self.control
         if (due["log"] or control.should_log) and self.losses:
             self._log()
@@ -119,7 +118,7 @@ class RunFlow:
 
 
 class RunFolders(RunCheckpoints):
-    """Checkpoints in folders that sentence-transformers can load; inside is what is needed to resume exactly."""
+    """Checkpoints in folders that sentence-transformers can load; they contain what is needed to resume exactly."""
 
     def __init__(self, flow: RunFlow, folder: Path | None, identity: Mapping[str, Any], writes: bool) -> None:
         super().__init__(folder=folder, identity=identity, writes=writes)
@@ -173,7 +172,7 @@ class RunFolders(RunCheckpoints):
         self.flow.begin_step()
 
     def clear(self) -> None:
-        """Make the checkpoints of an earlier run impossible to resume from; their models stay."""
+        """Prevent resuming from an earlier run's checkpoints; their models stay."""
         for folder in checkpoint_folders(self.root):
             shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
 
@@ -203,7 +202,7 @@ def folder_to_resume(given: Any, root: Path) -> Path | None:
 
 @contextmanager
 def without_default_prompt(model: Any) -> Iterator[None]:
-    """Inside the context, texts get no prompt by themselves: sentence-transformers trains without the default one."""
+    """Inside the context, texts get no default prompt: sentence-transformers trains without the default one."""
     before = model.loaded.manifest
     model.loaded.manifest = replace(before, default_prompt=None)
     try:

@@ -74,8 +74,8 @@ class SentenceTransformerTrainer:
         super().__init_subclass__(**options)
         if overridden := [name for name in HOOKS if name in vars(cls)]:
             raise BadInput(
-                f"{cls.__name__} overrides {overridden[0]}, which is never called here; an own loss is an Objective "
-                "(likewise.train.objectives), other hooks are callbacks"
+                f"{cls.__name__} overrides {overridden[0]}, which is never called here; for your own loss, write an "
+                "Objective (likewise.train.objectives); for other hooks, callbacks"
             )
 
     def __init__(
@@ -146,7 +146,7 @@ class SentenceTransformerTrainer:
             self.callbacks.remove(found)
 
     def call_event(self, name: str, **more: Any) -> None:
-        """Call an event of every callback; a control that it returns replaces the one before."""
+        """Call an event of every callback; a control that it returns replaces the previous one."""
         for callback in self.callbacks:
             handler = getattr(callback, name, None)
             if handler is not None:
@@ -159,7 +159,7 @@ class SentenceTransformerTrainer:
         self.call_event("on_log", logs=line)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, trial: Any = None) -> TrainOutput:
-        """Train the model in place, and give it the best weights if `load_best_model_at_end` says so.
+        """Train the model in place, and restore the best weights at the end if `load_best_model_at_end` is set.
 
         Args:
             resume_from_checkpoint: a folder checkpoint-N, or True for the newest one in `output_dir`.
@@ -261,14 +261,14 @@ class SentenceTransformerTrainer:
         )
 
     def _tokens(self) -> int | None:
-        """The most tokens that a loss wants to be encoded at once."""
+        """The maximum number of tokens that a loss allows to be encoded at once."""
         losses = self.loss.values() if isinstance(self.loss, dict) else [self.loss]
         limits = [found for one in losses if (found := getattr(one, "max_tokens_per_step", None)) is not None]
         return min(limits, default=None)
 
     def _prompts(self) -> Any:
         if self.args.prompts and not self.model.loaded.manifest.include_prompt:
-            raise BadInput("the model leaves prompts out of its pooling, which training cannot; leave out args.prompts")
+            raise BadInput("the model's pooling skips prompts, which training cannot; leave out args.prompts")
         return self.args.prompts
 
     def evaluate(
@@ -335,7 +335,6 @@ class SentenceTransformerTrainer:
         return model_card({**training_record(job, result, scores), "card": card}, card.get("model_name", name))
 
     def save_checkpoint_model(self, folder: Path) -> None:
-        """Save the model as it is during training."""
         manifest = self.model.loaded.manifest
         self.model.save(folder)
         self.model.loaded.manifest = manifest
@@ -345,7 +344,7 @@ class SentenceTransformerTrainer:
         self.model.save_pretrained(output_dir or self.args.output_dir)
 
     def push_to_hub(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
-        """Refused, with what to do instead."""
+        """Raises; the message says what to do instead."""
         self.model.push_to_hub()
 
 
@@ -368,7 +367,7 @@ REPORTERS: Mapping[str, Callable[[Path, str | None], Any]] = {
     "tensorboard": lambda folder, _: TensorBoard(folder / "runs"),
     "wandb": lambda _, name: WeightsAndBiases(name=name),
 }
-"""What writes the numbers of each step, by its name in `report_to`."""
+"""The callbacks that report each step, by their names in `report_to`."""
 
 
 def rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:

@@ -1,4 +1,4 @@
-"""The training arguments of sentence-transformers: what is served, what has no effect here, and what is refused.
+"""The training arguments of sentence-transformers: supported, without effect here, and rejected.
 
 Nothing here imports torch.
 """
@@ -78,24 +78,19 @@ SERVED: Mapping[str, Any] = {
     "batch_sampler": BatchSamplers.BATCH_SAMPLER,
     "multi_dataset_batch_sampler": MultiDatasetBatchSamplers.PROPORTIONAL,
 }
-"""The arguments that are served, with the defaults of sentence-transformers."""
+"""The supported arguments, with the defaults of sentence-transformers."""
 
 WITHOUT_EFFECT = (
-    *("do_train", "do_eval", "do_predict", "use_cache", "prediction_loss_only", "remove_unused_columns"),
-    *("dataloader_num_workers", "dataloader_pin_memory", "dataloader_persistent_workers", "dataloader_prefetch_factor"),
-    *(
-        "dataloader_multiprocessing_context",
-        "dataloader_in_order",
-        "eval_accumulation_steps",
-        "torch_empty_cache_steps",
-    ),
-    *("eval_do_concat_batches", "eval_use_gather_object", "skip_memory_metrics", "save_safetensors", "log_level"),
-    *("log_level_replica", "log_on_each_node", "save_on_each_node", "average_tokens_across_devices", "local_rank"),
-    *("ddp_find_unused_parameters", "ddp_bucket_cap_mb", "ddp_broadcast_buffers", "ddp_static_graph", "ddp_backend"),
-    *("ddp_timeout", "project", "hub_strategy", "hub_model_id", "hub_private_repo", "hub_token", "hub_always_push"),
-    *("hub_revision", "ignore_data_skip", "logging_nan_inf_filter", "tf32", "bf16_full_eval", "length_column_name"),
-)
-"""Arguments on which no result depends here: rows are in memory, weights are safetensors, and a loss that is NaN or
+    "do_train", "do_eval", "do_predict", "use_cache", "prediction_loss_only", "remove_unused_columns",
+    "dataloader_num_workers", "dataloader_pin_memory", "dataloader_persistent_workers", "dataloader_prefetch_factor",
+    "dataloader_multiprocessing_context", "dataloader_in_order", "eval_accumulation_steps", "torch_empty_cache_steps",
+    "eval_do_concat_batches", "eval_use_gather_object", "skip_memory_metrics", "save_safetensors", "log_level",
+    "log_level_replica", "log_on_each_node", "save_on_each_node", "average_tokens_across_devices", "local_rank",
+    "ddp_find_unused_parameters", "ddp_bucket_cap_mb", "ddp_broadcast_buffers", "ddp_static_graph", "ddp_backend",
+    "ddp_timeout", "project", "hub_strategy", "hub_model_id", "hub_private_repo", "hub_token", "hub_always_push",
+    "hub_revision", "ignore_data_skip", "logging_nan_inf_filter", "tf32", "bf16_full_eval", "length_column_name",
+)  # fmt: skip
+"""Arguments that affect no result here: rows are in memory, weights are safetensors, and a loss that is NaN or
 infinite is an error."""
 
 REFUSED: Mapping[str, tuple[Any, str]] = {
@@ -103,7 +98,7 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
     "optim": ("adamw_torch_fused", "AdamW is used; its betas, epsilon and weight decay can be set"),
     "optim_args": (None, "set adam_beta1, adam_beta2, adam_epsilon"),
     "optim_target_modules": (None, "likewise train --lora-rank trains adapters"),
-    "lr_scheduler_kwargs": (None, "the schedules linear, cosine, constant and constant_with_warmup take none"),
+    "lr_scheduler_kwargs": (None, "the schedules linear, cosine, constant and constant_with_warmup have no options"),
     "router_mapping": ({}, "train each route as a separate model"),
     "label_smoothing_factor": (0.0, "no loss smooths labels"),
     "neftune_noise_alpha": (None, "dropout is the noise that training adds"),
@@ -139,7 +134,7 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
     "trackio_bucket_id": (None, "a callback with on_log can report anywhere"),
     "trackio_static_space_id": (None, "a callback with on_log can report anywhere"),
 }
-"""Arguments that are refused unless they have sentence-transformers' default: that default, and what to do instead."""
+"""Arguments that are rejected unless they have sentence-transformers' default: that default, and what to do instead."""
 
 BY_PATTERN = "TrainSettings(learning_rates=…) with likewise.train.train"
 OLDER = {
@@ -160,7 +155,7 @@ STRATEGIES = {
 
 
 class SentenceTransformerTrainingArguments:
-    """How to train, by the names and with the defaults of sentence-transformers.
+    """How to train, with the names and defaults of sentence-transformers.
 
     >>> SentenceTransformerTrainingArguments("out", num_train_epochs=1, warmup_steps=0.1).learning_rate
     5e-05
@@ -186,7 +181,7 @@ class SentenceTransformerTrainingArguments:
         self._complete()
 
     def __getattr__(self, name: str) -> Any:
-        """The default of an argument that is refused, for callbacks that read it."""
+        """The default of an unsupported argument, for callbacks that read it."""
         if name in REFUSED:
             return REFUSED[name][0]
         raise AttributeError(f"{type(self).__name__} has no {name!r}")
@@ -215,12 +210,11 @@ class SentenceTransformerTrainingArguments:
 
     @property
     def reports(self) -> list[str]:
-        """The names in `report_to`."""
         names = self.report_to if isinstance(self.report_to, list | tuple) else [self.report_to]
         return [name for name in names if name not in (None, "none")]
 
     def _check_best(self) -> None:
-        """Reject checkpoints that would not hold every evaluated model."""
+        """Reject settings whose checkpoints would not contain every evaluated model."""
         if self.save_strategy not in ("best", self.eval_strategy):
             raise BadInput(
                 "load_best_model_at_end needs a checkpoint of each evaluated model: eval_strategy is "
@@ -260,7 +254,7 @@ class SentenceTransformerTrainingArguments:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The arguments that are served, by name."""
+        """The supported arguments, by name."""
         return {name: getattr(self, name) for name in SERVED}
 
 
