@@ -1,8 +1,11 @@
-"""The models that come with the package: there, whole, small, told of truly, and good for what they are for."""
+"""The models that come with the package or in one of ours: whole, small, told of truly, good for what they are for."""
 
 import re
 import subprocess
 import sys
+import tomllib
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +14,17 @@ from safetensors import safe_open
 from likewise import Embedder
 from likewise.cluster import communities
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
-from likewise.model_files import PACKAGED_MODELS, locate
+from likewise.errors import BadInput, BadModel, ModelNotFound
+from likewise.model_files import PACKAGED_MODELS, download, locate, names
 from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.model_files.provenance import CARDS, provenance
 from likewise.search import search
 from tests.docs.pages import HISTORY, PAGES, text_of
 
 BUNDLED = [name for name, model in PACKAGED_MODELS.items() if model.package == "likewise"]
+PACKAGES = Path(__file__).parents[2] / "packages"
+BESIDE = [folder.name for folder in sorted(PACKAGES.iterdir())]
+LARGEST = {"likewise-small": 24_000_000}
 CATS = ["A cat sleeps on the sofa.", "A kitten is napping on the couch.", "Cats sleep a lot."]
 SHARES = ["Shares fell sharply on Monday.", "Stock markets dropped.", "The share price went down."]
 MUSIC = ["A man plays the guitar.", "Someone is playing a guitar.", "The man is making music."]
@@ -25,8 +32,17 @@ SHOWN = re.compile(r"fingerprint\W+(?:is\W+)?([0-9a-f]{6,32})\b")
 TOPICS = [*CATS, *SHARES, *MUSIC]
 
 
-@pytest.fixture(scope="module", params=BUNDLED)
-def bundled(request):
+@pytest.fixture(scope="module", autouse=True)
+def packages():
+    """The models' own packages can be imported, as if they were installed."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name in BESIDE:
+            patched.syspath_prepend(PACKAGES / name)
+        yield
+
+
+@pytest.fixture(scope="module", params=[*BUNDLED, *BESIDE])
+def bundled(request, packages):
     return request.param, Embedder.load(request.param, device="cpu")
 
 
@@ -38,7 +54,7 @@ def test_weights_are_small_and_in_eight_bits(bundled):
     name, embedder = bundled
     folder = locate(name)
     sizes = [path.stat().st_size for path in folder.rglob("*.safetensors")]
-    assert sum(sizes) <= 12_000_000
+    assert sum(sizes) <= LARGEST.get(name, 12_000_000)
     with safe_open(folder / "model.safetensors", framework="numpy") as file:
         kinds = {str(file.get_slice(key).get_dtype()) for key in file.keys()}  # noqa: SIM118
     assert "I8" in kinds and embedder.precision == "fp32" and embedder.dimension == 384
@@ -90,9 +106,37 @@ def test_the_card_shows_its_fingerprint(bundled):
 
 def test_every_fingerprint_on_a_page_is_a_bundled_models():
     shown = [(page, found) for page in PAGES if page not in HISTORY for found in SHOWN.findall(text_of(page))]
-    known = [Embedder.load(name).fingerprint for name in BUNDLED]
+    known = [Embedder.load(name).fingerprint for name in (*BUNDLED, *BESIDE)]
     assert shown
     assert [(page, found) for page, found in shown if not any(one.startswith(found) for one in known)] == []
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_package_is_named_after_its_model_and_its_card_has_the_weights_hash(name):
+    about = tomllib.loads((PACKAGES / name / "pyproject.toml").read_text("utf-8"))["project"]
+    model = PACKAGED_MODELS[name]
+    assert about["name"] == model.package == name and about["readme"] == f"{model.module}/{model.inside}/README.md"
+    assert f"`{model.sha256}`" in (locate(name) / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_package_with_other_weights_is_refused(name, monkeypatch):
+    monkeypatch.setitem(PACKAGED_MODELS, name, replace(PACKAGED_MODELS[name], sha256="0" * 64))
+    with pytest.raises(BadModel, match=r"published weights have 0000"):
+        locate(name)
+
+
+@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("from_checkout", [True, False])
+def test_without_its_package_the_error_says_what_to_install(name, from_checkout, monkeypatch):
+    monkeypatch.setattr(names, "_inside", lambda model: None)
+    monkeypatch.delenv(names.MODELS_VARIABLE, raising=False)
+    monkeypatch.setattr(names, "checkout", lambda: PACKAGES.parent if from_checkout else None)
+    way = f'pip install "{PACKAGES / name}"' if from_checkout else f'pip install "{PACKAGED_MODELS[name].module}-'
+    with pytest.raises(ModelNotFound, match=re.escape(way)):
+        locate(name)
+    with pytest.raises(BadInput, match=re.escape(way)):
+        download.download(name)
 
 
 @pytest.mark.parametrize("name", BUNDLED)

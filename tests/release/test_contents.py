@@ -75,7 +75,10 @@ def test_without_extras_the_wheel_requires_the_core_packages_alone(wheel):
     assert {one.name for one in needed if one.marker is None} == set(CORE_PACKAGES)
 
 
-@pytest.mark.parametrize(("pattern", "what"), [("likewise-*.whl", "wheel"), ("likewise-*.tar.gz", "sdist")])
+@pytest.mark.parametrize(
+    ("pattern", "what"),
+    [("likewise-*.whl", "wheel"), ("likewise-*.tar.gz", "sdist"), ("likewise_small-*.whl", "likewise-small")],
+)
 def test_a_file_is_no_larger_than_it_may_be(pattern, what):
     assert built(pattern).stat().st_size <= SIZES[what]
 

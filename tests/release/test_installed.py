@@ -8,7 +8,7 @@ import pytest
 import likewise
 from likewise.source_commit import commit_of_checkout, commit_phrase
 
-from .installations import ROOT, WAYS
+from .installations import ROOT, WAYS, built
 
 TEN_LINES = """
 import json, sys
@@ -82,6 +82,17 @@ def test_without_torch_training_says_what_to_install(installed):
     (one.work / "pairs.csv").write_text(TRAINING)
     done = one.run("likewise", "train", "likewise-mini", "--data", "pairs.csv@contrastive", "-o", "trained", code=2)
     assert "needs the package torch; install it with: pip install" in done.stderr and "likewise[" not in done.stderr
+
+
+def test_a_model_with_a_package_of_its_own_is_found_by_its_name_once_that_is_installed(installed):
+    one = installed("wheel")
+    shape = (
+        "import json; from likewise import Embedder; "
+        "print(json.dumps(Embedder.load('likewise-small').encode(['A cat.']).shape))"
+    )
+    assert "likewise_small" in one.run("python", "-c", shape, code=1).stderr
+    one.run("python", "-m", "pip", "install", "-q", "--no-index", built("likewise_small-*.whl"))
+    assert one.evaluate(shape) == [1, 384]
 
 
 def test_the_engines_of_wheel_and_sdist_give_the_same_vectors(installed):

@@ -1,4 +1,4 @@
-"""Bundle a finished run with the package: int8 weights and a model card, in the package's folder of models.
+"""Bundle a finished run: int8 weights and a model card, in the package's folder of models or in a package of its own.
 
     python -m papers.recipes.distillation.mini -o out/likewise-mini
     python -m papers.recipes.distillation.bundle out/likewise-mini
@@ -33,9 +33,12 @@ from .changed_texts import CHANGED
 from .near_texts import NEAR_TEXTS
 from .unlabelled import VOCABULARY, single_words, touched
 
-MODELS = Path(__file__).parents[3] / "src" / "likewise" / "bundled"
-LARGEST = 12_000_000
-"""The maximum size of the weights, in bytes."""
+ROOT = Path(__file__).parents[3]
+MODELS = ROOT / "src" / "likewise" / "bundled"
+PACKAGES = {"likewise-small": ROOT / "packages" / "likewise-small" / "likewise_small" / "model"}
+"""The folders of models that have a package of their own."""
+LARGEST, LARGEST_BESIDE = 12_000_000, 24_000_000
+"""The maximum size of the weights, in bytes, in the package and in one of its own."""
 LICENCES = {
     VOCABULARY: "Apache-2.0 (the teacher's)",
     CHANGED: "those of the texts that were changed",
@@ -48,8 +51,10 @@ def main(argv: Sequence[str] | None = None) -> Path:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="the folder of a finished run")
     parser.add_argument(
-        "--into", type=Path, default=MODELS, metavar="FOLDER", help="folder of models (default: the package's)"
+        "--into", type=Path, metavar="FOLDER", help="folder of models (default: the package's, or the model's package)"
     )
+    message = "how the teachers are licensed, for the card (%(default)s)"
+    parser.add_argument("--teachers", default=f"as its teacher {RECOMMENDED_MODEL} is", metavar="TEXT", help=message)
     message = "a sentence for the card on the backbone's earlier training, if the run's own record does not list it"
     parser.add_argument("--before", default="", metavar="TEXT", help=message)
     parser.add_argument(
@@ -61,29 +66,39 @@ def main(argv: Sequence[str] | None = None) -> Path:
     if not record:
         raise BadInput(f"{run} has no {RECORD}, so it is not a finished run")
     name = run.name
-    place: Path = args.into.resolve() / name
-    if place in (run, *run.parents) or place.name != name:
+    place: Path = args.into.resolve() / name if args.into else PACKAGES.get(name, MODELS / name)
+    if place in (run, *run.parents) or not name:
         raise BadInput(f"{place} contains the run itself; expected another folder for the model")
-    args.into.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=args.into) as aside:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as aside:
         bundled = write_bundle(Path(aside) / name, run, record, args)
         if place.exists():
             shutil.rmtree(place)
         bundled.rename(place)
     weights = place / "model.safetensors"
-    with weights.open("rb") as file:
-        print(f'{name}: {weights.stat().st_size:,} bytes, sha256="{hashlib.file_digest(file, "sha256").hexdigest()}"')
+    print(f'{name}: {weights.stat().st_size:,} bytes, sha256="{digest(weights)}"')
     return place
+
+
+def digest(weights: Path) -> str:
+    """The sha256 of a file."""
+    with weights.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_bundle(place: Path, run: Path, record: Mapping[str, Any], args: argparse.Namespace) -> Path:
     """Write a run's model in int8, with its card, to a new folder."""
     TorchEmbedder.load(run, device="cpu").save(place, weights="int8")
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
-    if size > LARGEST:
-        raise BadInput(f"{run} has {size:,} bytes of int8 weights; expected at most {LARGEST:,}")
+    largest = LARGEST_BESIDE if place.name in PACKAGES else LARGEST
+    if size > largest:
+        raise BadInput(f"{run} has {size:,} bytes of int8 weights; expected at most {largest:,}")
     model = TorchEmbedder.load(place, device="cpu")
-    changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}
+    changed = {
+        "fingerprint": model.fingerprint,
+        "sha256": digest(place / "model.safetensors"),
+        "only_likewise": model.only_here(weights="int8"),
+    }
     described = {**record, "data": licensed(record["data"]), "model": {**record["model"], **changed}}
     if record["backbone"]["name"] == place.name:
         described["backbone"] = {**record["backbone"], "name": f"earlier weights of {place.name}"}
@@ -116,7 +131,7 @@ def measured(name: str, model: TorchEmbedder, tasks: str) -> dict[str, Any]:
     return {"stsb-dev": scores.pop("stsb-dev", {"value": float("nan")}), **means, **scores}
 
 
-LICENCE = f"""This model is offered under Apache-2.0, as its teacher {RECOMMENDED_MODEL} is. It contains no text that it
+LICENCE = """This model is offered under Apache-2.0, {teachers}. It contains no text that it
 learned from, but the table of data above names texts under other terms: some are share-alike, some are for research or
 non-commercial use only, and some state no licence. No label of them was used. Whether such terms extend to a model is
 an open question in law, which Apache-2.0 on this card does not answer: NOTICE lists the terms of each. If you may not
@@ -136,9 +151,9 @@ def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: ar
 
 The weights take {size / 1e6:.1f} MB in int8 (with one scale per matrix row) and are converted to fp32 when loaded. The
 scores are those of these weights. The model is for English and lower-cases its input. Compare its vectors by cosine or
-dot product.
+dot product. The sha256 of model.safetensors is `{record["model"]["sha256"]}`.
 
-{LICENCE}
+{LICENCE.format(teachers=args.teachers)}
 Test texts, compared by letters and digits, were left out, with two exceptions. Single words of the vocabulary were not
 compared, and some tests consist of such words: {single_words_note(model, sources)}.
 Some tasks also use texts that the model was trained on (for MRPC, those of its training split): {read_too}.

@@ -173,15 +173,22 @@ def principal(vectors: np.ndarray, width: int) -> np.ndarray:
 
 @torch.no_grad()
 def whitened(vectors: np.ndarray, power: float) -> np.ndarray:
-    """The vectors with their uncentred principal axes evened out, rescaled to length 1; (N, D) float32.
+    """The vectors with their uncentred principal axes evened out (`evened`), rescaled to length 1; (N, D) float32."""
+    x = torch.from_numpy(vectors)
+    axes, scales = evened(x, power)
+    result = x @ ((axes * scales) @ axes.T)
+    return result.div_(result.norm(dim=1, keepdim=True)).numpy()  # in place: these are gigabytes
 
-    Along each axis, vectors are divided by their mean square to the `power`: with 0.5 all axes weigh the same, as in
+
+def evened(x: Float[Tensor, "N D"], power: float) -> tuple[Float[Tensor, "D D"], Float[Tensor, "D"]]:
+    """The uncentred principal axes of x as unit columns, the longest first, and by what each is multiplied.
+
+    Vectors are divided by their mean square along an axis to the `power`: with 0.5 all axes weigh the same, as in
     whitening (Su et al. 2021, here without centring); with less, the first axes still weigh more.
     """
-    x = torch.from_numpy(vectors)
     squares, axes = torch.linalg.eigh((x.T @ x / len(x)).double())
-    scales = squares.clamp_min(LEAST_SQUARE) ** -power
-    return normalize(x @ ((axes * scales) @ axes.T).to(x.dtype)).numpy()
+    squares, axes = squares.flip(0).clamp_min(LEAST_SQUARE), axes.flip(1)
+    return axes.to(x.dtype), (squares**-power).to(x.dtype)
 
 
 def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:

