@@ -479,7 +479,7 @@ def test_a_card_has_what_is_known_and_leaves_out_what_is_not(record):
     full = {**record, "result": best, "data": data, "scores": {"a": {"value": 0.5}, "b": {"value": 0.25}}}
     text = model_card({**full, "leaks": ["one leak", "another"], "recipe": None}, "m")
     assert "Training took 2,000 steps and 90 seconds on" in text
-    assert "; the weights are from step 1,234, which scored best. Backbone" in text
+    assert "; the weights are from step 1,234, which scored best. This model" in text
     assert "| a | 50.00 | — | — | 10.00 |\n| b | 25.00 | — | — | — |" in text
     assert "The best step was chosen by a, so that score is slightly optimistic." in text
     assert "| pairs\\|1.csv | a stream | CoSENT | MIT | — |" in text and "- one leak\n- another" in text

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> Path:
     texts = [text for of in unlabelled(args.sentences, student.tokenizer).values() for text in of]
     with_layer(student, texts[:: max(1, len(texts) // TEXTS)], args.power).save(made)
     record["recipe"] += f", evened by {args.power:g}"
-    record["model"]["heads"] = [type(head).__name__ for head in student.heads]
+    record["model"]["heads"] = [type(head).__name__ for head in student.heads.children()]
     (made / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
     return made
 
@@ -58,8 +58,9 @@ def with_layer(student: TorchEmbedder, texts: Sequence[str], power: float) -> To
     vectors = torch.from_numpy(student.encode(texts, overflow="truncate", show_progress_bar=False))
     axes, scales = evened(vectors, power)
     weight = (axes * scales).T / scales.max()
-    for head in student.heads:
-        weight = weight @ head.linear.weight if isinstance(head, Dense) else weight  # evened before: one layer for both
+    for head in student.heads.children():
+        if isinstance(head, Dense):  # evened before: one layer for both
+            weight = weight @ head.linear.weight
     layer = Dense(weight.shape[1], student.dimension, bias=False, activation="Identity")
     layer.linear.weight.copy_(weight)
     student.heads = nn.Sequential(layer, Normalize())

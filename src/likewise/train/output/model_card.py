@@ -134,8 +134,8 @@ def _training(record: Mapping[str, Any]) -> str:
     words = (
         f"Training took {counted(result['steps'], 'step')} and {_duration(result['seconds'])} on {machine['device']}, "
         f"and updated {trained}{best}. "
-        f"Backbone fingerprint `{record['backbone']['fingerprint']}`, this model's "
-        f"`{record['model']['fingerprint']}`. {versions}. Finished {record['finished']}."
+        f"This model's fingerprint is `{record['model']['fingerprint']}`, the backbone's "
+        f"`{record['backbone']['fingerprint']}`. {versions}. Finished {record['finished']}."
     )
     return f"## Training\n\n{words}\n\n{_table(['setting', 'value (bold: not the default)'], rows)}"
 
