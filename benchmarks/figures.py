@@ -14,7 +14,7 @@ from typing import Any
 from papers.reporting.chart import WIDTH, Box, Chart, Mark, Scale, around, dot_rows, text_width
 
 from .layers.page import layers_chart
-from .models import BUNDLED, rows_of
+from .models import WANTED, rows_of
 from .models import read as read_models
 from .page_tables import MODELS, RATES, SEARCHES, results
 from .pages import ROOT, PageTables, draw
@@ -100,7 +100,7 @@ def serve_peers() -> Chart:
 def scatter(points: Points, titles: tuple[str, str], words: str, ours: Sequence[str], height: float = 400) -> Chart:
     """A dot with its name for each point, ours in colour; across in powers of ten."""
     chart = Chart(WIDTH, height, words)
-    area = Box(44, 34, WIDTH - 6, height - 48)
+    area = Box(44, 34, WIDTH - 36, height - 48)  # half of the last number stands out
     xs, ys = zip(*points.values(), strict=True)
     across, up = (
         Scale(*around(xs, 0.12, log=True), area.left, area.right, True),
@@ -122,8 +122,8 @@ def models() -> Chart:
     rows = {name: row for name, row in rows_of(read_models()).items() if "sts" in row and "texts_per_s" in row}
     points = {name: (row["texts_per_s"], row["sts"]) for name, row in rows.items()}
     listed = "; ".join(f"{name} {speed:,.0f} per second and {score:.1f}" for name, (speed, score) in points.items())
-    titles = "sentences per second on one thread, torch in fp32", STS7
-    return scatter(points, titles, f"Speed and STS score of models measured here: {listed}", BUNDLED)
+    titles = "sentences per second on one thread, fp32", STS7
+    return scatter(points, titles, f"Speed and STS score of models measured here: {listed}", [*WANTED])
 
 
 def published() -> Chart:
@@ -131,11 +131,11 @@ def published() -> Chart:
     rows = {name.partition("/")[2]: row for name, row in read("published")["results"].items()}
     points = {name: (row["parameters"] / 1e6, row["sts"]) for name, row in rows.items()}
     for name, row in rows_of(read_models()).items():
-        if name in BUNDLED:
+        if name in WANTED:
             points[name] = (row["megabytes"], row["sts"])  # a byte for each parameter
     listed = "; ".join(f"{name} {size:.0f} million and {score:.1f}" for name, (size, score) in points.items())
     titles = "millions of parameters", STS7
-    return scatter(points, titles, f"Parameters and STS score beside published models: {listed}", BUNDLED, 500)
+    return scatter(points, titles, f"Parameters and STS score beside published models: {listed}", [*WANTED], 500)
 
 
 def poolings() -> Chart:
