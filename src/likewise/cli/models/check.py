@@ -55,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
         print_json(report)
         return 0
     print(args.model)
-    for name, value in list(report.items())[1:]:
+    for name, value in report.items():
+        if name == "model":  # in the heading
+            continue
         lines = [f"{key}: {one}" for key, one in value.items()] if isinstance(value, dict) else [str(value)]
         for i, line in enumerate(lines or ["none"]):
             print(f"  {'' if i else name.replace('_', ' '):{LABEL}} {line}")

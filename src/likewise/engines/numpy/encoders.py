@@ -157,7 +157,7 @@ def attention(
     bias: Callable[[Array, Array], Array | float] = lambda *_: 0.0,
     divisor: float | None = None,
 ) -> Float[Array, "T H K"]:
-    """Each token attends to the tokens of its own sentence; a token that may not attend to any gets zeros, as in torch.
+    """Each token attends to the tokens of its own sentence; a token with nothing to attend to gets zeros, as in torch.
 
     Scores are divided by `divisor`, or by the root of a head's width; then `bias(q, k)` is added, for queries and
     keys (n, H, t, K) of n sentences of equal length.

@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...array_types import Float
 from ...errors import BadInput
-from ...runtime.atomic_files import atomic_file
-from ...runtime.plot_style import BLUE, GREEN, ORANGE, STYLE
+from ...runtime.plot_style import BLUE, GREEN, ORANGE, STYLE, save_figure
 from .callbacks import read_log
 
 
@@ -21,8 +19,7 @@ def draw_curve(log: Path, picture: Path, title: str = "") -> Path:
     lines = read_log(log)
     if not any(line["step"] for line in lines):
         raise BadInput(f"{log} contains no steps, so there is nothing to draw")
-    with matplotlib.rc_context(STYLE), atomic_file(picture) as partial:
-        curve_axes(lines, title).savefig(partial, format=picture.suffix.lstrip("."), dpi=160)
+    save_figure(lambda: curve_axes(lines, title), picture, STYLE | {"savefig.dpi": 160})
     return picture
 
 
