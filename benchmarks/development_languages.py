@@ -1,0 +1,86 @@
+"""Compares multilingual models on development data only, to choose between students.
+
+    python -m benchmarks.development_languages out/multi-1 multilingual-e5-small-cut
+
+    stsb-dev    the development split of STS-B in eleven languages, translated by machine: Spearman × 100
+    tatoeba     pairs of the training texts that no student learned (`papers.recipes.distillation.multilingual`), at
+                most 1,000 per language: how many find their translation, in percent, both ways
+
+benchmarks/results/development_languages.jsonl has a line for each model.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from likewise.data.datasets import load_dataset
+from likewise.evaluate.metrics.correlations import spearman
+from likewise.model_names import load_embedder
+from likewise.runtime.atomic_files import atomic_file
+from papers.recipes.distillation.multilingual import STS_DEVELOPMENT, TATOEBA, is_aside
+
+from .record import RESULTS, machine
+
+FILE = RESULTS / "development_languages.jsonl"
+PAIRS = 1000
+ENGLISH = "en"
+
+
+def sts_by_language(encode: Any) -> dict[str, float]:
+    """Spearman's correlation of the cosines with the judgements, × 100."""
+    columns = load_dataset(STS_DEVELOPMENT).columns
+    languages = np.array(columns["lang"])
+    scores = np.asarray(columns["score"], np.float64)
+    cosines = (encode(columns["sentence1"]) * encode(columns["sentence2"])).sum(1)
+    rows = {language: np.flatnonzero(languages == language) for language in dict.fromkeys(columns["lang"])}
+    return {language: round(100 * spearman(cosines[of], scores[of]), 2) for language, of in rows.items()}
+
+
+def translations_found(encode: Any, name: str) -> float:
+    """How many sentences find their translation among the others, in percent, the mean of both directions."""
+    columns = load_dataset(name).columns
+    marks = columns["english_in_any_tatoeba_test"]
+    rows = zip(columns["english"], columns["sentence"], marks, strict=True)
+    pairs = {english: sentence for english, sentence, marked in rows if not marked and is_aside(english)}
+    english, sentences = list(pairs)[-PAIRS:], list(pairs.values())[-PAIRS:]  # the longer ones
+    cosines = encode(english) @ encode(sentences).T
+    own = np.arange(len(english))
+    return round(50 * float((cosines.argmax(0) == own).mean() + (cosines.argmax(1) == own).mean()), 2)
+
+
+def development_scores(model: Any) -> dict[str, Any]:
+    """The scores by language, and their means; `other` is the mean of STS-B's languages without English."""
+
+    def encode(texts: Sequence[str]) -> Any:
+        return model.encode(list(texts), overflow="truncate", show_progress_bar=False, normalize_embeddings=True)
+
+    sts = sts_by_language(encode)
+    tatoeba = {name.rpartition("/")[2]: translations_found(encode, name) for name in TATOEBA}
+    other = [value for language, value in sts.items() if language != ENGLISH]
+    means = {"other": float(np.mean(other)), "tatoeba": float(np.mean([*tatoeba.values()]))}
+    return {"english": sts[ENGLISH], **{k: round(v, 2) for k, v in means.items()}, "sts": sts, "pairs": tatoeba}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure the models, print their scores and append their lines."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="names or folders")
+    parser.add_argument("--label", help="a description (default: the model's name)")
+    args = parser.parse_args(argv)
+    lines = FILE.read_text("utf-8").splitlines() if FILE.exists() else []
+    for name in args.models:
+        model = load_embedder(name)
+        scores = development_scores(model)
+        print(args.label or name, json.dumps(scores), flush=True)
+        line = {"label": args.label or name, "fingerprint": model.fingerprint, **scores, **machine()}
+        lines = [one for one in lines if json.loads(one)["fingerprint"] != model.fingerprint]
+        lines.append(json.dumps(line))
+        with atomic_file(FILE) as file:
+            file.write(("\n".join(lines) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""likewise-multi: one vector for a sentence and its translations (Reimers and Gurevych 2020).
+
+    python -m papers.recipes.distillation.multilingual multilingual-e5-small-cut -o out/multi
+
+The student is every other block of a multilingual backbone, with narrower word vectors. A sentence with an English
+translation learns the teacher's vector of the English; every other text learns the teacher's vector of itself.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import torch
+from torch import nn
+
+from likewise.data.columns import DatasetColumns
+from likewise.data.datasets import load_dataset
+from likewise.encoders.layers import without_dropout
+from likewise.heads import Dense, Normalize
+from likewise.text.tokenizer import Tokenizer
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.objectives import Distillation
+
+from ..flags import count_from, flags
+from ..recipe import backbone, picked_rows, start
+from .distil import distillation_settings, kept, student_of, with_blocks
+from .mini import narrowed
+from .teacher import evened, load_teacher, whitened, with_teacher
+from .unlabelled import SOURCES, VOCABULARY, letters, tested, texts_of, unlabelled
+
+TATOEBA = tuple(f"tatoeba_pairs/{language}" for language in ("deu", "fra", "spa", "jpn", "nld", "cmn", "vie"))
+CAPTIONS, MEDICINE, STS, JAPANESE = "multi30k/train", "tico19/all", "stsb_multi_mt/train", "jsts/train"
+PARALLEL = (*TATOEBA, CAPTIONS, MEDICINE, STS)
+STS_DEVELOPMENT = "stsb_multi_mt/dev"
+STS_ENGLISH = "stsb/train"  # what STS was translated from; a task of this name reads its labels, and this recipe none
+CAPTION_LANGUAGES = ("de", "fr")
+MEDICINE_LANGUAGES = ("es-419", "fr", "pt-BR", "ru", "zh")
+ENGLISH = tuple(name for name in SOURCES if name != VOCABULARY)
+WORD = "▁"  # SentencePiece's mark for the start of a word
+ASIDE = 50
+"""One of so many English sentences of Tatoeba, with all its translations, is set aside as development data."""
+Rows = list[tuple[str, str]]
+"""Texts, each with the text whose vector it learns."""
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Encode the texts with the teacher; train, evaluate and record the student."""
+    args = multilingual_flags().parse_args(argv)
+    teacher, whole = load_teacher(args), backbone(args, "mean")
+    base = whole.fingerprint
+    rows = rows_by_source(whole.tokenizer, args.english)
+    taught_by = list(dict.fromkeys(source for of in rows.values() for _, source in of))
+    vectors = teacher.vectors({"": taught_by})
+    student = narrowed(kept(whole, args.keep), args.words, whole.encoder.shape.inner)
+    without_dropout(student)
+    student.heads = evening_head(vectors, args.whiten)
+    number = {text: i for i, text in enumerate(taught_by)}
+    sources = list(sources_of(rows, number, whitened(vectors, args.whiten), args))
+    shape = {"blocks": args.keep, "words": args.words, "english": args.english}
+    return student_of("multilingual", args, teacher, base, **shape).train(student, sources, distillation_settings(args))
+
+
+def multilingual_flags() -> ArgumentParser:
+    """The recipe's flags."""
+    parser = with_teacher(with_blocks(flags(__doc__, batch_size=128, learning_rate=5e-4), "1,3,5,7,9,11"), 0.15)
+    parser.set_defaults(keep=(1, 3, 5, 7, 9, 11), repeat={}, changed=0, near_texts=0, adam_bias_correction=True)
+    add = parser.add_argument
+    add("--words", type=count_from(1), default=192, metavar="N", help="dimensions of the word vectors (%(default)s)")
+    message = "number of English texts without a translation (%(default)s)"
+    add("--english", type=count_from(0), default=200_000, metavar="N", help=message)
+    message = "number of times that each pass reads the translations of STS-B's training split (%(default)s)"
+    add("--repeat-sts", type=count_from(1), default=2, metavar="N", help=message)
+    return parser
+
+
+def rows_by_source(tokenizer: Tokenizer, english: int) -> dict[str, Rows]:
+    """Every distinct text that occurs in no test, by source, with the text whose vector it learns."""
+    seen = tested((*PARALLEL, STS_ENGLISH, JAPANESE)) | {letters(text) for text in texts_of(STS_DEVELOPMENT)}
+    tests = frozenset(seen)
+    result = {name: list(_new(taught_rows(name, tests), seen)) for name in PARALLEL}
+    result[JAPANESE] = list(_new(_alone(texts_of(JAPANESE)), seen))
+    found = [text for of in unlabelled(ENGLISH, tokenizer).values() for text in of]
+    some = np.sort(np.random.default_rng(0).permutation(len(found))[:english])
+    result["english"] = list(_new(_alone(found[i] for i in some), seen))
+    result[VOCABULARY] = list(_alone(whole_words(tokenizer)))
+    return result
+
+
+def taught_rows(name: str, tests: Container[str]) -> Iterator[tuple[str, str]]:
+    """A row for each translation and one for its English sentence, unless that occurs in a test.
+
+    A translation whose English occurs in a test is left out as well, but for STS-B's, most of whose English sentences
+    are in STS12 to STS16: it learns the vector of itself.
+    """
+    for english, translation in translations(name):
+        if letters(english) not in tests:
+            yield from ((translation, english), (english, english))
+        elif name == STS:
+            yield translation, translation
+
+
+def translations(name: str) -> Iterator[tuple[str, str]]:
+    """Pairs of an English sentence and its translation, without those set aside or marked as test sentences."""
+    columns = load_dataset(name).columns
+    if name in TATOEBA:
+        marks = columns["english_in_any_tatoeba_test"]
+        for english, sentence, marked in zip(columns["english"], columns["sentence"], marks, strict=True):
+            if not marked and not is_aside(english):
+                yield english, sentence
+    elif name == CAPTIONS:
+        for language in CAPTION_LANGUAGES:
+            yield from zip(columns["en"], columns[language], strict=True)
+    elif name == MEDICINE:
+        rows = zip(columns["lang"], columns["english"], columns["text"], strict=True)
+        yield from ((of, text) for language, of, text in rows if language in MEDICINE_LANGUAGES)
+    else:
+        yield from _sts_translations(columns)
+
+
+def _sts_translations(columns: DatasetColumns) -> Iterator[tuple[str, str]]:
+    rows = list(zip(*(columns[key] for key in ("lang", "index", "sentence1", "sentence2")), strict=True))
+    english = {row: both for language, row, *both in rows if language == "en"}
+    for language, row, *both in rows:
+        if language != "en":
+            yield from zip(english[row], both, strict=True)
+
+
+def is_aside(english: str) -> bool:
+    """Whether this sentence of Tatoeba is development data."""
+    return crc32(letters(english).encode()) % ASIDE == 0
+
+
+def _alone(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    return ((text, text) for text in texts)
+
+
+def _new(rows: Iterable[tuple[str, str]], seen: set[str]) -> Iterator[tuple[str, str]]:
+    for text, source in rows:
+        if (form := letters(text)) not in seen:
+            seen.add(form)
+            yield text, source
+
+
+def whole_words(tokenizer: Tokenizer) -> list[str]:
+    """The words of two or more letters in a SentencePiece vocabulary."""
+    found = (piece.removeprefix(WORD) for piece in tokenizer.token_ids_by_name if piece.startswith(WORD))
+    return sorted({word for word in found if len(word) > 1 and word.isalpha()})
+
+
+def evening_head(vectors: np.ndarray, power: float) -> nn.Sequential:
+    """A linear layer that does to the backbone's vectors what `whitened` does to the teacher's, and Normalize."""
+    axes, scales = evened(torch.from_numpy(vectors), power)
+    layer = Dense(len(axes), len(axes), bias=False, activation="Identity")
+    with torch.no_grad():
+        layer.linear.weight.copy_((axes * (scales / scales.max())) @ axes.T)
+    return nn.Sequential(layer, Normalize())
+
+
+def sources_of(
+    rows: dict[str, Rows], number: dict[str, int], vectors: np.ndarray, args: Namespace
+) -> Iterator[DataSource]:
+    """One source of training rows per data set."""
+    objective = Distillation()
+    for name, of in rows.items():
+        columns = {"sentence": [text for text, _ in of], "teacher": vectors[[number[source] for _, source in of]]}
+        times = args.repeat_sts if name == STS else 1
+        picked = picked_rows(TrainingRows.of(columns, objective), np.tile(np.arange(len(of)), times))
+        yield DataSource(picked, objective, name)
+
+
+if __name__ == "__main__":
+    start(main)
