@@ -26,7 +26,7 @@ from likewise.train.objectives import Distillation
 
 from ..flags import count_from, flags
 from ..recipe import backbone, picked_rows, start
-from .distil import distillation_settings, kept, student_of, with_blocks
+from .distil import distillation_settings, kept, read_as_much, student_of, with_blocks
 from .mini import narrowed
 from .teacher import evened, load_teacher, whitened, with_teacher
 from .unlabelled import SOURCES, VOCABULARY, letters, tested, texts_of, unlabelled
@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = multilingual_flags().parse_args(argv)
     teacher, whole = load_teacher(args), backbone(args, "mean")
     base = whole.fingerprint
+    read_as_much(whole, teacher)
     rows = rows_by_source(whole.tokenizer, args.english)
     taught_by = list(dict.fromkeys(source for of in rows.values() for _, source in of))
     vectors = teacher.vectors({"": taught_by})

@@ -1,4 +1,4 @@
-"""Tests in other languages, across languages, and of single domains."""
+"""Tests in other languages, across languages, and of single domains; translations for training."""
 
 from collections.abc import Mapping
 
@@ -10,6 +10,10 @@ CLUSTERS = "rashadulrakib/short-text-clustering-enhancement on GitHub (commit f3
 
 def _scored(files: Mapping[str, tuple[int, str]], columns: tuple[str, ...] = SCORED) -> dict[str, DatasetFile]:
     return {name: DatasetFile(columns, rows, sha256, rows) for name, (rows, sha256) in files.items()}
+
+
+def _translated(files: Mapping[str, tuple[int, str]], columns: tuple[str, ...]) -> dict[str, DatasetFile]:
+    return {name: DatasetFile(columns, rows, sha256) for name, (rows, sha256) in files.items()}
 
 
 def _clusters(name: str, title: str, rows: int, sha256: str, citation: str, homepage: str, note: str = "") -> Dataset:
@@ -41,6 +45,43 @@ LANGUAGES_AND_DOMAINS = (
         "language in the column lang",
         note="English is STS-B itself, and every overlap of STS-B is here in every language: 257 of the 2,552 distinct "
         "English test sentences are also in train.",
+    ),
+    Dataset(
+        name="tatoeba_pairs", title="Tatoeba: sentences in seven languages with English translations, for training",
+        files=_translated({
+            "deu": (168485, "50c4fff24c99ad527f7125c8fb1ba5ea80147bfae18afb27eadf1b67a6560455"),
+            "fra": (141957, "222e78072d7bbce2de07d84b9964fe1a1cc17128384bad58062142e2a45b2027"),
+            "spa": (118175, "4225a49591702da5aa310eb997ba1ed5ee0cd167c170054730a77ac7718ebcd0"),
+            "jpn": (61498, "0992b924c36ec40c5a38babc3a3244d61d34237bb92c3270120bc6f95deae71f"),
+            "nld": (52028, "58d98097bcb74e068775ef4af4de8802659d784d678746fc52a6e248a65832c7"),
+            "cmn": (19855, "310a7f3f6c74b4767f656dbf394595a3fc2a07ab93d5fdfd8012f4e1586ad0f2"),
+            "vie": (7594, "1157415314f118c72c0b2f9e2564398d69a0f65892d84e10b3a7ea5811764a3c"),
+        }, ("english", "sentence", "english_in_any_tatoeba_test")),
+        licence="CC BY 2.0 FR", terms="Tatoeba's licence, CC BY 2.0 FR.",
+        citation="tatoeba.org, selected by manythings.org/anki", homepage="https://www.manythings.org/anki/",
+        obtain="a file LANGUAGE-eng.zip for each language; our copies are older ones, from repositories on GitHub, "
+        "without the pairs in which either side is in that language's test of tatoeba_laser",
+        note="The column english_in_any_tatoeba_test marks English sentences that are in the test of any language.",
+    ),
+    Dataset(
+        name="multi30k", title="Multi30K: image captions in English, German, French and Czech",
+        files=_translated({
+            "train": (29000, "1935e72b1cdb9fbf2eb07ea31faeed0f3612b7de512e8c9654eb76906c3900f6"),
+        }, ("en", "de", "fr", "cs")),
+        licence="research only",
+        terms="To our knowledge, Flickr30k is for research only and Multi30K is CC BY-NC-SA; our copy states no terms.",
+        citation="Elliott et al. 2016, Multi30K, W16-3210", homepage="https://github.com/multi30k/dataset",
+        obtain="data/task1/raw in multi30k/dataset on GitHub (commit a3d2e0d)",
+        note="The English captions share sentences with STS-B, STS15, SNLI and SICK.",
+    ),
+    Dataset(
+        name="tico19", title="TICO-19: medical sentences about COVID-19 in English and sixteen other languages",
+        files=_translated({
+            "all": (49136, "1d8f0e369ec0d13300bab1311e8ba62786d936f846b2f5fb969cea6892281675"),
+        }, ("lang", "id", "english", "text")),
+        licence="CC0 1.0",
+        citation="Anastasopoulos et al. 2020, TICO-19: the translation initiative for COVID-19, 2020.nlpcovid19-2.5",
+        homepage="https://tico-19.github.io/", obtain="tico-19/tico-19.github.io on GitHub (commit d97615f)",
     ),
     Dataset(
         name="jsts", title="JSTS: semantic similarity in Japanese (JGLUE)",
