@@ -221,7 +221,7 @@ build/venv-dist/made:
 dist: setup build/venv-dist/made
 	rm -rf dist
 	LIKEWISE_NATIVE=1 build/venv-dist/bin/python -m build --outdir dist .
-	build/venv-dist/bin/python -m build --wheel --outdir dist packages/likewise-small
+	set -e; for package in packages/*; do build/venv-dist/bin/python -m build --wheel --outdir dist $$package; done
 	rm -rf build/venv-sbom && $(PYTHON) -m venv --without-pip build/venv-sbom
 	build/venv-dist/bin/pip --python build/venv-sbom/bin/python install --quiet dist/likewise-*.whl
 	build/venv-dist/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible \

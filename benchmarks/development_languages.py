@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from likewise.arrays.correlation import spearman
 from likewise.data.datasets import load_dataset
-from likewise.evaluate.metrics.correlations import spearman
-from likewise.model_names import load_embedder
+from likewise.model_names import load_named_embedder
 from likewise.runtime.atomic_files import atomic_file
 from papers.recipes.distillation.multilingual import STS_DEVELOPMENT, TATOEBA, is_aside
 
@@ -72,14 +72,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     lines = FILE.read_text("utf-8").splitlines() if FILE.exists() else []
     for name in args.models:
-        model = load_embedder(name)
+        model = load_named_embedder(name)
         scores = development_scores(model)
         print(args.label or name, json.dumps(scores), flush=True)
         line = {"label": args.label or name, "fingerprint": model.fingerprint, **scores, **machine()}
         lines = [one for one in lines if json.loads(one)["fingerprint"] != model.fingerprint]
         lines.append(json.dumps(line))
         with atomic_file(FILE) as file:
-            file.write(("\n".join(lines) + "\n").encode())
+            file.write_text("\n".join(lines) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,10 @@ def test_without_extras_the_wheel_requires_the_core_packages_alone(wheel):
 
 @pytest.mark.parametrize(
     ("pattern", "what"),
-    [("likewise-*.whl", "wheel"), ("likewise-*.tar.gz", "sdist"), ("likewise_small-*.whl", "likewise-small")],
+    [
+        *(("likewise-*.whl", "wheel"), ("likewise-*.tar.gz", "sdist")),
+        *(("likewise_small-*.whl", "likewise-small"), ("likewise_multi-*.whl", "likewise-multi")),
+    ],
 )
 def test_a_file_is_no_larger_than_it_may_be(pattern, what):
     assert built(pattern).stat().st_size <= SIZES[what]

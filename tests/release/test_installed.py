@@ -84,14 +84,16 @@ def test_without_torch_training_says_what_to_install(installed):
     assert "needs the package torch; install it with: pip install" in done.stderr and "likewise[" not in done.stderr
 
 
-def test_a_model_with_a_package_of_its_own_is_found_by_its_name_once_that_is_installed(installed):
+@pytest.mark.parametrize("name", ["likewise-small", "likewise-multi"])
+def test_a_model_with_a_package_of_its_own_is_found_by_its_name_once_that_is_installed(name, installed):
     one = installed("wheel")
     shape = (
-        "import json; from likewise import Embedder; "
-        "print(json.dumps(Embedder.load('likewise-small').encode(['A cat.']).shape))"
+        f"import json; from likewise import Embedder; "
+        f"print(json.dumps(Embedder.load('{name}').encode(['A cat.']).shape))"
     )
-    assert "likewise_small" in one.run("python", "-c", shape, code=1).stderr
-    one.run("python", "-m", "pip", "install", "-q", "--no-index", built("likewise_small-*.whl"))
+    module = name.replace("-", "_")
+    assert module in one.run("python", "-c", shape, code=1).stderr
+    one.run("python", "-m", "pip", "install", "-q", "--no-index", built(f"{module}-*.whl"))
     assert one.evaluate(shape) == [1, 384]
 
 

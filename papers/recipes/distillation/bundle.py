@@ -35,10 +35,18 @@ from .unlabelled import VOCABULARY, single_words, touched
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "src" / "likewise" / "bundled"
-PACKAGES = {"likewise-small": ROOT / "packages" / "likewise-small" / "likewise_small" / "model"}
-"""The folders of models that have a package of their own."""
-LARGEST, LARGEST_BESIDE = 12_000_000, 24_000_000
-"""The maximum size of the weights, in bytes, in the package and in one of its own."""
+LARGEST = {"likewise-small": 24_000_000, "likewise-multi": 24_000_000}
+"""The maximum size of the weights, in bytes, of the models that have a package of their own."""
+LARGEST_BUNDLED = 12_000_000
+PACKAGES = {name: ROOT / "packages" / name / name.replace("-", "_") / "model" for name in LARGEST}
+LANGUAGES = {
+    "likewise-multi": {
+        **{"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "ja": "Japanese"},
+        **{"nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ru": "Russian", "zh": "Chinese"},
+    }
+}
+"""The languages of models that are for more than English."""
+ENGLISH = {"en": "English"}
 LICENCES = {
     VOCABULARY: "Apache-2.0 (the teacher's)",
     CHANGED: "those of the texts that were changed",
@@ -90,7 +98,7 @@ def write_bundle(place: Path, run: Path, record: Mapping[str, Any], args: argpar
     """Write a run's model in int8, with its card, to a new folder."""
     TorchEmbedder.load(run, device="cpu").save(place, weights="int8")
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
-    largest = LARGEST_BESIDE if place.name in PACKAGES else LARGEST
+    largest = LARGEST.get(place.name, LARGEST_BUNDLED)
     if size > largest:
         raise BadInput(f"{run} has {size:,} bytes of int8 weights; expected at most {largest:,}")
     model = TorchEmbedder.load(place, device="cpu")
@@ -142,7 +150,10 @@ use a model trained on such texts, you may not use this one."""
 def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: argparse.Namespace, size: int) -> str:
     """The run's card, with a section for models that are bundled with the package."""
     card = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
-    card = card.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
+    languages = LANGUAGES.get(name, ENGLISH)
+    card = card.replace("tags:\n", f"license: apache-2.0\nlanguage: [{', '.join(languages)}]\ntags:\n", 1)
+    upper, lower = model.tokenizer.token_ids(["A", "a"])
+    read = ", ".join(languages.values()) + (" and lower-cases its input" if upper == lower else "")
     head, limits = card.split("## Limits\n", 1)
     sources = [of["name"] for one in record["data"] for of in one.get("of", [one])]
     read_too = ", ".join(touched(sources)) or "none"
@@ -150,7 +161,7 @@ def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: ar
     return f"""{head}{before}## Bundled with the package
 
 The weights take {size / 1e6:.1f} MB in int8 (with one scale per matrix row) and are converted to fp32 when loaded. The
-scores are those of these weights. The model is for English and lower-cases its input. Compare its vectors by cosine or
+scores are those of these weights. The model is for {read}. Compare its vectors by cosine or
 dot product. The sha256 of model.safetensors is `{record["model"]["sha256"]}`.
 
 {LICENCE.format(teachers=args.teachers)}

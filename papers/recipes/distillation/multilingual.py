@@ -29,17 +29,15 @@ from ..recipe import backbone, picked_rows, start
 from .distil import distillation_settings, kept, read_as_much, student_of, with_blocks
 from .mini import narrowed
 from .teacher import evened, load_teacher, whitened, with_teacher
-from .unlabelled import SOURCES, VOCABULARY, letters, tested, texts_of, unlabelled
+from .unlabelled import SOURCES, VOCABULARY, letters, tested, texts_of, unlabelled, words
 
 TATOEBA = tuple(f"tatoeba_pairs/{language}" for language in ("deu", "fra", "spa", "jpn", "nld", "cmn", "vie"))
 CAPTIONS, MEDICINE, STS, JAPANESE = "multi30k/train", "tico19/all", "stsb_multi_mt/train", "jsts/train"
 PARALLEL = (*TATOEBA, CAPTIONS, MEDICINE, STS)
 STS_DEVELOPMENT = "stsb_multi_mt/dev"
-STS_ENGLISH = "stsb/train"  # what STS was translated from; a task of this name reads its labels, and this recipe none
 CAPTION_LANGUAGES = ("de", "fr")
 MEDICINE_LANGUAGES = ("es-419", "fr", "pt-BR", "ru", "zh")
 ENGLISH = tuple(name for name in SOURCES if name != VOCABULARY)
-WORD = "▁"  # SentencePiece's mark for the start of a word
 ASIDE = 50
 """One of so many English sentences of Tatoeba, with all its translations, is set aside as development data."""
 Rows = list[tuple[str, str]]
@@ -79,14 +77,14 @@ def multilingual_flags() -> ArgumentParser:
 
 def rows_by_source(tokenizer: Tokenizer, english: int) -> dict[str, Rows]:
     """Every distinct text that occurs in no test, by source, with the text whose vector it learns."""
-    seen = tested((*PARALLEL, STS_ENGLISH, JAPANESE)) | {letters(text) for text in texts_of(STS_DEVELOPMENT)}
+    seen = tested((*PARALLEL, JAPANESE)) | {letters(text) for text in texts_of(STS_DEVELOPMENT)}
     tests = frozenset(seen)
     result = {name: list(_new(taught_rows(name, tests), seen)) for name in PARALLEL}
     result[JAPANESE] = list(_new(_alone(texts_of(JAPANESE)), seen))
     found = [text for of in unlabelled(ENGLISH, tokenizer).values() for text in of]
     some = np.sort(np.random.default_rng(0).permutation(len(found))[:english])
     result["english"] = list(_new(_alone(found[i] for i in some), seen))
-    result[VOCABULARY] = list(_alone(whole_words(tokenizer)))
+    result[VOCABULARY] = list(_alone(words(tokenizer)))
     return result
 
 
@@ -143,12 +141,6 @@ def _new(rows: Iterable[tuple[str, str]], seen: set[str]) -> Iterator[tuple[str,
         if (form := letters(text)) not in seen:
             seen.add(form)
             yield text, source
-
-
-def whole_words(tokenizer: Tokenizer) -> list[str]:
-    """The words of two or more letters in a SentencePiece vocabulary."""
-    found = (piece.removeprefix(WORD) for piece in tokenizer.token_ids_by_name if piece.startswith(WORD))
-    return sorted({word for word in found if len(word) > 1 and word.isalpha()})
 
 
 def evening_head(vectors: np.ndarray, power: float) -> nn.Sequential:

@@ -21,8 +21,10 @@ SOURCES = (
     VOCABULARY,
 )
 """No test reads any of these, except the MRPC task, which trains a classifier on MRPC's training split."""
-ALIKE = {"wiki_sections/sentences": "wiki_sections/triplets"}
-"""Test data derived from a source's texts."""
+ALIKE = {"wiki_sections/sentences": "wiki_sections/triplets", "stsb_multi_mt/train": "stsb/train"}
+"""A task's data that have the same texts as a source, or translations of them."""
+WORD = "▁"
+"""SentencePiece's mark for the start of a word."""
 
 letters = partial(normalized, punctuation=False)
 
@@ -89,5 +91,7 @@ def is_question(text: str) -> bool:
 
 
 def words(tokenizer: Tokenizer) -> list[str]:
-    """The whole words of two or more letters in a word-piece vocabulary."""
-    return sorted(word for word in tokenizer.token_ids_by_name if len(word) > 1 and word.isalpha())
+    """The whole words of two or more letters in a vocabulary of WordPiece or SentencePiece."""
+    pieces = tokenizer.token_ids_by_name
+    marked = [piece.removeprefix(WORD) for piece in pieces if piece.startswith(WORD)]
+    return sorted({word for word in marked or pieces if len(word) > 1 and word.isalpha()})
