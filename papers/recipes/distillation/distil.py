@@ -78,7 +78,7 @@ def distillation_flags(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentP
     """Add the flags that distillation recipes share."""
     add = with_teacher(parser, whiten).add_argument
     message = f"data sets whose texts are read ({', '.join(SOURCES)}, without the spaces)"
-    add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=message)
+    add("--sentences", type=names, default=SOURCES, metavar="DATA,…", help=message)
     message = "number of times that each pass reads the texts of a data set (flickr30k_captions/train=4)"
     add("--repeat", type=_times, default={}, metavar="DATA=TIMES,…", help=message)
     message = "also read N texts made by changing a few words in others (%(default)s)"
@@ -194,7 +194,8 @@ def _times(text: str) -> dict[str, int]:
     return {name: int(times) for name, _, times in parts}
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names(text: str) -> tuple[str, ...]:
+    """The names in a comma-separated list."""
     return tuple(text.split(","))
 
 

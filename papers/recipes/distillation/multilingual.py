@@ -26,7 +26,7 @@ from likewise.train.objectives import Distillation
 
 from ..flags import count_from, flags
 from ..recipe import backbone, picked_rows, start
-from .distil import distillation_settings, kept, read_as_much, student_of, with_blocks
+from .distil import distillation_settings, kept, names, read_as_much, student_of, with_blocks
 from .mini import narrowed
 from .teacher import evened, load_teacher, whitened, with_teacher
 from .unlabelled import SOURCES, VOCABULARY, letters, tested, texts_of, unlabelled, words
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     teacher, whole = load_teacher(args), backbone(args, "mean")
     base = whole.fingerprint
     read_as_much(whole, teacher)
-    rows = rows_by_source(whole.tokenizer, args.english)
+    rows = rows_by_source(whole.tokenizer, args.sentences, args.english)
     taught_by = list(dict.fromkeys(source for of in rows.values() for _, source in of))
     vectors = teacher.vectors({"": taught_by})
     student = narrowed(kept(whole, args.keep), args.words, whole.encoder.shape.inner)
@@ -68,6 +68,8 @@ def multilingual_flags() -> ArgumentParser:
     parser.set_defaults(keep=(1, 3, 5, 7, 9, 11), repeat={}, changed=0, near_texts=0, adam_bias_correction=True)
     add = parser.add_argument
     add("--words", type=count_from(1), default=192, metavar="N", help="dimensions of the word vectors (%(default)s)")
+    message = "data sets whose English texts are read (the distillation recipes' own)"
+    add("--sentences", type=names, default=ENGLISH, metavar="DATA,…", help=message)
     message = "number of English texts without a translation (%(default)s)"
     add("--english", type=count_from(0), default=200_000, metavar="N", help=message)
     message = "number of times that each pass reads the translations of STS-B's training split (%(default)s)"
@@ -75,13 +77,13 @@ def multilingual_flags() -> ArgumentParser:
     return parser
 
 
-def rows_by_source(tokenizer: Tokenizer, english: int) -> dict[str, Rows]:
+def rows_by_source(tokenizer: Tokenizer, sentences: Sequence[str], english: int) -> dict[str, Rows]:
     """Every distinct text that occurs in no test, by source, with the text whose vector it learns."""
     seen = tested((*PARALLEL, JAPANESE)) | {letters(text) for text in texts_of(STS_DEVELOPMENT)}
     tests = frozenset(seen)
     result = {name: list(_new(taught_rows(name, tests), seen)) for name in PARALLEL}
     result[JAPANESE] = list(_new(_alone(texts_of(JAPANESE)), seen))
-    found = [text for of in unlabelled(ENGLISH, tokenizer).values() for text in of]
+    found = [text for of in unlabelled(sentences, tokenizer).values() for text in of]
     some = np.sort(np.random.default_rng(0).permutation(len(found))[:english])
     result["english"] = list(_new(_alone(found[i] for i in some), seen))
     result[VOCABULARY] = list(_alone(words(tokenizer)))

@@ -8,6 +8,7 @@ import shutil
 import signal
 from argparse import ArgumentParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -29,7 +30,7 @@ from likewise.train.teacher_outputs import TEACHER_OUTPUTS
 from papers.recipes import argument_similarity
 from papers.recipes import recipe as shared
 from papers.recipes.ablation_pooling_concatenation import CELLS, cells
-from papers.recipes.distillation import bundle, evened, mini, unlabelled
+from papers.recipes.distillation import bundle, evened, mini, multilingual, unlabelled
 from papers.recipes.distillation.static import LONGEST, alone, word_piece_table
 from papers.recipes.distillation.teacher import Teacher, fitted, principal, whitened, with_teacher
 from papers.tables.sbert_ablation import ABLATION
@@ -80,6 +81,18 @@ def data(tmp_path_factory) -> Path:
     split = {"article_id": lambda i: i % 5, "split": lambda i: ("train", "test")[i % 2]}
     put("wiki_sections/triplets", 60, **sides, **split)
     put("diverse_text/part-0", 40, text=lambda i: f"{text()} {i}", source=lambda i: "xy"[i % 2], kind=lambda i: "title")
+    marked = {"english_in_any_tatoeba_test": lambda i: "yes" if i % 4 == 0 else ""}
+    for name in multilingual.TATOEBA:
+        put(name, 20, english=lambda i: f"{text()} {i}", sentence=lambda i: f"{text()} {i} 7", **marked)
+    put(
+        "multi30k/train", 20, **{name: lambda i, name=name: f"{text()} {name} {i}" for name in ("en", "de", "fr", "cs")}
+    )
+    spoken = {"lang": lambda i: ("fr", "ku")[i % 2]}
+    put("tico19/all", 20, id=str, **spoken, english=lambda i: f"{text()} {i}", text=lambda i: f"{text()} fr {i}")
+    several = {"lang": lambda i: ("en", "de", "pl")[i % 3], "index": lambda i: i // 3}
+    for name in ("train", "dev"):
+        put(f"stsb_multi_mt/{name}", 30, **several, **texts, score=lambda i: i % 6)
+    put("jsts/train", 20, **texts, score=lambda i: i % 6)
     put("wiki_sections/sentences", 40, text=lambda i: f"{text()} {i}", article=lambda i: "x", section=lambda i: "y")
     return root
 
@@ -137,6 +150,7 @@ RECIPES = {
     "distil": [["--keep", "0,2", *TAUGHT], ["--rows", "20", *TAUGHT]],
     "mini": [["--keep", "1", "--words", "12", "--inner", "20", *TAUGHT]],
     "static": [["--words", "12", *TAUGHT]],
+    "multilingual": [["--keep", "1", "--words", "12", "--english", "9", *TAUGHT]],
     "simcse": [[]],
     "infersent": [["--width", "6"]],
     "small_transformer": [["--depth", "1", "--width", "8", "--inner", "8"]],
@@ -170,7 +184,7 @@ def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
     began = "random weights" if name == "small_transformer" else "tiny" if backbone == model else words
     assert set(LINE) <= set(line) and line["backbone"] == began
     assert line["avg"] == pytest.approx(np.mean([line[shared.KEYS.get(task, task)] for task in STS_NAMES]), abs=0.01)
-    assert line["stsb_train"] == ("stsb" in name)
+    assert line["stsb_train"] == ("stsb" in name or name == "multilingual")  # which reads its sentences, translated
     assert line["steps"] == 2 and line["whole"] is False and "sts12/test" in line["other_data"]
     (folder,) = [path.parent for path in (place / "out").rglob("log.jsonl") if "nli" not in path.parts[-2:-1]][:1] or [
         0
@@ -420,7 +434,7 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
         bundle.main([str(place)])
     with pytest.raises(BadInput, match="contains the run itself"):
         bundle.main([str(place / "out"), "--into", str(place)])
-    monkeypatch.setattr(bundle, "LARGEST", 10)
+    monkeypatch.setattr(bundle, "LARGEST_BUNDLED", 10)
     with pytest.raises(BadInput, match="expected at most 10"):
         bundle.main(told)
     assert made.exists() and (place / "out" / "run.json").exists()
@@ -610,6 +624,51 @@ def test_students_have_no_prompts(place, model, tmp_path):
     carried_out("distil", str(tmp_path / "asking"), place, "--teacher", model, "--sentences", "nli/train")
     student = Embedder.load(place / "out")
     assert not student.manifest.prompts and student.manifest.default_prompt is None
+
+
+def translated(monkeypatch, name, tests=(), **columns):
+    """The rows that the recipe makes of a data set with these columns, if these texts are in tests."""
+    monkeypatch.setattr(multilingual, "load_dataset", lambda asked: SimpleNamespace(columns=columns))
+    return [*multilingual.taught_rows(name, {unlabelled.letters(text) for text in tests})]
+
+
+def test_translations_learn_the_vector_of_the_english(monkeypatch):
+    columns = {"english": ["Hello.", "Go.", "Run."], "sentence": ["Hallo.", "Geh.", "Lauf."]}
+    columns["english_in_any_tatoeba_test"] = [False, True, False]
+    rows = translated(monkeypatch, "tatoeba_pairs/deu", tests=["RUN!"], **columns)
+    assert rows == [("Hallo.", "Hello."), ("Hello.", "Hello.")]
+    monkeypatch.setattr(multilingual, "ASIDE", 1)  # all English sentences are development data
+    assert translated(monkeypatch, "tatoeba_pairs/deu", **columns) == []
+    spoken = {"lang": ["fr", "ku"], "english": ["Cough?", "Cough?"], "text": ["Toux ?", "Kuxuk?"]}
+    assert translated(monkeypatch, multilingual.MEDICINE, **spoken) == [("Toux ?", "Cough?"), ("Cough?", "Cough?")]
+    several = {"lang": ["en", "de"], "index": [7, 7], "sentence1": ["A.", "Ein."], "sentence2": ["Two.", "Zwei."]}
+    rows = translated(monkeypatch, multilingual.STS, tests=["Two"], **several)
+    assert rows == [("Ein.", "A."), ("A.", "A."), ("Zwei.", "Zwei.")]
+
+
+def test_what_a_test_holds_is_in_no_translation(place, model):
+    tokenizer = TorchEmbedder.load(model, device="cpu").tokenizer
+    rows = multilingual.rows_by_source(tokenizer, ("nli/train",), 9)
+    texts = [unlabelled.letters(text) for name, of in rows.items() if name != "vocabulary" for text, _ in of]
+    tests = unlabelled.tested((*multilingual.PARALLEL, "jsts/train")) | {
+        unlabelled.letters(text) for text in unlabelled.texts_of("stsb_multi_mt/dev")
+    }
+    assert len(texts) > 100 and len(texts) == len({*texts}) and not tests & {*texts}
+    assert all(rows.values())
+
+
+def test_a_student_begins_with_its_backbones_vectors_evened_out_as_the_teachers_are(model):
+    vectors = TorchEmbedder.load(model, device="cpu").encode(["the cat", "a dog barks", "42", "the quick cat naps"] * 9)
+    with torch.no_grad():
+        found = multilingual.evening_head(vectors, 0.2)(torch.from_numpy(vectors)).numpy()
+    np.testing.assert_allclose(found, whitened(vectors, 0.2), atol=1e-5)
+
+
+def test_a_card_names_the_models_languages(place, model, monkeypatch):
+    monkeypatch.setitem(bundle.LANGUAGES, "out", {"en": "English", "de": "German"})
+    carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train")
+    page = bundle.main([str(place / "out"), "--into", str(place / "models"), "--tasks", "stsb"]) / "README.md"
+    assert "language: [en, de]" in page.read_text() and "The model is for English, German" in page.read_text()
 
 
 def test_a_teacher_in_int8_is_the_native_engines(place, model, tmp_path):
