@@ -3,11 +3,13 @@
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.classification [MODEL …]
 
 `Classifier.fit` learns from the first rows of each class of a training split, and from all rows of TREC's; accuracy and
-the expected calibration error are those of the test split, which nothing was chosen on.
+the expected calibration error are those of the test split, which nothing was chosen on. `FewShotClassifier`, with its
+default settings, also trains the encoder.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from time import process_time
 from typing import Any
 
@@ -19,6 +21,7 @@ from likewise.classify.logistic import calibration_error
 from likewise.data.datasets import read_dataset
 from likewise.evaluate import Evidence
 from likewise.evaluate.statistics.comparison import estimate
+from likewise.integrations.few_shot import FewShotClassifier
 
 from .options import options
 from .pages import PageTables, draw
@@ -28,6 +31,9 @@ MODELS = ["likewise-mini", "likewise-static", "all-MiniLM-L6-v2"]
 DATA = {"banking77": "Banking77, 77 intents", "trec": "TREC, 6 kinds of question"}
 PER_CLASS: dict[str, tuple[int | None, ...]] = {"banking77": (5, 20), "trec": (20, None)}
 """Rows of each class to learn from; None: all rows."""
+TRAINED = {"likewise-mini": {"banking77": 5, "trec": 20}}
+"""The models that are also trained, and on how many rows of each class."""
+Learn = Callable[[Sequence[str], Sequence[Any]], Classifier]
 
 
 def rows(name: str, per_class: int | None = None) -> tuple[list[str], list[Any]]:
@@ -42,11 +48,11 @@ def rows(name: str, per_class: int | None = None) -> tuple[list[str], list[Any]]
     return texts, labels
 
 
-def measure(model: Embedder, data: str, per_class: int | None) -> dict[str, Any]:
+def measure(learn: Learn, data: str, per_class: int | None) -> dict[str, Any]:
     """Accuracy with its interval, calibration error and seconds of CPU to learn, encoding included."""
     texts, labels = rows(f"{data}/train", per_class)
     began = process_time()
-    classifier = Classifier.fit(texts, labels, model, show_progress_bar=False)
+    classifier = learn(texts, labels)
     seconds = process_time() - began
     texts, truth = rows(f"{data}/test")
     chances = classifier.predict_proba(texts)
@@ -84,13 +90,20 @@ TABLES: PageTables = {"docs/how-to/classify.md": {"classification": lambda: [*ta
 def run(models: Sequence[str]) -> list[dict[str, Any]]:
     """Every model on every data set and number of labels."""
     found = []
-    for name in models:
-        model = Embedder.load(name, precision="int8")
-        for data, counts in PER_CLASS.items():
-            for per_class in counts:
-                found.append({"model": name, **measure(model, data, per_class)})
-                print(found[-1], flush=True)
+    for name, learn, data, per_class in cases(models):
+        found.append({"model": name, **measure(learn, data, per_class)})
+        print(found[-1], flush=True)
     return found
+
+
+def cases(models: Sequence[str]) -> Iterator[tuple[str, Learn, str, int | None]]:
+    """What is measured: a name, how it learns, the data, and the number of rows of each class."""
+    for name in models:
+        frozen = partial(Classifier.fit, model=Embedder.load(name, precision="int8"), show_progress_bar=False)
+        for data, counts in PER_CLASS.items():
+            yield from ((name, frozen, data, count) for count in counts)
+        for data, count in TRAINED.get(name, {}).items():
+            yield f"{name}, trained too", FewShotClassifier(name).fit, data, count
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     rows = rows_by_source(whole.tokenizer, args.sentences, args.english)
     taught_by = list(dict.fromkeys(source for of in rows.values() for _, source in of))
     vectors = teacher.vectors({"": taught_by})
-    student = narrowed(kept(whole, args.keep), args.words, whole.encoder.shape.inner)
+    student = narrowed(kept(whole, args.keep), args.words, whole.encoder.config["intermediate_size"])
     without_dropout(student)
     student.heads = evening_head(vectors, args.whiten)
     number = {text: i for i, text in enumerate(taught_by)}
@@ -160,9 +160,11 @@ def sources_of(
     """One source of training rows per data set."""
     objective = Distillation()
     for name, of in rows.items():
-        columns = {"sentence": [text for text, _ in of], "teacher": vectors[[number[source] for _, source in of]]}
+        texts, lessons = [text for text, _ in of], vectors[[number[source] for _, source in of]]
         times = args.repeat_sts if name == STS else 1
-        picked = picked_rows(TrainingRows.of(columns, objective), np.tile(np.arange(len(of)), times))
+        picked = picked_rows(
+            TrainingRows.of({"sentence": texts, "teacher": lessons}, objective), np.tile(np.arange(len(of)), times)
+        )
         yield DataSource(picked, objective, name)
 
 
