@@ -7,7 +7,7 @@ towards the backbone's own vectors.
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -80,7 +80,7 @@ def distillation_flags(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentP
     message = f"data sets whose texts are read ({', '.join(SOURCES)}, without the spaces)"
     add("--sentences", type=names, default=SOURCES, metavar="DATA,…", help=message)
     message = "number of times that each pass reads the texts of a data set (flickr30k_captions/train=4)"
-    add("--repeat", type=_times, default={}, metavar="DATA=TIMES,…", help=message)
+    add("--repeat", type=times, default={}, metavar="DATA=TIMES,…", help=message)
     message = "also read N texts made by changing a few words in others (%(default)s)"
     add("--changed", type=count_from(0), default=0, metavar="N", help=message)
     message = "instead of all texts, learn the vectors and ranking of N texts and their neighbours (%(default)s)"
@@ -119,7 +119,7 @@ def taught(teacher: Teacher, args: Namespace, width: int, whole: TorchEmbedder) 
 
     Vectors wider than the student's `width` are projected on their first principal axes and rotated towards `whole`'s.
     """
-    check_repeated(args)
+    check_repeated(args.repeat, [*args.sentences, *([CHANGED] if args.changed else [])])
     if width > teacher.dimension:
         raise BadInput(f"the student's vectors have {width} dimensions, more than the teacher's {teacher.dimension}")
     found, of_teacher = texts_and_vectors(teacher, args)
@@ -167,10 +167,9 @@ def changed(texts: Mapping[str, Sequence[str]], teacher: Teacher, count: int) ->
     return {CHANGED: changed_texts([text for one in texts.values() for text in one], near, count)}
 
 
-def check_repeated(args: Namespace) -> None:
+def check_repeated(repeat: Iterable[str], known: Sequence[str]) -> None:
     """Reject data sets in --repeat that are not read at all."""
-    known = [*args.sentences, *([CHANGED] if args.changed else [])]
-    if unknown := [name for name in args.repeat if name not in known]:
+    if unknown := [name for name in repeat if name not in known]:
         raise BadInput(f"--repeat names {unknown[0]!r}, which is not read; expected one of {', '.join(known)}")
 
 
@@ -187,7 +186,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
 
 
-def _times(text: str) -> dict[str, int]:
+def times(text: str) -> dict[str, int]:
+    """The data sets in a comma-separated list DATA=TIMES, with the number of times that each is read."""
     parts = [part.partition("=") for part in text.split(",")]
     if wrong := [name for name, _, times in parts if not re.fullmatch(r"[1-9]\d*", times)]:
         raise ArgumentTypeError(f"{wrong[0]} needs a whole number above 0; expected DATA=TIMES,…")

@@ -6,7 +6,7 @@ The student is every other block of a multilingual backbone, with narrower word 
 translation learns the teacher's vector of the English; every other text learns the teacher's vector of itself.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
@@ -20,13 +20,20 @@ from likewise.data.datasets import load_dataset
 from likewise.encoders.layers import without_dropout
 from likewise.heads import Dense, Normalize
 from likewise.text.tokenizer import Tokenizer
-from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import DataSource
-from likewise.train.objectives import Distillation
 
 from ..flags import count_from, flags
-from ..recipe import backbone, picked_rows, start
-from .distil import distillation_settings, kept, names, read_as_much, student_of, with_blocks
+from ..recipe import backbone, start
+from .distil import (
+    check_repeated,
+    distillation_settings,
+    kept,
+    names,
+    read_as_much,
+    sources_of,
+    student_of,
+    times,
+    with_blocks,
+)
 from .mini import narrowed
 from .teacher import evened, load_teacher, whitened, with_teacher
 from .unlabelled import SOURCES, VOCABULARY, letters, tested, texts_of, unlabelled, words
@@ -51,13 +58,15 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     base = whole.fingerprint
     read_as_much(whole, teacher)
     rows = rows_by_source(whole.tokenizer, args.sentences, args.english)
+    check_repeated(args.repeat, [*rows])
     taught_by = list(dict.fromkeys(source for of in rows.values() for _, source in of))
     vectors = teacher.vectors({"": taught_by})
     student = narrowed(kept(whole, args.keep), args.words, whole.encoder.config["intermediate_size"])
     without_dropout(student)
     student.heads = evening_head(vectors, args.whiten)
     number = {text: i for i, text in enumerate(taught_by)}
-    sources = list(sources_of(rows, number, whitened(vectors, args.whiten), args))
+    lessons = whitened(vectors, args.whiten)[[number[source] for of in rows.values() for _, source in of]]
+    sources = list(sources_of({name: [text for text, _ in of] for name, of in rows.items()}, lessons, args))
     shape = {"blocks": args.keep, "words": args.words, "english": args.english}
     return student_of("multilingual", args, teacher, base, **shape).train(student, sources, distillation_settings(args))
 
@@ -65,15 +74,15 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 def multilingual_flags() -> ArgumentParser:
     """The recipe's flags."""
     parser = with_teacher(with_blocks(flags(__doc__, batch_size=128, learning_rate=5e-4), "1,3,5,7,9,11"), 0.15)
-    parser.set_defaults(keep=(1, 3, 5, 7, 9, 11), repeat={}, changed=0, near_texts=0, adam_bias_correction=True)
+    parser.set_defaults(keep=(1, 3, 5, 7, 9, 11), changed=0, near_texts=0, adam_bias_correction=True)
     add = parser.add_argument
     add("--words", type=count_from(1), default=192, metavar="N", help="dimensions of the word vectors (%(default)s)")
     message = "data sets whose English texts are read (the distillation recipes' own)"
     add("--sentences", type=names, default=ENGLISH, metavar="DATA,…", help=message)
     message = "number of English texts without a translation (%(default)s)"
     add("--english", type=count_from(0), default=200_000, metavar="N", help=message)
-    message = "number of times that each pass reads the translations of STS-B's training split (%(default)s)"
-    add("--repeat-sts", type=count_from(1), default=2, metavar="N", help=message)
+    message = f"number of times that each pass reads the texts of a data set ({STS}=2)"
+    add("--repeat", type=times, default={STS: 2}, metavar="DATA=TIMES,…", help=message)
     return parser
 
 
@@ -152,20 +161,6 @@ def evening_head(vectors: np.ndarray, power: float) -> nn.Sequential:
     with torch.no_grad():
         layer.linear.weight.copy_((axes * (scales / scales.max())) @ axes.T)
     return nn.Sequential(layer, Normalize())
-
-
-def sources_of(
-    rows: dict[str, Rows], number: dict[str, int], vectors: np.ndarray, args: Namespace
-) -> Iterator[DataSource]:
-    """One source of training rows per data set."""
-    objective = Distillation()
-    for name, of in rows.items():
-        texts, lessons = [text for text, _ in of], vectors[[number[source] for _, source in of]]
-        times = args.repeat_sts if name == STS else 1
-        picked = picked_rows(
-            TrainingRows.of({"sentence": texts, "teacher": lessons}, objective), np.tile(np.arange(len(of)), times)
-        )
-        yield DataSource(picked, objective, name)
 
 
 if __name__ == "__main__":

@@ -655,6 +655,10 @@ def test_what_a_test_holds_is_in_no_translation(place, model):
     }
     assert len(texts) > 100 and len(texts) == len({*texts}) and not tests & {*texts}
     assert all(rows.values())
+    with pytest.raises(BadInput, match="--repeat names 'nli/train', which is not read; expected one of tatoeba_pairs/"):
+        carried_out(
+            "multilingual", model, place, "--teacher", model, "--sentences", "nli/train", "--repeat", "nli/train=2"
+        )
 
 
 def test_a_student_begins_with_its_backbones_vectors_evened_out_as_the_teachers_are(model):
