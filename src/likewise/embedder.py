@@ -1,4 +1,4 @@
-"""Embedder: from texts to vectors, on any engine. Loading, and everything about text; no torch here."""
+"""Embedder: turns texts into vectors, on any engine. Covers loading and everything about text, without torch."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -349,7 +349,7 @@ class Embedder(ABC):
         return self._encode_as("document", texts, options)
 
     def part(self, route: str) -> "Embedder":
-        """The model of one route of a Router, `"query"` or `"document"`, to be trained, saved or served by itself."""
+        """The model of one route of a Router, `"query"` or `"document"`, to be trained, saved or served separately."""
         raise BadInput(f"the model has no route {route!r}: it is not a Router")
 
     def encode_tensor(self, texts: Iterable[str], **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The layers of all transformers here that differ from torch's own.
+"""Layers that differ from torch's own, shared by all transformers here.
 
 Building a layer does not initialize its weights: they come from a checkpoint, or from `initialize_weights`.
 (torch's own way takes a second on the meta device, where it imports a compiler to draw numbers that are never used.)

@@ -326,4 +326,4 @@ DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "t5:T5": _t5,
     "grouped:Grouped": _grouped,
     "word_table:WordTable": _word_table,
-}  # how an architecture (`Family.architecture`) is described; only torch computes those that are missing
+}  # how an architecture (`Family.architecture`) is described; only torch supports those that are missing

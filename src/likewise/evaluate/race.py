@@ -144,7 +144,7 @@ def _checked(scores: Float[np.ndarray, "k n"], candidates: int, items: int) -> F
 
 
 def items_needed(gains: Float[np.ndarray, " n"], candidates: int, rule: StoppingRule) -> int:
-    """About how many items would show that a candidate with these gains is not behind by the margin; 0 if none would.
+    """Roughly how many items would show that a candidate with these gains is not behind by the margin; 0 if none would.
 
     A bet of the best size grows by (gain + margin)² / 2 variance per item, and the mixture of bets costs log G.
     """

@@ -144,7 +144,7 @@ class Windows:
 
     @classmethod
     def chosen(cls, places: "Sequence[tuple[Windows, int]]") -> "Windows":
-        """The windows with these numbers, in order; if they are all windows of one part, that part itself."""
+        """The windows at these indices, in order; if they are all windows of one part, that part itself."""
         whole = places[0][0]
         if len(places) == len(whole) and all(of is whole and i == n for n, (of, i) in enumerate(places)):
             return whole

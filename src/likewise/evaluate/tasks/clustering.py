@@ -25,7 +25,7 @@ DOMAIN_FILES = {
     "search-snippets-clusters": ("label", ("cluster_search_snippets/test",), "results of web searches by subject (8)"),
     "agnews-clusters": ("label", ("cluster_agnews8000/test",), "news by subject (4)"),
 }
-"""The same of the suite domains."""
+"""The same for the suite `domains`."""
 TEXTS = ("text", "sentence1", "sentence2")
 
 
