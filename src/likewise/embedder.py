@@ -227,7 +227,7 @@ class Embedder(ABC):
         return manifest.static and self.pooling.spec == "mean" and manifest.include_prompt and weights is None
 
     def write_static(self, folder: Path, rows: Float[np.ndarray, "V D"]) -> None:
-        """Write the table of a static model into a folder that has its tokenizer already."""
+        """Write the table of a static model into a folder that already has its tokenizer."""
         unknown = self.tokenizer.unknown
         assert unknown is not None, "a static model has a row for texts without tokens"
         write_static_table(folder, rows, unknown.id, self.max_seq_length, self.is_unit)

@@ -122,7 +122,7 @@ def race(
 
 
 def _remaining(alive: Bool[np.ndarray, " K"], better: Bool[np.ndarray, "K K"]) -> Bool[np.ndarray, " K"]:
-    """The candidates to which no other remaining one is superior; the rest have each lost to another."""
+    """The candidates that no other remaining candidate beats; each of the rest has lost to another."""
     left = alive & ~better[alive].any(0)
     return left if left.any() else alive
 

@@ -270,7 +270,7 @@ def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[
     tokenizer = embedder.tokenizer
     (pieces,) = embedder.pieces([text])
     if len(pieces) != count:
-        raise BadInput(f"the model reads {count} units in a text of {len(pieces)} tokens: words cannot be named")
+        raise BadInput(f"the model reads {count} units in a text of {len(pieces)} tokens, so its words cannot be named")
     before, after = len(tokenizer.prefix), len(tokenizer.suffix)
     special = [Word(piece, True) for piece in pieces]
     if tokenizer.unknown is not None:  # here, every word is one token
