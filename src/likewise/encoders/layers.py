@@ -86,7 +86,7 @@ class Linear(Uninitialized, NotifiedOfMoves, nn.Linear):
             or x.device.type != "cpu"
             or x.dtype not in (torch.float32, torch.bfloat16)
             or torch.is_autocast_enabled("cpu")  # autocast chooses the precision of this product
-            or self.weight.is_inference()  # changes of such a tensor cannot be noticed
+            or self.weight.is_inference()  # changes to such a tensor cannot be noticed
         ):
             return F.linear(x, self.weight, self.bias)
         return packed_linear(x, self.packed(), self.bias)
