@@ -44,7 +44,7 @@ BERTopic, KeyBERT and LangChain's `HuggingFaceEmbeddings` run unchanged on it (`
 engine or a precision, pass a loaded model: `SentenceTransformer(Embedder.load(name, engine="native",
 precision="int8"))`.
 
-The drop-in differs in the following. `batch_size` and `chunk_size` are validated but not used, because no result
+The drop-in differs as follows. `batch_size` and `chunk_size` are validated but not used, because no result
 depends on them. A pool starts no processes, because this process already uses all cores. Distances between similar
 vectors are exact, whereas sentence-transformers loses digits. If scores are equal, the earlier row comes first. A row
 that contains NaN or infinity is an error.

@@ -1,4 +1,4 @@
-"""Embedder: from texts to vectors, on any engine. Loading, and everything about text; no torch here."""
+"""Embedder: turns texts into vectors, on any engine. Covers loading and everything about text, without torch."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -227,7 +227,7 @@ class Embedder(ABC):
         return manifest.static and self.pooling.spec == "mean" and manifest.include_prompt and weights is None
 
     def write_static(self, folder: Path, rows: Float[np.ndarray, "V D"]) -> None:
-        """Write the table of a static model into a folder that has its tokenizer already."""
+        """Write the table of a static model into a folder that already has its tokenizer."""
         unknown = self.tokenizer.unknown
         assert unknown is not None, "a static model has a row for texts without tokens"
         write_static_table(folder, rows, unknown.id, self.max_seq_length, self.is_unit)
@@ -349,7 +349,7 @@ class Embedder(ABC):
         return self._encode_as("document", texts, options)
 
     def part(self, route: str) -> "Embedder":
-        """The model of one route of a Router, `"query"` or `"document"`, to be trained, saved or served by itself."""
+        """The model of one route of a Router, `"query"` or `"document"`, to be trained, saved or served separately."""
         raise BadInput(f"the model has no route {route!r}: it is not a Router")
 
     def encode_tensor(self, texts: Iterable[str], **options: Any) -> Any:

@@ -3,7 +3,7 @@
     NAME                      a folder, one in LIKEWISE_MODELS, a bundled or packaged model, or one on the hub
     avg-glove                 the mean of GloVe's vectors, from a package
     avg-glove(PATH)           of the vectors in a text file; avg-fasttext(PATH) reads fastText's .bin too
-    bert-avg(NAME)            NAME under mean pooling; bert-cls(NAME) under the first token
+    bert-avg(NAME)            NAME with mean pooling; bert-cls(NAME) with the first token
     random(NAME)              NAME with random weights; random(NAME):7 draws them from another seed
     tf-idf                    words weighted by rarity, hashed to 4,096 dimensions; tf-idf:8192 to more
     NAME(pooling=sbert-wk)    NAME with options, separated by commas: pooling, precision, max_seq_length,

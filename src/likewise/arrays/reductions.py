@@ -99,7 +99,7 @@ REDUCTIONS = {
 POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}
 """Maps keys of 1_Pooling/config.json to reductions."""
 NEWER_NAMES = {row.newer: name for name, row in REDUCTIONS.items() if row.newer not in (None, name)}
-"""Maps sentence-transformers' newer names to ours where they differ."""
+"""Maps sentence-transformers' newer names to ours if they differ."""
 
 
 def reduction_names(spec: str) -> tuple[str, ...]:

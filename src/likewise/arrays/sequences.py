@@ -23,7 +23,7 @@ class Sequences:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "Sequences":
-        """The same sequences from lists of ids."""
+        """Build sequences from lists of ids."""
         return cls(np.fromiter(chain.from_iterable(rows), np.int32), np.fromiter(map(len, rows), np.int64, len(rows)))
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class Sequences:
         return np.asarray(np.arange(len(self.ids)) - np.repeat(self.ends - self.lengths, self.lengths))
 
     def take(self, rows: Int[np.ndarray, " n"]) -> "Sequences":
-        """The sequences with these numbers, in this order."""
+        """The sequences at these indices, in this order."""
         lengths = self.lengths[rows]
         shifts = self.ends[rows] - np.cumsum(lengths)
         return Sequences(self.ids[np.repeat(shifts, lengths) + np.arange(lengths.sum())], lengths)
@@ -55,13 +55,13 @@ class Sequences:
         return Sequences(self.ids[kept], np.diff(counts[self.ends], prepend=0))
 
     def first(self, most: int) -> "Sequences":
-        """At most this many ids of each sequence, those at its beginning."""
+        """The first ids of each sequence, at most this many."""
         if not (self.lengths > most).any():
             return self
         return self.where(self.positions < most)
 
     def between(self, prefix: Sequence[int], suffix: Sequence[int]) -> "Sequences":
-        """Each sequence with the same ids before and after it."""
+        """Each sequence with these ids added before and after it."""
         if not prefix and not suffix:
             return self
         lengths = self.lengths + (len(prefix) + len(suffix))

@@ -71,7 +71,7 @@ class TfIdf:
         return replace(self, rarity=rarity, texts=len(distinct)).encode
 
     def encode(self, texts: Sequence[str]) -> Float[np.ndarray, "N E"]:
-        """One float32 vector per text, in the order given; words unknown from fitting are left out.
+        """One float32 vector per text, in the order given; words that were not seen in fitting are left out.
 
         Raises:
             BadInput: the model is not fitted.

@@ -36,7 +36,7 @@ MOST_CLASSES = 100_000
 class FitReport:
     """How well the classifier does on texts held out by cross-validation.
 
-    The penalty and the temperature were chosen on the same held-out texts: so figures are slightly optimistic.
+    The penalty and the temperature were chosen on the same held-out texts, so the figures are slightly optimistic.
     """
 
     texts: int
@@ -182,7 +182,7 @@ def _embedder(model: str | Path | Embedder | None) -> Embedder:
 
 
 Encoded = Callable[[Bool[np.ndarray, " N"]], tuple[Embedder, Float[np.ndarray, "N D"]]]
-"""An embedder that has learned from these rows only, if it learns, and its vectors of all rows."""
+"""Maps rows to an embedder, trained on these rows only if it is trained at all, and its vectors of all rows."""
 
 
 def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: float = 0.0) -> Classifier:

@@ -37,7 +37,7 @@ data:
 
 what it claims:
   Items are drawn in a random order. A winner, or a leader that no other candidate left beats by --margin or more, is
-  wrong with a probability of at most --alpha, although the data is looked at again and again. All intervals are valid
+  wrong with a probability of at most --alpha, even though the data is looked at repeatedly. All intervals are valid
   at any time, too. Candidates that have lost are no longer encoded. With --corpus, each model encodes all
   documents once; the savings are in judged queries.
 

@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **{"allow_abbrev": False, **kwargs, "formatter_class": HelpFormatter})
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Like argparse's, but reports unknown flags and arguments here, where the verb's usage is known."""
+        """Like argparse's, but reports unknown flags and arguments here, because the verb's usage is known."""
         if args is not None:  # checked first, since a missing argument would hide the misspelt flag
             self._check_flags(args if self._subparsers is None else takewhile(_is_flag, args))
         known, unknown = super().parse_known_args(args, namespace)

@@ -76,7 +76,7 @@ def _signals() -> Iterator[Stop]:
 
 @contextmanager
 def _raised_again(stop: Stop) -> Iterator[None]:
-    """Send a signal again a little later if it arrived where Python cannot raise (a destructor, an import lock)."""
+    """Send a signal again a little later if it arrived while Python could not raise (a destructor, an import lock)."""
     before, ended = sys.unraisablehook, threading.Event()
 
     def send(number: int) -> None:

@@ -10,7 +10,7 @@ from ..runtime.home_folder import expanded
 
 
 def input_files(*names: str | None) -> list[Path]:
-    """The files that names stand for: paths, data sets, or - (a file redirected to standard input)."""
+    """The files that these names refer to: paths, data sets, or - (a file redirected to standard input)."""
     return [path for name in names if name for path in _behind(name)]
 
 

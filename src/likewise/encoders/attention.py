@@ -19,7 +19,7 @@ from .packed_kernel import is_trusted, packed_attention
 from .torch_internals import HAS_BF16_PRODUCTS
 
 Bias = Callable[[Float[Tensor, "n H t K"], Float[Tensor, "n H t K"]], Float[Tensor, "... t t"]]
-"""From queries and keys of n sentences of t tokens to the terms added to their scores, such as relative positions."""
+"""Maps queries and keys of n sentences of t tokens to the terms added to their scores, such as relative positions."""
 
 SHORT_LENGTH = 96  # in bf16 on a CPU, two matrix products are faster than the fused kernel up to about this length
 BLOCK = 512  # tokens in one such product; oneDNN caches code for every shape, so each length uses a single shape

@@ -232,7 +232,7 @@ def _stored_arrays(weights: WeightReader, name: str) -> list[np.ndarray]:
 
 
 def state_digest(state: Mapping[str, Tensor], settings: Any = ()) -> str:
-    """32 hexadecimal digits that change with a module's weights, as they are held, and with JSON's settings."""
+    """A digest (32 hexadecimal digits) of a module's weights, in their current data type, and of JSON settings."""
     digest = hashlib.sha256(json.dumps(settings).encode())
     for name, tensor in sorted(state.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

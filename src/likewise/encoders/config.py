@@ -17,8 +17,8 @@ MAX_DEPTH = 200
 DEPTH_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")  # how families name the number of blocks
 
 EIGHT_BITS = "likewise-int8"
-"""The `model_type` in config.json where weights are in our int8 format, so that no other library misreads them; the
-real type is recorded beside it."""
+"""The `model_type` in config.json if weights are in our int8 format, so that no other library misreads them; the real
+type is recorded beside it."""
 _KIND, _REAL = "model_type", "likewise_model_type"
 
 

@@ -52,7 +52,8 @@ class Encoder(nn.Module):
         """The layers, as an iterator.
 
         On a CPU, where oneDNN computes the matrix products, the number of tokens is rounded up. oneDNN compiles code
-        for every number of rows, at half a megabyte and some milliseconds a product, and caches a thousand of them.
+        for every number of rows, which takes half a megabyte and a few milliseconds per product, and caches a thousand
+        of them.
         This applies without gradients, and in bf16. Training in fp32 uses other kernels and is not rounded, with or
         without gradients, since the random numbers of dropout depend on the number of tokens.
         """

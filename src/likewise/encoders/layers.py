@@ -1,4 +1,4 @@
-"""The layers of all transformers here that differ from torch's own.
+"""Layers that differ from torch's own, shared by all transformers here.
 
 Building a layer does not initialize its weights: they come from a checkpoint, or from `initialize_weights`.
 (torch's own way takes a second on the meta device, where it imports a compiler to draw numbers that are never used.)
@@ -86,7 +86,7 @@ class Linear(Uninitialized, NotifiedOfMoves, nn.Linear):
             or x.device.type != "cpu"
             or x.dtype not in (torch.float32, torch.bfloat16)
             or torch.is_autocast_enabled("cpu")  # autocast chooses the precision of this product
-            or self.weight.is_inference()  # changes of such a tensor cannot be noticed
+            or self.weight.is_inference()  # changes to such a tensor cannot be noticed
         ):
             return F.linear(x, self.weight, self.bias)
         return packed_linear(x, self.packed(), self.bias)

@@ -22,7 +22,7 @@ from ..runtime.arguments import known_name
 from ..runtime.devices import is_out_of_memory_error
 
 Attention = Callable[[Tensor, Tensor, Tensor, Ragged, int | None], Tensor]
-"""Queries, keys and values (T, H, K) of the tokens, and a window or None, to the result (T, H, K)."""
+"""Maps the tokens' queries, keys and values (T, H, K), and a window or None, to the result (T, H, K)."""
 
 VARIABLE = "LIKEWISE_GPU"  # how a GPU computes attention: "" or "plain"
 DEVICES = ("cuda",)

@@ -1,5 +1,5 @@
 """Positions that change attention's scores: relative ones (T5, MPNet), penalties on distance, vectors of distances, and
-the order of a causal encoder.
+causal masks.
 """
 
 import math

@@ -37,7 +37,7 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
 
 
 def _built(encoder: Encoder, family: Family, homes: list[int], kept: Sequence[int]) -> Encoder:
-    """The smaller encoder: its block i is block `homes[i]` of the full one, its depth i that one's depth `kept[i]`."""
+    """The smaller encoder: block i is block `homes[i]` of the full one, and depth i is its depth `kept[i]`."""
     config = _config(encoder.config, kept, len(homes))
     with torch.device("meta"):
         smaller: Encoder = family.build(config)

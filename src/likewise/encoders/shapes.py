@@ -158,7 +158,7 @@ def _sizes(config: Config, positions: int, keys: Sequence[str] = KEYS) -> dict[s
 
 
 def bert_shape(config: Config, **more: Any) -> BertShape:
-    """BERT; `more` overrides fields in which a variant differs."""
+    """BERT; `more` overrides the fields in which a variant differs."""
     require_supported(config, position_embedding_type="absolute", is_decoder=False)
     shape = BertShape(
         **_sizes(config, 512),
@@ -331,7 +331,7 @@ def _scaling(settings: Config) -> tuple[str, float]:
 
 
 def _at_least_one(config: Config, key: str, default: float) -> float:
-    """A rotary base, say: below 1, angles would grow until the engines' precisions show."""
+    """Read a number such as a rotary base: below 1, angles would grow until rounding makes the engines differ."""
     found = number(config, key, default)
     if found < 1:
         raise BadModel(f"config.json says {key} = {found:g}; expected a number of at least 1")
@@ -410,7 +410,8 @@ def jina_shape(config: Config) -> BertShape:
 def alibi_slopes(heads: int) -> list[float]:
     """What each head subtracts from a score for each token of distance (Press et al. 2022).
 
-    For n heads, a power of two: 2^(−8/n) and its powers. Others add every second slope of twice the lower power.
+    If the number n of heads is a power of two, the slopes are 2^(−8/n) and its powers. Otherwise, they are those of the
+    next lower power of two, followed by every second slope of twice that power.
     """
     power = 1 << (heads.bit_length() - 1)
     slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]

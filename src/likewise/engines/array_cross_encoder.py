@@ -113,8 +113,8 @@ class ArrayCrossEncoder(JointReranker, Loadable):
         return [*((tensor.name, tensor.identifying) for tensor in stored), *self.head.identifying_weights()]
 
     def save(self, folder: str | Path) -> None:
-        """Write a folder that `load`, transformers and sentence-transformers read, with the weights as they are stored
-        in the model's own folder; otherwise as `Embedder.save`.
+        """Write a folder that `load`, transformers and sentence-transformers can read, with the weights stored as in
+        the model's own folder; otherwise like `Embedder.save`.
         """
         manifest, config = self._written_manifest(), read_config(self.manifest.encoder)
         stored = self._stored_tensors(config)
@@ -168,7 +168,7 @@ class NumpyCrossEncoder(ArrayCrossEncoder):
 
 
 def stored_head(folder: Path, config: Config, head: ClassificationHead) -> dict[str, StoredTensor]:
-    """The tensors of the classification head of a model folder, as they are stored, by our names."""
+    """The tensors of a model folder's classification head, in their stored form, by our names."""
     with ExitStack() as stack:
         stored = StoredWeights(folder, stack)
         shapes = head.shape(config).tensors

@@ -213,7 +213,7 @@ class ArrayEmbedder(Embedder, Loadable):
     def _in_batches(
         windows: Windows, batches: WindowBatches, compute: Callable[[Sequences, Array | None], Array], width: int
     ) -> Array:
-        """`compute(tokens, hidden)` of all windows, some at a time: a row of this width for each."""
+        """`compute(tokens, hidden)` of all windows, a few at a time; each gives a row of this width."""
         tokens, hidden = windows.tokens, hidden_tokens(windows)
 
         def attempt(batch: Rows) -> Array | None:  # an annotation with a shape would cost 30 µs per call

@@ -167,7 +167,7 @@ class _Weights:
         return LinearWeights(self.tensor(f"{name}.weight", width), self.tensor(f"{name}.bias", width) if bias else None)
 
     def parts(self, count: int, name: str, outputs: int, inputs: int, bias: bool) -> list[LinearWeights | None]:
-        """A layer as stored in files: `count` layers with equal shares of the outputs, or one, then None."""
+        """A layer as stored: `count` layers that share the outputs equally, or a single one followed by None."""
         weights, biases = (file_names(f"{name}.{part}", self.names) for part in ("weight", "bias"))
         rows = outputs // len(weights)
         found = [
@@ -326,4 +326,4 @@ DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "t5:T5": _t5,
     "grouped:Grouped": _grouped,
     "word_table:WordTable": _word_table,
-}  # how an architecture (`Family.architecture`) is described; only torch computes those that are missing
+}  # how an architecture (`Family.architecture`) is described; only torch supports those that are missing

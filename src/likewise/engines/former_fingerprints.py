@@ -1,4 +1,4 @@
-"""The fingerprints in indexes from before a model had one for all engines: they covered its computation too.
+"""The fingerprints in older indexes, made before a model had one fingerprint for all engines.
 
 They covered the engine's class and the precision, and the tokenizer as the library `tokenizers` writes it.
 """

@@ -91,7 +91,7 @@ class Entrant:
     Args:
         items: the items it was scored on.
         score: its mean score on them, with an interval that is valid at any time.
-        behind: how much the chosen candidate is ahead on the same items, likewise; None for the chosen one.
+        behind: how far the chosen candidate is ahead on the same items, also with an interval; None for the chosen one.
         state: "chosen", "lost", "within margin" (not better than the chosen one by the margin) or "undecided".
         texts: the texts that its model encoded, for all its candidates together.
         cpu_seconds: CPU seconds per million such texts.

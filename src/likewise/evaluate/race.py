@@ -122,7 +122,7 @@ def race(
 
 
 def _remaining(alive: Bool[np.ndarray, " K"], better: Bool[np.ndarray, "K K"]) -> Bool[np.ndarray, " K"]:
-    """The candidates to which no other remaining one is superior; the rest have each lost to another."""
+    """The candidates that no other remaining candidate beats; each of the rest has lost to another."""
     left = alive & ~better[alive].any(0)
     return left if left.any() else alive
 
@@ -144,7 +144,7 @@ def _checked(scores: Float[np.ndarray, "k n"], candidates: int, items: int) -> F
 
 
 def items_needed(gains: Float[np.ndarray, " n"], candidates: int, rule: StoppingRule) -> int:
-    """About how many items would show that a candidate with these gains is not behind by the margin; 0 if none would.
+    """Roughly how many items would show that a candidate with these gains is not behind by the margin; 0 if none would.
 
     A bet of the best size grows by (gain + margin)² / 2 variance per item, and the mixture of bets costs log G.
     """

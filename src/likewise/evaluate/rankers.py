@@ -1,4 +1,4 @@
-"""Rankers of a collection's documents: a model's vectors, BM25, both together, a reranker on top, a run file.
+"""Rankers of a collection's documents: a model's vectors, BM25, both combined, a reranker on top, or a run file.
 
 A ranker that builds on another one finds its rankings by name among those of the same evaluation, so nothing is ranked
 twice:

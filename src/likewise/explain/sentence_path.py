@@ -1,4 +1,4 @@
-"""The path of one sentence through a model's layers: what each layer adds to each word, and where words end up."""
+"""The path of one sentence through a model's layers: what each layer adds to each word, and where each word ends up."""
 
 from dataclasses import dataclass
 from typing import Any

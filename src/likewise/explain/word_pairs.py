@@ -176,7 +176,8 @@ class PairExplanation:
     """The contribution of each layer of the first text with each layer of the second; they add up to the cosine too."""
     layer_contributions: Float[np.ndarray, "S n m"]
     """The contributions divided among layers: half of a layer's part comes from the first text's words at this layer
-    with all of the second text, and half from the reverse. Over all layers, they add up to `contributions`."""
+    with all of the second text, and half from the second text's words with all of the first. Over all layers, they add
+    up to `contributions`."""
 
     @property
     def cosine(self) -> float:
@@ -185,7 +186,7 @@ class PairExplanation:
 
     @property
     def word_totals(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
-        """What each word of the first text contributes with the whole of the second text, and vice versa."""
+        """The contribution of each word of the first text, summed over the second text, and vice versa."""
         return self.contributions.sum(1), self.contributions.sum(0)
 
     def top_pairs(self, k: int = 10, *, special: bool = False) -> list[WordPair]:
@@ -269,7 +270,7 @@ def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[
     tokenizer = embedder.tokenizer
     (pieces,) = embedder.pieces([text])
     if len(pieces) != count:
-        raise BadInput(f"the model reads {count} units in a text of {len(pieces)} tokens: words cannot be named")
+        raise BadInput(f"the model reads {count} units in a text of {len(pieces)} tokens, so its words cannot be named")
     before, after = len(tokenizer.prefix), len(tokenizer.suffix)
     special = [Word(piece, True) for piece in pieces]
     if tokenizer.unknown is not None:  # here, every word is one token

@@ -43,8 +43,8 @@ class FewShotClassifier:
         """Learn from these examples, with a label or a list of labels for each, as `Classifier.fit` does.
 
         The result's `embedder` is a trained copy; one that you pass is not modified. For each of up to five folds
-        another copy is trained without the fold's texts, because a model that has seen a text is too sure of it to
-        calibrate on: this takes about five times as long as training once.
+        another copy is trained without the fold's texts, because a model is overconfident about texts that it has seen:
+        this takes about five times as long as training once.
 
         Raises:
             BadInput: texts or labels cannot be learnt from; the message names the row.

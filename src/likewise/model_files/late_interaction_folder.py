@@ -18,7 +18,7 @@ TOKENS = "token_embeddings"  # sentence-transformers' name for the input of a mo
 
 @dataclass(frozen=True)
 class TokenVectors:
-    """How texts become vectors of tokens; the heads of the manifest map each token's vector, then it has length 1."""
+    """How texts become vectors of tokens; the manifest's heads map each vector, which is then scaled to length 1."""
 
     query_prefix: str  # before a query; a marker at its start, if it is a token of the vocabulary, is not split
     document_prefix: str

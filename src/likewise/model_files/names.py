@@ -95,7 +95,7 @@ def locate(name: str | Path) -> Path:
             return _with_adapter(folder)
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
-        f"there is no model {str(name)!r}.{_hint(str(name))}Tried:{places}\nLocal models: likewise models. "
+        f"there is no model {str(name)!r}.{_hint(str(name))}Tried:{places}\nLocal models: likewise model list. "
         "likewise-mini is always available, since it is bundled: Embedder.load('likewise-mini'), or "
         "likewise … -m likewise-mini"
     )

@@ -19,7 +19,7 @@ from .library import MESSAGE, CompiledLibrary, check_code, load_library
 
 Array = np.ndarray
 TYPES = {"float32": 0, "float16": 1, "int8": 3, "uint8": 4}
-"""The library's numbers for types, by NumPy name; uint8 rows hold eight signs per byte."""
+"""The library's codes for types, by NumPy name; uint8 rows hold eight signs per byte."""
 NEAR = 64.0
 """In float32 rounding errors, or the width if larger: cosines this close to 1 are computed from differences."""
 

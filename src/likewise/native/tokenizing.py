@@ -77,7 +77,7 @@ class NativeTokenizer:
             )
 
     def encode_with_spans(self, text: str) -> EncodedText:
-        """The ids of one text, and where each came from."""
+        """The ids of one text, and the characters that each came from."""
         with self._tokens([text], spans=True) as tokens:
             return EncodedText(
                 np.array((c_int32 * tokens.tokens).from_address(tokens.ids or 0)),

@@ -64,7 +64,7 @@ def show_progress(progress: Progress, total: int | None) -> Iterator[Advance]:
 
 @dataclass
 class StatusLine:
-    """A status line on stderr that is overwritten, or printed anew from time to time; nothing is shown at first."""
+    """A status line on stderr that is overwritten, or printed again from time to time; nothing is shown at first."""
 
     live: bool = field(default_factory=lambda: sys.stderr.isatty())
     began: float = field(default_factory=time.perf_counter)

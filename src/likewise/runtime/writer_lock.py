@@ -93,7 +93,7 @@ _HELD: WeakSet[WriterLock] = WeakSet()
 
 
 def _after_fork() -> None:
-    """Close the child's copies of the lock, lest they outlive the parent; this does not release the parent's lock."""
+    """Close the child's copies of the lock, so that they do not outlive the parent; this keeps the parent's lock."""
     for lock in list(_HELD):
         lock.release()
 

@@ -111,7 +111,7 @@ class Index(ABC):
         """Create a new, empty index.
 
         Raises:
-            BadInput: the location already has an index or something else.
+            BadInput: the location already contains an index or other data.
         """
 
     @classmethod

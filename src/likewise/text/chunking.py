@@ -174,7 +174,7 @@ def _packed(units: Sequence[tuple[Span, int]], settings: ChunkSettings) -> Itera
 
 
 def _overlap_start(units: Sequence[tuple[Span, int]], first: int, last: int, overlap: int) -> int:
-    """The first of the units before `last`, after the chunk's own first, that have at most `overlap` tokens."""
+    """The first unit that the next chunk repeats: the units from it to `last` have at most `overlap` tokens."""
     start = last
     while start - 1 > first and units[start - 1][1] <= overlap:
         start -= 1

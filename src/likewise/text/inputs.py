@@ -49,7 +49,7 @@ def _iterable(texts: Any) -> Iterable[Any]:
     if isinstance(texts, str | bytes):
         raise BadInput(f"encode expects a list of texts, but got one {type(texts).__name__}: write encode([text])[0]")
     if isinstance(texts, Mapping | Set) and not isinstance(texts, KeysView):  # a dict's keys are ordered
-        raise BadInput(f"encode expects texts in an order, but got a {type(texts).__name__}: pass a list")
+        raise BadInput(f"encode expects texts in a fixed order, but got a {type(texts).__name__}: pass a list")
     dimensions = getattr(texts, "ndim", 1)
     if dimensions == 0:
         raise BadInput(
@@ -144,7 +144,7 @@ class Windows:
 
     @classmethod
     def chosen(cls, places: "Sequence[tuple[Windows, int]]") -> "Windows":
-        """The windows with these numbers, in order; if they are all windows of one part, that part itself."""
+        """The windows at these indices, in order; if they are all windows of one part, that part itself."""
         whole = places[0][0]
         if len(places) == len(whole) and all(of is whole and i == n for n, (of, i) in enumerate(places)):
             return whole

@@ -65,7 +65,7 @@ class LibraryTokenizer:
         return EncodedTexts(found.ids, found.lengths, self._long_words(texts, found))
 
     def encode_with_spans(self, text: str) -> EncodedText:
-        """The ids of one text, and where each came from."""
+        """The ids of one text, and the characters that each came from."""
         with library_errors("the model's tokenizer failed on this text"):
             (encoded,) = self.library.encode_batch([text], add_special_tokens=False)  # `encode` holds the GIL
         words = [-1 - i if word is None else word for i, word in enumerate(encoded.word_ids)]

@@ -1,7 +1,7 @@
 """ReferenceTokenizer: what native/text computes, in plain Python: slow, but written to be read.
 
 It is the fallback without a compiled library, and the reference in tests. Letters are classified by Python's
-own Unicode tables, so characters that are new in one Unicode version or the other may be read differently. Anything
+own Unicode tables, so characters that are new in only one of the two Unicode versions may be read differently. Anything
 that native/text also lacks raises an error that names it.
 """
 
@@ -70,7 +70,7 @@ class ReferenceTokenizer:
         return type(self), (self._description,)
 
     def encode(self, texts: Sequence[str]) -> EncodedTexts:
-        """The ids of texts, without special tokens around them."""
+        """The token ids of each text, without special tokens around them."""
         rows, long_words = list[list[int]](), list[tuple[int, int, int]]()
         for i, text in enumerate(texts):
             text.encode()  # the caller must replace lone surrogates
@@ -110,7 +110,7 @@ class ReferenceTokenizer:
                     yield from ((word, None) for word in self._pre_tokenizer([piece]) if word)
 
     def _span(self, token: Text, *, first: bool) -> tuple[int, int]:
-        """Where a token comes from; for byte-level tokens, without outer spaces. `first`: no token precedes."""
+        """The characters of a token; for byte-level tokens, without outer spaces. `first`: it is the first token."""
         start, stop = token[0].start, token[-1].stop
         if self._trims is None:
             return start, stop
@@ -163,7 +163,7 @@ def _trimming(processor: Settings | None) -> bool | None:
 
 
 def _split_at_added(text: Text, tokens: Sequence[Settings]) -> Iterator[tuple[Text, int | None]]:
-    """The parts of a text between added tokens, and these with their ids; the longest if several match at one place."""
+    """The parts of a text between added tokens, and the tokens with their ids; the longest if several match."""
     letters = [character.letter for character in text]
     whole, done, at = "".join(letters), 0, 0
     while tokens and at < len(text):
@@ -227,7 +227,7 @@ def _per_letter(change: Callable[[str], str]) -> Callable[[Text], Text]:
 
 
 Change = tuple[str, int]
-"""A new letter. Of what it comes from: 1 for what the one before comes from, else minus what else it replaces."""
+"""A new letter; 1 if it comes from the same letter as the one before, else minus the further letters it replaces."""
 
 
 def _applied(text: Text, changes: Sequence[Change]) -> Text:
@@ -240,7 +240,7 @@ def _applied(text: Text, changes: Sequence[Change]) -> Text:
 
 
 def _form(name: Any) -> Callable[[Text], Text]:
-    """A normal form of Unicode. Reordered marks get the library's origins: those of the marks previously there."""
+    """A Unicode normal form; as in the library, a reordered mark gets the origin of the mark formerly in its place."""
     decomposition: Any = "NFKD" if "K" in name else "NFD"
 
     def normalized(text: Text) -> Text:
@@ -618,7 +618,7 @@ def _letters(word: Text) -> str:
 
 
 def _wordpiece(settings: Settings) -> Model:
-    """Repeatedly, the longest piece that the rest of a word begins with (Wu et al. 2016)."""
+    """Repeatedly take the longest piece that the rest of a word begins with (Wu et al. 2016)."""
     vocabulary, prefix = settings["vocab"], settings["continuing_subword_prefix"]
     unknown, limit = vocabulary[settings["unk_token"]], settings["max_input_chars_per_word"]
 

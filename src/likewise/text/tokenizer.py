@@ -90,7 +90,7 @@ class Tokenizer:
 
     @cached_property
     def engine(self) -> Engine:
-        """What computes ids: the compiled library, or plain Python without it; for anything they lack, the extra."""
+        """What computes ids: the compiled library, plain Python without it, or the extra for what neither supports."""
         return _engine(self.description)
 
     @cached_property

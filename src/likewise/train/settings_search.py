@@ -74,7 +74,7 @@ def search_settings(
 ) -> SettingsSearch:
     """Find the best of these settings by their score on a dev set. Repeating the call resumes where it stopped.
 
-    The dev score of the best run is slightly optimistic, as it was chosen by it: use a test set for the final figure.
+    The dev score of the best run is slightly optimistic, because it chose the run: report the score on a test set.
 
     Args:
         model: the model's name or folder; each run starts from it.

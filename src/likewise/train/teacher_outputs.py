@@ -9,10 +9,10 @@ To distil a cross-encoder into an embedder by the margins of its scores (Hofstä
 >>> train(student, [DataSource(read_rows(columns, objective), objective)], TrainSettings())      # doctest: +SKIP
 
 The file is complete training data: `likewise train MODEL --data margins.parquet@margin-mse:similarity=cosine`.
-Pairs and lists work the same way with `Regression` or `CoSENT` (score) and `ScoreDistillation` (scores), single texts
-with `Distillation` or `SimilarityDistillation` (teacher: the vectors of an embedder). For `Contrastive`, the teacher is
-a guide whose vectors of all texts identify false negatives (Solatorio 2024, GISTEmbed). For texts that are not
-paired, `unlabelled_examples` chooses pairs.
+Pairs and lists work the same way with `Regression` or `CoSENT` (score) and `ScoreDistillation` (scores), and so do
+single texts with `Distillation` or `SimilarityDistillation` (teacher: the vectors of an embedder). For `Contrastive`,
+the teacher is a guide whose vectors of all texts identify false negatives (Solatorio 2024, GISTEmbed). For texts that
+are not paired, `unlabelled_examples` chooses pairs.
 """
 
 import hashlib

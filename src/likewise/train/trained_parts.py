@@ -105,7 +105,7 @@ def lora_adapters(model: Trainable, settings: TrainSettings) -> Iterator[None]:
         with torch.no_grad():
             for linear in linears:
                 parametrize.remove_parametrizations(linear, "weight", leave_parametrized=merge)
-                move_parameter_to_end(linear, "bias")  # after the weight, as before
+                move_parameter_to_end(linear, "bias")  # so that it follows the weight again
 
 
 def _linears(model: Trainable, settings: TrainSettings) -> list[Linear]:

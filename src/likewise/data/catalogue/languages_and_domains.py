@@ -137,7 +137,7 @@ LANGUAGES_AND_DOMAINS = (
         "SQuAD's training set has seen questions of the same kind.",
     ),
     Dataset(
-        name="banking77", title="Banking77: questions of a bank's customers by intent",
+        name="banking77", title="Banking77: questions from a bank's customers, by intent",
         files={
             "train": DatasetFile(TEXT, 10003, "856f8b20d63f2e6f535d23bb82be174d5a9eebffa294c83313aca973898e983a",
                 10003),
@@ -150,13 +150,13 @@ LANGUAGES_AND_DOMAINS = (
         "is category",
     ),
     _clusters(
-        "stackoverflow", "StackOverflow: titles of questions by subject (20)", 20000,
+        "stackoverflow", "StackOverflow: question titles by subject (20)", 20000,
         "a7fe3f36b7e9f78dba3e71696a529c02a8b31b18f951ef947b6b6a685da5f3ce",
         "Xu et al. 2015, Short text clustering via convolutional neural networks, W15-1509",
         "https://github.com/jacoxu/StackOverflow",
     ),
     _clusters(
-        "search_snippets", "SearchSnippets: results of web searches by subject (8)", 12340,
+        "search_snippets", "SearchSnippets: web search results by subject (8)", 12340,
         "0f32cc88acee911336d0e951a8812d6812127709f8d7e323db403ba9b2229544",
         "Phan, Nguyen and Horiguchi 2008, Learning to classify short and sparse text and web, WWW",
         "https://jwebpro.sourceforge.net/data-web-snippets.tar.gz", "Lower-cased, without function words.",

@@ -110,7 +110,7 @@ class Bert(Transformer):
         return rotation(tokens, theta, width, dtype, self.shape.stretch) if theta else None
 
     def _bias(self, device: torch.device) -> Bias | None:
-        """The relative bias: cached for all blocks, except with checkpointing, where each recomputes it identically."""
+        """The relative bias, cached for all blocks; with checkpointing, each block recomputes it identically."""
         if self.shape.alibi:
             return alibi(self.shape.heads, device)
         if self.relative is None or (self.recomputes and torch.is_grad_enabled()):

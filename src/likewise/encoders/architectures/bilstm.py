@@ -24,7 +24,7 @@ class LSTM(Uninitialized, nn.LSTM):
 
 
 class TimeMajor(NamedTuple):
-    """Tokens in the order in which an LSTM reads them: first words of all sentences (longest first), second words, …"""
+    """Tokens in an LSTM's reading order: the first words of all sentences (longest first), then the second words …"""
 
     order: Int[Tensor, " T"]  # the index of the token at each place
     sizes: Int[Tensor, " steps"]  # how many sentences have a word at each step; on the CPU, as torch requires

@@ -1,6 +1,6 @@
 """Qwen3 (Yang et al. 2025) and Gemma 3 (2025): pre-norm, gated, rotary, and query heads that share keys in groups.
 
-Groups are those of Ainslie et al. 2023. The two differ in the fields of `GroupedShape`: whether a token attends to
+Groups are as in Ainslie et al. 2023. The two differ in the fields of `GroupedShape`: whether a token attends to
 later ones, which blocks have local attention, and whether norms also follow attention and network.
 """
 

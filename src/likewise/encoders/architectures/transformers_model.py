@@ -124,7 +124,7 @@ def _check_setting(key: str, value: object) -> None:
     if isinstance(value, int) and value > (most := _most(key)):
         raise BadModel(f"config.json says {key} = {value!r:.100}; expected at most {most:,}")
     if "attn_implementation" in key and isinstance(value, str) and "/" in value:
-        raise BadModel(f"config.json says {key} = {value!r:.100}, which is code to be downloaded; none is run here")
+        raise BadModel(f"config.json says {key} = {value!r:.100}, which is code to download; no such code is run here")
 
 
 def _most(key: str) -> int:

@@ -1,6 +1,6 @@
 """A table of word vectors: an encoder of one layer in which a word's vector does not depend on its context.
 
-Averaged, it is a usual baseline (avg. GloVe); `bilstm.py` and `deep_averaging.py` start from word vectors too.
+Its average is a common baseline (avg. GloVe); `bilstm.py` and `deep_averaging.py` start from word vectors too.
 """
 
 from collections.abc import Iterator

@@ -112,7 +112,7 @@ def quantize(
         callback: called with a line about each step.
 
     Raises:
-        BelowBar: the bar is not reached; nothing was written, and the error has the result.
+        BelowBar: the bar is not reached; nothing was written, and the error holds the result.
         BadInput: the model is not computed by the native engine in fp32; or the folder is the model's or not writable.
     """
     target = target_folder(folder)

@@ -55,7 +55,7 @@ class NumpyEncoder:
             self.distances = layer_norm(self.distances, _required(d.distance_norm), d.eps)
 
     def reading(self, tokens: int) -> "NumpyEncoder":
-        """The same encoder, except that tokens attend only to the first ones of their sequence, this many."""
+        """The same encoder, in which tokens attend only to this many tokens at the beginning of their sequence."""
         limited = copy(self)
         limited.readable = tokens
         return limited

@@ -1,4 +1,4 @@
-"""Results on collections as text: each ranker beside the first one, and the queries that gained and lost."""
+"""Results on collections as text: each ranker against the first, and the queries that gained and lost most."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def compare_rankers(results: Results, task: str) -> dict[str, Comparison]:
 
 
 def query_differences(results: Results, task: str) -> list[Float[np.ndarray, " Q"] | None]:
-    """For the first ranker nDCG@10 by query, and for the others its difference; None if there are no rankings."""
+    """nDCG@10 by query of the first ranker, and how far each other one differs; None if there are no rankings."""
     rankings = [_rankings(results, model, task) for model in results.models]
     values = [one.by_query[HEADLINE] if one else None for one in rankings]
     first = values[0]

@@ -87,9 +87,9 @@ def randomisation(
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """The p-values of several tests, adjusted so that the probability of any false positive stays below the level.
-    Adjust the p-values of several tests, so that the probability of any false positive stays below the level.
-        S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
+    """Adjust the p-values of several tests, so that the probability of any false positive stays below the level.
+
+    S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
     """
     adjusted, floor = list(p), 0.0
     for rank, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):

@@ -20,12 +20,12 @@ LABELLED_FILES = {
 }
 """The label column, files, and summary of each task of the suite clustering."""
 DOMAIN_FILES = {
-    "banking77-clusters": ("label", ("banking77/test",), "questions of a bank's customers by intent (77)"),
-    "stackoverflow-clusters": ("label", ("cluster_stackoverflow/test",), "titles of questions by subject (20)"),
-    "search-snippets-clusters": ("label", ("cluster_search_snippets/test",), "results of web searches by subject (8)"),
+    "banking77-clusters": ("label", ("banking77/test",), "questions from a bank's customers, by intent (77)"),
+    "stackoverflow-clusters": ("label", ("cluster_stackoverflow/test",), "question titles by subject (20)"),
+    "search-snippets-clusters": ("label", ("cluster_search_snippets/test",), "web search results by subject (8)"),
     "agnews-clusters": ("label", ("cluster_agnews8000/test",), "news by subject (4)"),
 }
-"""The same of the suite domains."""
+"""The same for the suite `domains`."""
 TEXTS = ("text", "sentence1", "sentence2")
 
 

@@ -311,7 +311,7 @@ def _recorded_headings(index: Index, asked: bool | None) -> bool:
 def _created(
     location: str, model: str | Embedder, name: str | None, headings: bool, missing: BadInput
 ) -> tuple[Index, Embedder, ModelIdentity]:
-    """Create an index; raises `missing` if the location has something else."""
+    """Create an index; raises `missing` if the location contains something else."""
     embedder = _embedder(model)
     name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
     identity = identity_of_embedder(embedder, name, headings)

@@ -18,9 +18,9 @@ _LOW_RANK = re.compile(r"encoder\.(.+)\.parametrizations\.weight\.0\.([ab])")
 
 
 def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> None:
-    """Write the adapter from the run's last checkpoint; nothing if it does not describe the whole model.
+    """Write the adapter from the run's last checkpoint; nothing is written if it would not describe the whole model.
 
-    It does not if heads were trained too, or if the encoder's weights have no names in transformers.
+    That is so if heads were trained too, or if the encoder's weights have no names in transformers.
     """
     family = FAMILIES.get(family_name(job.model.encoder.config))
     if not job.settings.lora_rank or last is None or family is None:

@@ -107,7 +107,7 @@ def _source(
         prompted = [[by_column.get(column, "") + text for text in read[column]] for column in [*read][: len(texts)]]
         read["guide"] = list(guided.vectors_of(prompted))
     rows = TrainingRows.of(read, objective, prompts=by_column)
-    by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors are no groups
+    by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors are not groups
     return DataSource(rows, objective, name or "data"), RowsToOrder(list(texts.values()), by_label)
 
 

@@ -202,7 +202,7 @@ def folder_to_resume(given: Any, root: Path) -> Path | None:
 
 @contextmanager
 def without_default_prompt(model: Any) -> Iterator[None]:
-    """Inside the context, texts get no default prompt: sentence-transformers trains without the default one."""
+    """Inside the context, texts get no default prompt, since sentence-transformers trains without it."""
     before = model.loaded.manifest
     model.loaded.manifest = replace(before, default_prompt=None)
     try:

@@ -344,7 +344,7 @@ class SentenceTransformerTrainer:
         self.model.save_pretrained(output_dir or self.args.output_dir)
 
     def push_to_hub(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
-        """Raises; the message says what to do instead."""
+        """Raise an error that says what to do instead."""
         self.model.push_to_hub()
 
 
