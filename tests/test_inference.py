@@ -42,12 +42,14 @@ def test_a_budget_without_room_is_refused(budget):
 def test_memory_that_runs_out_costs_smaller_batches_and_loses_no_sentence(lengths, budget, memory):
     tried = []
 
-    def attempt(batch):
+    def compute(batch):
         size = sum(lengths[i] for i in batch)
         tried.append((size, len(batch)))
-        return None if size > memory else [lengths[i] for i in batch]
+        if size > memory:
+            raise MemoryError
+        return [lengths[i] for i in batch]
 
-    result = list(in_batches(lengths, budget, attempt))
+    result = list(in_batches(lengths, budget, compute))
     assert sorted(i for batch, _, _ in result for i in batch) == list(range(len(lengths)))
     assert all(built == [lengths[i] for i in batch] for batch, _, built in result)
     failed = [size for size, _ in tried if size > memory]
@@ -61,14 +63,34 @@ def test_without_trouble_the_batches_are_those_of_the_plan():
 
 
 def test_one_sentence_that_never_fits_says_how_long_it_is():
+    def compute(batch):
+        if 1 in batch:
+            raise RuntimeError("CUDA out of memory")
+        return batch
+
     with pytest.raises(OutOfMemory, match="a single text of 1,234 tokens"):
-        list(in_batches([5, 1234, 7], 10_000, lambda batch: None if 1 in batch else batch))
+        list(in_batches([5, 1234, 7], 10_000, compute))
+
+
+def test_an_error_of_another_kind_is_raised_as_it_is():
+    def compute(batch):
+        raise RuntimeError("shapes differ")
+
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        list(in_batches([1, 2], 8, compute))
 
 
 def test_what_failed_once_is_not_tried_again_at_its_size():
     """Memory for one text of eight, which come in pairs: the first pair fails, and no other is tried."""
     failed = []
-    built = list(in_batches([4] * 8, 8, lambda batch: failed.append(batch) if len(batch) > 1 else batch))
+
+    def compute(batch):
+        if len(batch) > 1:
+            failed.append(batch)
+            raise MemoryError
+        return batch
+
+    built = list(in_batches([4] * 8, 8, compute))
     assert [batch.tolist() for batch in failed] == [[0, 1]]
     assert [batch.tolist() for batch, _, _ in built] == [[i] for i in range(8)]
 

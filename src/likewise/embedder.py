@@ -74,7 +74,8 @@ class Embedder(ABC):
     tokenizer: Tokenizer
     manifest: Manifest
     encoder: Any
-    """Has `width`, `depth` (number of blocks; there is one more layer), `vocabulary` and `longest` (maximum tokens)."""
+    """Has `width`, `depth` (number of blocks; there is one more layer), `vocabulary`, `longest` (maximum tokens) and,
+    without torch, `precision` and `threads`."""
     pooling: Any
     """Its name is in `spec`."""
     routes: Sequence[str] = ()
@@ -151,14 +152,14 @@ class Embedder(ABC):
         """Whether the model itself scales its vectors to length 1."""
 
     @property
-    @abstractmethod
     def precision(self) -> str:
         """The precision of its computations: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
+        return str(self.encoder.precision)
 
     @property
     def batch_threads(self) -> int:
         """Threads that share the texts of a batch; 1 if all threads work on each matrix product together."""
-        return 1
+        return int(getattr(self.encoder, "threads", 1))
 
     @property
     @abstractmethod

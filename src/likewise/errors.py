@@ -1,5 +1,6 @@
-"""All exceptions that likewise raises on purpose."""
+"""All exceptions that likewise raises on purpose, and how it recognizes those of others that report full memory."""
 
+import re
 from typing import Any
 
 
@@ -57,3 +58,25 @@ class OutOfMemory(LikewiseError, MemoryError):
 
 class NativeUnavailable(LikewiseError):
     """The compiled library is missing, or has the wrong version."""
+
+
+OUT_OF_MEMORY = re.compile(
+    "|".join(
+        (
+            r"out ?of ?memory",  # torch's OutOfMemoryError, CUDA's, MPS's, and the operating system's "Out of memory"
+            "not enough memory",  # torch's allocator on Windows
+            "allocate memory",  # torch's allocator elsewhere: "DefaultCPUAllocator: can't allocate memory"
+            "unable to allocate",  # NumPy's, inside the message of another error
+            r"std::bad_alloc|bad allocation",  # C++'s own
+            r"could not (create|execute) a primitive(?! desc)",  # oneDNN's; with "desc", the cause differs
+            "could not create a memory object",  # oneDNN's
+            r"CU(BLAS|DNN|SOLVER|SPARSE)_STATUS_ALLOC_FAILED",  # CUDA's libraries
+        )
+    ),
+    re.IGNORECASE,
+)  # matches the messages of plain RuntimeErrors raised when memory runs out
+
+
+def is_out_of_memory_error(error: BaseException) -> bool:
+    """Whether an error reports a failed memory allocation, judging by its type or message."""
+    return isinstance(error, MemoryError) or OUT_OF_MEMORY.search(repr(error)) is not None

@@ -15,8 +15,10 @@ from typing import TypeVar
 import numpy as np
 
 from .array_types import Float, Int
-from .errors import BadInput, BadModel, OutOfMemory
+from .arrays.sequences import Sequences
+from .errors import BadInput, BadModel, OutOfMemory, is_out_of_memory_error
 from .runtime.progress import Advance, Progress, show_progress
+from .text.inputs import Windows
 from .text.truncation import TruncationCounter
 
 Item = TypeVar("Item", bound=Hashable)
@@ -135,25 +137,33 @@ class WindowBatches:
     def run(
         self,
         lengths: Int[np.ndarray, " n"],
-        attempt: Callable[[Rows], Block | None],
+        compute: Callable[[Rows], Block],
         results: Buffer,
         store: Callable[[Buffer, Rows, Block], None] = setitem,  # type: ignore[assignment]
     ) -> Buffer:
-        """Fill `results`; `attempt` computes the sequences with these indices, or returns None if memory ran out."""
+        """Fill `results`; `compute` returns the results of the sequences with these indices."""
         items_per_token = self.items / max(1, int(lengths.sum()))
-        for batch, tokens, block in in_batches(lengths, self.max_tokens, attempt):
+        for batch, tokens, block in in_batches(lengths, self.max_tokens, compute):
             store(results, batch, block)
             self.advance(items_per_token * tokens, tokens)
         return results
 
+    def run_windows(
+        self, windows: Windows, compute: Callable[[Sequences, Rows | None], Block], results: Buffer
+    ) -> Buffer:
+        """Fill `results` with `compute(tokens, skips)` of windows; `skips` is None if no window hides tokens."""
+        tokens, skips = windows.tokens, windows.skips
+        return self.run(
+            tokens.lengths, lambda rows: compute(tokens.take(rows), None if skips is None else skips[rows]), results
+        )
+
 
 def in_batches(
-    lengths: Sequence[int] | Int[np.ndarray, " n"], budget: int, attempt: Callable[[Rows], Block | None]
+    lengths: Sequence[int] | Int[np.ndarray, " n"], budget: int, compute: Callable[[Rows], Block]
 ) -> Iterator[tuple[Rows, int, Block]]:
-    """Each planned batch, its tokens, and the result of `attempt` for it.
+    """Each planned batch, its tokens, and the result of `compute` for it.
 
-    `attempt` returns None if memory ran out; the batch is then halved and tried again, and no later batch is as
-    large as the one that failed.
+    If memory runs out, the batch is halved and computed again, and no later batch is as large as the one that failed.
     """
     lengths = np.asarray(lengths, np.int64)
     pending = plan_batches(lengths, budget)[::-1]
@@ -162,13 +172,17 @@ def in_batches(
         batch = pending.pop()
         size = int(lengths[batch].sum())
         if len(batch) == 1 or size <= limit:
-            result = attempt(batch)
-            if result is not None:
+            try:
+                result = compute(batch)
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory_error(error):
+                    raise
+                if len(batch) == 1:
+                    raise OutOfMemory(f"there is not enough memory for a single text of {size:,} tokens") from None
+                limit = size // 2
+            else:
                 yield batch, size, result
                 continue
-            if len(batch) == 1:
-                raise OutOfMemory(f"there is not enough memory for a single text of {size:,} tokens")
-            limit = size // 2
         half = len(batch) // 2
         pending += [batch[half:], batch[:half]]
 

@@ -3,12 +3,11 @@
 import pytest
 import torch
 
-from likewise.errors import BadInput
+from likewise.errors import BadInput, is_out_of_memory_error
 from likewise.runtime.devices import (
     PRECISIONS,
     MovableModule,
     device_and_dtype,
-    is_out_of_memory_error,
     none_if_out_of_memory,
     precision_name,
 )

@@ -213,6 +213,8 @@ class IndexPromises:
         index.upsert(Records(["id 3", "new"], np.eye(2, WIDTH, dtype=np.float32), None, [{"only": "x"}, {}]))
         found = index.get(["id 3"])
         assert (found.texts, [dict(row) for row in found.metadata]) == ([None], [{"only": "x"}])
+        contents = {name: (text, dict(row)) for name, (text, row) in index.contents(["new", "id 3"]).items()}
+        assert contents == {"new": (None, {}), "id 3": (None, {"only": "x"})}
         assert index.search(np.eye(1, WIDTH, dtype=np.float32), 1)[0][0].id == "id 3"
         assert index.count("only = 'x'") == 1 and len(index) == 11
 
@@ -223,8 +225,9 @@ class IndexPromises:
         assert index.delete(["id 1"]) == 0
         left = {name: row for name, row in as_dict(records).items() if name not in ("id 1", "id 5")}
         assert_holds(index, left, place.tolerance)
-        with pytest.raises(BadInput, match="'id 5'"):
-            index.get(["id 0", "id 5"])
+        for read in (index.get, index.contents):
+            with pytest.raises(BadInput, match="'id 5'"):
+                read(["id 0", "id 5"])
         index.add(some_records(1, seed=9, start=5))
         assert_holds(index, left | as_dict(some_records(1, seed=9, start=5)), place.tolerance)
 

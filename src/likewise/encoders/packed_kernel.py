@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from ..arrays.ragged import Ragged
+from ..errors import is_out_of_memory_error
 from ..runtime.arguments import known_name
-from ..runtime.devices import is_out_of_memory_error
 
 Attention = Callable[[Tensor, Tensor, Tensor, Ragged, int | None], Tensor]
 """Maps the tokens' queries, keys and values (T, H, K), and a window or None, to the result (T, H, K)."""

@@ -29,7 +29,7 @@ from ..runtime.atomic_files import target_folder
 from ..runtime.fingerprint import Weights
 from ..runtime.lazy_imports import torch_hint
 from ..text.tokenizer import Tokenizer, max_input_length
-from .array_embedder import ArrayEmbedder, none_if_memory_runs_out
+from .array_embedder import ArrayEmbedder
 from .array_encoder import ArrayEncoder
 from .description import check_described, read_description, stored_encoder_settings, tensors
 from .native.native_embedder import NativeEmbedder
@@ -96,14 +96,6 @@ class ArrayCrossEncoder(JointReranker, Loadable):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.manifest.encoder.name}: {', '.join(self.labels)})"
 
-    @property
-    def precision(self) -> str:
-        return self.encoder.precision
-
-    @property
-    def batch_threads(self) -> int:
-        return self.encoder.threads
-
     def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
         head = [self.activation, list(self.labels), self.head.settings, self.segmented]
         return stored_encoder_settings(self.manifest.encoder), head
@@ -148,11 +140,8 @@ class ArrayCrossEncoder(JointReranker, Loadable):
             kinds = None if segments is None else np.concatenate(segments)
             return self.head(self.encoder.pooled(Sequences.of(ids), self.head.poolings, None, kinds))
 
-        return batches.run(
-            self._lengths(contents),
-            lambda batch: none_if_memory_runs_out(lambda: logits(batch)),
-            np.empty((len(contents), len(self.labels)), np.float32),
-        )
+        results = np.empty((len(contents), len(self.labels)), np.float32)
+        return batches.run(self._lengths(contents), logits, results)
 
 
 class NativeCrossEncoder(ArrayCrossEncoder):

@@ -2,11 +2,11 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -40,7 +40,6 @@ from .stored_weights import (
 )
 
 Array = np.ndarray
-T = TypeVar("T")
 
 
 class ArrayEmbedder(Embedder, Loadable):
@@ -90,14 +89,6 @@ class ArrayEmbedder(Embedder, Loadable):
         heads = "".join(f", {head.description}" for head in self.heads)
         described = f"{self.manifest.encoder.name}: {self.pooling.spec}{heads}; {self.dimension} dimensions"
         return f"{type(self).__name__}({described})"
-
-    @property
-    def precision(self) -> str:
-        return self.encoder.precision
-
-    @property
-    def batch_threads(self) -> int:
-        return self.encoder.threads
 
     @property
     def dimension(self) -> int:
@@ -207,47 +198,15 @@ class ArrayEmbedder(Embedder, Loadable):
         return np.ascontiguousarray(pooled, np.float32)
 
     def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[Array, "P W"]:
-        return self._in_batches(windows, batches, partial(self.pooling, self.encoder), self._pooled_width)
-
-    @staticmethod
-    def _in_batches(
-        windows: Windows, batches: WindowBatches, compute: Callable[[Sequences, Array | None], Array], width: int
-    ) -> Array:
-        """`compute(tokens, hidden)` of all windows, a few at a time; each gives a row of this width."""
-        tokens, hidden = windows.tokens, hidden_tokens(windows)
-
-        def attempt(batch: Rows) -> Array | None:  # an annotation with a shape would cost 30 µs per call
-            try:
-                return compute(tokens.take(batch), None if hidden is None else hidden[batch])
-            except MemoryError:
-                return None
-
-        return batches.run(tokens.lengths, attempt, np.empty((len(tokens.lengths), width), np.float32))
+        results = np.empty((len(windows.places), self._pooled_width), np.float32)
+        return batches.run_windows(windows, partial(self.pooling, self.encoder), results)
 
     def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
         def layers(batch: Rows) -> list[Float[Array, "L t D"]]:
             some, first = tokens.take(batch), self.encoder.depth if only_last else 0
             return np.split(self.encoder.layers(some, first, self.encoder.depth), some.ends[:-1], axis=1)
 
-        return batches.run(
-            tokens.lengths,
-            lambda batch: none_if_memory_runs_out(lambda: layers(batch)),
-            [np.empty((0, 0, 0), np.float32)] * len(tokens),
-            _store_layers,
-        )
-
-
-def hidden_tokens(windows: Windows) -> Array | None:
-    """How many initial tokens of each window the pooling leaves out; None if none."""
-    return windows.hidden if windows.hidden.any() else None
-
-
-def none_if_memory_runs_out(compute: Callable[[], T]) -> T | None:
-    """The result of `compute`, or None if memory ran out; the batch is then halved."""
-    try:
-        return compute()
-    except MemoryError:
-        return None
+        return batches.run(tokens.lengths, layers, [np.empty((0, 0, 0), np.float32)] * len(tokens), _store_layers)
 
 
 def _store_layers(results: list[Array], batch: Rows, block: list[Array]) -> None:

@@ -25,7 +25,6 @@ from ..reranker.reranker import Reranker, RunOptions
 from ..reranker.text_pairs import in_windows
 from ..runtime.fingerprint import Weights
 from ..text.truncation import TruncationCounter
-from .array_embedder import none_if_memory_runs_out
 from .description import check_described, read_description, stored_encoder_settings, tensors
 from .numpy.encoders import NumpyEncoder
 from .numpy.poolings_and_heads import heads_of, weights_of_heads
@@ -113,11 +112,8 @@ class LateInteraction(Reranker):
             pairs = zip(batch, documents, strict=True)
             return np.array([[max_similarity(queries[contents[i][0]], document)] for i, document in pairs], np.float32)
 
-        return batches.run(
-            np.array([len(document) for _, document in contents]),
-            lambda batch: none_if_memory_runs_out(lambda: logits(batch)),
-            np.empty((len(contents), 1), np.float32),
-        )
+        lengths = np.array([len(document) for _, document in contents])
+        return batches.run(lengths, logits, np.empty((len(contents), 1), np.float32))
 
     def _pairs(self, pairs: Sequence[tuple[str, str]], rows: Rows, counter: TruncationCounter) -> list[tuple[Ids, Ids]]:
         """The ids of both texts of each pair, truncated; the counter counts the truncated pairs."""

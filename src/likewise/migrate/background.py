@@ -131,24 +131,19 @@ class Migration:
 
     def _encoded(self, records: Records, rows: Sequence[int]) -> Records:
         chosen = records.select(rows)
-        texts = chosen.texts or [None] * len(rows)
-        missing = [name for name, text in zip(chosen.ids, texts, strict=True) if text is None]
+        missing = [name for name, (text, _) in zip(chosen.ids, chosen.contents, strict=True) if text is None]
         if missing:
             raise BadInput(
                 f"{self.old.location} has no text for {missing[0]!r} ({len(missing):,} such records in this block), "
                 "so it cannot be encoded with another model"
             )
-        columns = zip(texts, chosen.metadata or [{}] * len(rows), strict=True)
-        return replace(
-            chosen, vectors=self.encode([self.embedded(text, row) for text, row in columns if text is not None])
-        )
+        texts = [self.embedded(text, row) for text, row in chosen.contents if text is not None]
+        return replace(chosen, vectors=self.encode(texts))
 
 
 def _signatures(records: Records) -> dict[str, bytes]:
     """For each id, a 16-byte digest of the record's text and metadata."""
-    texts = records.texts or [None] * len(records)
-    metadata = records.metadata or [{}] * len(records)
     return {
         name: blake2b(json.dumps([text, dict(row)], sort_keys=True).encode(), digest_size=16).digest()
-        for name, text, row in zip(records.ids, texts, metadata, strict=True)
+        for name, (text, row) in zip(records.ids, records.contents, strict=True)
     }

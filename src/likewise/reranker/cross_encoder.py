@@ -28,7 +28,6 @@ from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write
 from ..model_files.folder import check_same
 from ..pooling.reductions import Reduce
 from ..runtime.atomic_files import target_folder
-from ..runtime.devices import none_if_out_of_memory
 from ..runtime.fingerprint import Weights
 from ..text.tokenizer import Tokenizer
 from .classification_heads import CLASSIFIERS, HeadShape, check_head, head_of, labels_of
@@ -164,11 +163,8 @@ class CrossEncoder(TorchReranker, JointReranker):
         def logits(batch: Rows) -> Float[np.ndarray, "b C"]:
             return np.asarray(self(self.packed([contents[i] for i in batch])).float().cpu().numpy())
 
-        return batches.run(
-            self._lengths(contents),
-            lambda batch: none_if_out_of_memory(lambda: logits(batch)),
-            np.empty((len(contents), len(self.labels)), np.float32),
-        )
+        results = np.empty((len(contents), len(self.labels)), np.float32)
+        return batches.run(self._lengths(contents), logits, results)
 
 
 def _names(labels: int | Sequence[str]) -> list[str]:

@@ -34,7 +34,6 @@ from ..model_files.folder import check_same
 from ..pooling import describe_pooling
 from ..pooling.reductions import Reduce, last
 from ..runtime.atomic_files import target_folder
-from ..runtime.devices import none_if_out_of_memory
 from ..runtime.fingerprint import Weights
 from ..runtime.progress import Progress
 from ..runtime.untrusted_files import regular_file_exists
@@ -259,11 +258,7 @@ class PolyEncoder(TorchReranker):
             def encoded(batch: Rows) -> Float[np.ndarray, "..."]:
                 return np.asarray(encode(Ragged.packed(tokens.take(batch), self.device)).float().cpu().numpy())
 
-            return batches.run(
-                tokens.lengths,
-                lambda batch: none_if_out_of_memory(lambda: encoded(batch)),
-                np.empty((len(tokens), *shape), np.float32),
-            )
+            return batches.run(tokens.lengths, encoded, np.empty((len(tokens), *shape), np.float32))
 
         return infer(texts, lambda distinct, rows: self._model_inputs(distinct, run.counter, rows), compute, run)
 

@@ -227,7 +227,7 @@ class Reranker(ABC):
     @property
     def batch_threads(self) -> int:
         """The number of threads that split the texts of a batch; 1 if all threads share each matrix product."""
-        return 1
+        return int(getattr(self.encoder, "threads", 1))
 
     @property
     @abstractmethod
@@ -235,9 +235,9 @@ class Reranker(ABC):
         """The device that the model runs on, as a string such as `"cpu"` or `"cuda:0"`."""
 
     @property
-    @abstractmethod
     def precision(self) -> str:
         """The precision of the model's computations: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
+        return str(self.encoder.precision)
 
     def _label(self, label: int | str | None) -> int:
         if label is None and len(self.labels) == 1:

@@ -1,14 +1,13 @@
-"""The device and precision of a model, and detection of out-of-memory errors."""
+"""The device and precision of a model."""
 
 import os
-import re
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 import torch
 from torch import nn
 
-from ..errors import BadInput
+from ..errors import BadInput, is_out_of_memory_error
 from .arguments import known_name
 
 T = TypeVar("T")
@@ -59,34 +58,10 @@ def precision_name(dtype: torch.dtype) -> str:
     return next(name for name, known in PRECISIONS.items() if known == dtype)
 
 
-OUT_OF_MEMORY = re.compile(
-    "|".join(
-        (
-            "out of memory",  # CUDA's, MPS's, and the operating system's "Out of memory"
-            "not enough memory",  # torch's allocator on Windows
-            "allocate memory",  # torch's allocator elsewhere: "DefaultCPUAllocator: can't allocate memory"
-            "unable to allocate",  # NumPy's, inside the message of another error
-            r"std::bad_alloc|bad allocation",  # C++'s own
-            r"could not (create|execute) a primitive(?! desc)",  # oneDNN's; with "desc", the cause differs
-            "could not create a memory object",  # oneDNN's
-            r"CU(BLAS|DNN|SOLVER|SPARSE)_STATUS_ALLOC_FAILED",  # CUDA's libraries
-        )
-    ),
-    re.IGNORECASE,
-)  # matches the messages of plain RuntimeErrors raised when memory runs out
-
-
-def is_out_of_memory_error(error: BaseException) -> bool:
-    """Whether an error reports a failed memory allocation, judging by its type or message."""
-    return isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
-
-
 def none_if_out_of_memory(make: Callable[[], T]) -> T | None:
     """The result of calling `make`, or None if it ran out of memory."""
     try:
         return make()
-    except torch.OutOfMemoryError:
-        return None
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory_error(error):
             raise

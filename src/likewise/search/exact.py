@@ -62,29 +62,25 @@ def search(
             f"expected queries (Q, D) and a corpus (N, D) of equal dimension; got {shapes[0]} and {shapes[1]}"
         )
     check_finite_rows(queries, "queries")
-    mask = checked_mask(mask, len(corpus))
+    mask, threads = checked_mask(mask, len(corpus)), checked_threads(threads)
     if metric == "cosine":
         return nearest_units(unit(queries), corpus, k, mask, threads)
     if metric in SCANNED and is_scannable(queries, corpus) and _are_short(queries):
         with suppress(BadInput):  # NumPy reports the row that is not finite, or handles a possible overflow
             queries = queries.astype(np.float32, copy=False)
-            scan = Scan(queries, corpus, corpus.shape[1], mask=mask, threads=checked_threads(threads))
+            scan = Scan(queries, corpus, corpus.shape[1], mask=mask, threads=threads)
             return scanning.best_rows(scan, k)
     _check_finite(corpus, mask)
     return nearest(queries, corpus, k, SIMILARITIES[metric], mask=mask)
 
 
 def nearest_units(
-    queries: Float[np.ndarray, "Q D"],
-    corpus: Shaped[np.ndarray, "N D"],
-    k: int,
-    mask: Mask | None = None,
-    threads: int | None = None,
+    queries: Float[np.ndarray, "Q D"], corpus: Shaped[np.ndarray, "N D"], k: int, mask: Mask | None, threads: int
 ) -> Hits:
     """Like `search` by cosine, but for unit-length queries and arguments that are already checked."""
     if is_scannable(queries, corpus):
         with suppress(BadInput):  # NumPy reports the row that is not finite
-            scan = Scan(queries, corpus, corpus.shape[1], cosine=True, mask=mask, threads=checked_threads(threads))
+            scan = Scan(queries, corpus, corpus.shape[1], cosine=True, mask=mask, threads=threads)
             return scanning.best_rows(scan, k)
     _check_finite(corpus, mask)
     return nearest(queries, corpus, k, unit_cosine, prepare=unit, mask=mask)

@@ -13,7 +13,7 @@ from ..engine_registry import INT8, Computation, mixes_int8
 from ..errors import BadInput
 from ..model_files.names import recorded_model_name
 from ..runtime.arguments import known_name
-from .records import Records
+from .records import Content, Records
 
 Opened = TypeVar("Opened", bound="Index")  # typing.Self cannot be checked at run time outside a decorated class
 
@@ -155,6 +155,11 @@ class Index(ABC):
     @abstractmethod
     def get(self, ids: Sequence[str]) -> Records:
         """The records with these ids, in the given order, with the stored vectors (as float32)."""
+
+    def contents(self, ids: Sequence[str]) -> dict[str, Content]:
+        """The text and metadata under each id; this default reads vectors too, and subclasses may be faster."""
+        found = self.get(ids)
+        return dict(zip(found.ids, found.contents, strict=True))
 
     @abstractmethod
     def records(self, block: int = 1000) -> Iterator[Records]:

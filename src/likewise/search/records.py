@@ -20,6 +20,8 @@ Value = str | int | float | bool | None
 AT_ONCE = 4096
 """How many texts are joined to check them at once."""
 VALUE_TYPES = (str, int, float, bool, type(None))
+Content = tuple[str | None, Mapping[str, Value]]
+"""The text and metadata of a record."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,10 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def contents(self) -> list[Content]:
+        return [*zip(self.texts or [None] * len(self), self.metadata or [{}] * len(self), strict=True)]
 
     def select(self, rows: Sequence[int]) -> "Records":
         """These rows, in this order."""

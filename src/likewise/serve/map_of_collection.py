@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,9 @@ def collection_map(
     count = collection.count()
     step, rows = max(1, -(-count // limit)), []
     for number, block in enumerate(collection.records(1000)):
-        first = -(number * 1000) % step
-        chosen = range(first, len(block), step)
-        texts = block.texts or [None] * len(block)
-        metadata = block.metadata or [{}] * len(block)
-        rows += [(public_id(block.ids[i], metadata[i]), texts[i] or "", block.vectors[i]) for i in chosen]
+        stored = zip(block.ids, block.contents, block.vectors, strict=True)
+        chosen = islice(stored, -(number * 1000) % step, None, step)
+        rows += [(public_id(name, metadata), text or "", vector) for name, (text, metadata), vector in chosen]
     if not rows:
         return {
             "total": 0,

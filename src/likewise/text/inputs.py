@@ -124,6 +124,11 @@ class Windows:
     def __len__(self) -> int:
         return len(self.places)
 
+    @property
+    def skips(self) -> Int[np.ndarray, " P"] | None:
+        """`hidden`, or None if no window hides tokens."""
+        return self.hidden if self.hidden.any() else None
+
     def __getitem__(self, i: int) -> "Windows":
         tokens, at = Sequences(self.tokens[i], self.tokens.lengths[i : i + 1]), slice(i, i + 1)
         return Windows(tokens, self.places[at], self.content_lengths[at], self.hidden[at])

@@ -50,8 +50,7 @@ def run(args: argparse.Namespace) -> int:
 def exported_rows(index: "Index", vectors: bool) -> Iterator[dict[str, Any]]:
     """Each record as a row."""
     for block in index.records():
-        texts, metadata = block.texts or [None] * len(block), block.metadata or [{}] * len(block)
-        for i, (name, text, row) in enumerate(zip(block.ids, texts, metadata, strict=True)):
+        for i, (name, (text, row)) in enumerate(zip(block.ids, block.contents, strict=True)):
             own = {f"{key}_" if key in OWN_COLUMNS else key: value for key, value in row.items()}
             last = {"vector": block.vectors[i].tolist()} if vectors else {}
             yield {"id": name, "text": text, **own, **last}

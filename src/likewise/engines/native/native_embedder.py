@@ -14,7 +14,7 @@ from ...errors import BadInput
 from ...inference import WindowBatches
 from ...runtime.lazy_imports import torch_hint
 from ...text.inputs import Windows
-from ..array_embedder import ArrayEmbedder, hidden_tokens
+from ..array_embedder import ArrayEmbedder
 from ..description import Description
 from ..numpy.poolings_and_heads import ArrayReduce
 from .library import PRECISIONS, Heads, Model, load
@@ -60,8 +60,8 @@ class NativeEmbedder(ArrayEmbedder):
             return encoder.pooled(tokens, names, hidden, heads=heads)  # the heads read sums that are still in the cache
 
         if encoder.depth:
-            return self._in_batches(windows, batches, compute, self._width)
-        vectors = compute(windows.tokens, hidden_tokens(windows))  # a table has no states to keep in memory
+            return batches.run_windows(windows, compute, np.empty((len(windows.places), self._width), np.float32))
+        vectors = compute(windows.tokens, windows.skips)  # a table has no states to keep in memory
         batches.advance(batches.items, len(windows.tokens.ids))
         return vectors
 

@@ -35,7 +35,7 @@ from ...module_registry import head_shapes
 from ...pooling import Pooling, describe_pooling, pooling_of, read_pooling
 from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
-from ...runtime.devices import MovableModule, device_and_dtype, none_if_out_of_memory, precision_name
+from ...runtime.devices import MovableModule, device_and_dtype, precision_name
 from ...runtime.fingerprint import Weights
 from ...runtime.weight_files import WeightFormat
 from ...text.inputs import Windows
@@ -216,17 +216,11 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
 
     @torch.inference_mode()
     def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "P W"]:
-        def pooled(batch: Rows) -> Tensor:
-            hidden = windows.hidden[batch].tolist()
-            tokens = Ragged.packed(windows.tokens.take(batch), self.device)
-            return self.pool(tokens, hidden if any(hidden) else None).float()
+        def pooled(tokens: Sequences, skips: Rows | None) -> Tensor:
+            return self.pool(Ragged.packed(tokens, self.device), None if skips is None else skips.tolist()).float()
 
-        results = batches.run(
-            windows.tokens.lengths,
-            lambda batch: none_if_out_of_memory(lambda: pooled(batch)),
-            torch.empty(len(windows), self.pooling.width(self.encoder.width), device=self.device),
-        )
-        return np.asarray(results.cpu().numpy())
+        results = torch.empty(len(windows), self.pooling.width(self.encoder.width), device=self.device)
+        return np.asarray(batches.run_windows(windows, pooled, results).cpu().numpy())
 
     @torch.inference_mode()
     def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
@@ -235,11 +229,9 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
 
     @torch.inference_mode()
     def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
+        results = [np.empty((0, 0, 0), np.float32)] * len(tokens)
         return batches.run(
-            tokens.lengths,
-            lambda batch: none_if_out_of_memory(lambda: self._block(tokens.take(batch), only_last)),
-            [np.empty((0, 0, 0), np.float32)] * len(tokens),
-            _store_layers,
+            tokens.lengths, lambda rows: self._block(tokens.take(rows), only_last), results, _store_layers
         )
 
     def _block(self, sequences: Sequences, only_last: bool) -> tuple[Float[Tensor, "L T D"], list[int]]:

@@ -137,6 +137,5 @@ class MemoryIndex(Index):
 
 
 def _rows(records: Records) -> dict[str, MemoryRecord]:
-    none = [None] * len(records)
-    columns = zip(records.ids, records.vectors, records.texts or none, records.metadata or none, strict=True)
-    return {name: MemoryRecord(vector.copy(), text, dict(metadata or {})) for name, vector, text, metadata in columns}
+    columns = zip(records.ids, records.vectors, records.contents, strict=True)
+    return {name: MemoryRecord(vector.copy(), text, dict(row)) for name, vector, (text, row) in columns}

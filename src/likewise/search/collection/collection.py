@@ -16,7 +16,7 @@ from ..backends.common import checked_filter
 from ..exact import UnitRows, checked_queries
 from ..filters import Condition
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, check_ids, checked_records, listed_ids
+from ..records import Content, Records, check_ids, checked_records, found_in_order, listed_ids
 from .collection_folder import CollectionSettings
 from .compaction import compact_collection
 from .derived_files import remove_derived
@@ -135,7 +135,13 @@ class Collection(Index):
     def get(self, ids: Sequence[str]) -> Records:
         names = listed_ids(ids)
         with self._files.reading() as (db, snapshot):
-            return self._records(stored_of_ids(db, names, self.location), snapshot)
+            found = {row.id: row for row in stored_of_ids(db, names)}
+            return self._records(found_in_order(names, found, self.location), snapshot)
+
+    def contents(self, ids: Sequence[str]) -> dict[str, Content]:
+        with self._files.reading() as (db, _):
+            found: dict[str, Content] = {row.id: (row.text, row.values()) for row in stored_of_ids(db, ids)}
+        return found if len(found) == len({*ids}) else super().contents(ids)  # which names the id that is missing
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         block, key = whole_number("block", block), 0

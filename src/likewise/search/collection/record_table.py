@@ -17,7 +17,7 @@ from ...text.words import folded_words
 from ..filters import Condition
 from ..filters.languages import sqlite_where
 from ..index import Match
-from ..records import Records, Value, found_in_order
+from ..records import Records, Value
 
 OF_IDS = "id IN (SELECT value FROM json_each(?))"
 OF_KEYS = "key IN (SELECT value FROM json_each(?))"
@@ -128,9 +128,9 @@ def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
     return dict(db.execute(f"SELECT id, key FROM records WHERE {OF_IDS}", [json.dumps(list(ids))]))
 
 
-def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> list[StoredRow]:
-    rows = db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(ids)])
-    return found_in_order(ids, {row[2]: StoredRow(*row) for row in rows}, location)
+def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[StoredRow]:
+    """The records that have one of these ids, in any order."""
+    return starmap(StoredRow, db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(ids)]))
 
 
 def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[int, str]:
@@ -144,13 +144,11 @@ def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[
 
 def stored_between(db: sqlite3.Connection, first: int, end: int) -> Iterator[StoredRow]:
     """The records whose rows are at least `first` and below `end`, in the order of the rows."""
-    found = db.execute("SELECT * FROM records WHERE row >= ? AND row < ? ORDER BY row", [first, end])
-    return (StoredRow(*row) for row in found)
+    return starmap(StoredRow, db.execute("SELECT * FROM records WHERE row >= ? AND row < ? ORDER BY row", [first, end]))
 
 
 def stored_after(db: sqlite3.Connection, key: int, count: int) -> list[StoredRow]:
-    found = db.execute("SELECT * FROM records WHERE key > ? ORDER BY key LIMIT ?", [key, count])
-    return [StoredRow(*row) for row in found]
+    return [*starmap(StoredRow, db.execute("SELECT * FROM records WHERE key > ? ORDER BY key LIMIT ?", [key, count]))]
 
 
 def rows_as_json(rows: Sequence[Mapping[str, Value]]) -> Iterator[str | None]:

@@ -14,6 +14,7 @@ from ...array_types import Bool, Float32, Int64, Shaped
 from ...arrays.quantization import BitVectors, Int8Vectors, quantize_bits, quantize_int8
 from ...errors import BadInput
 from ...native.scanning import Hits, available, merged, no_hits
+from ...native.threads import thread_count
 from ...runtime.cancellation import check_cancelled, is_cancelled
 from ...runtime.writer_lock import WriterLock
 from ..exact import nearest_units
@@ -137,7 +138,7 @@ class SegmentIndex:
     """
 
     def __init__(self, folder: Path, scan: str) -> None:
-        self.folder, self.scan = folder, scan
+        self.folder, self.scan, self.threads = folder, scan, thread_count()
         self._columns: dict[int, MetadataColumns] = {}
         self._quantized: dict[int, Int8Vectors | BitVectors] = {}
 
@@ -170,9 +171,9 @@ class SegmentIndex:
     def _nearest_of(self, queries: np.ndarray, segment: SegmentRows, mask: np.ndarray | None, k: int) -> Hits:
         quantized = self._quantized_of(segment) if self.scan != "exact" and segment.is_full and available() else None
         if quantized is None:
-            hits = nearest_units(queries, segment.vectors, k, mask)
+            hits = nearest_units(queries, segment.vectors, k, mask, self.threads)
         else:
-            hits = search_quantized(queries, quantized, k, vectors=segment.vectors, mask=mask)
+            hits = search_quantized(queries, quantized, k, vectors=segment.vectors, mask=mask, threads=self.threads)
         return Hits(hits.indices + segment.first, hits.scores)
 
     def _quantized_of(self, segment: SegmentRows) -> Int8Vectors | BitVectors:

@@ -105,11 +105,10 @@ class PassageWriter:
 
     def _moved(self, passages: Sequence[Passage]) -> Records:
         """The stored records of passages whose metadata changed, with the new metadata."""
-        found = self.index.get([passage.key for passage in passages]) if passages else Records([], np.empty((0, 0)))
-        rows = found.metadata or [{}] * len(passages)
-        differ = [i for i, (old, new) in enumerate(zip(rows, passages, strict=True)) if {**old} != {**new.metadata}]
-        new = [passages[i] for i in differ]
-        return Records([p.key for p in new], found.vectors[differ], [p.text for p in new], [p.metadata for p in new])
+        stored = self.index.contents([passage.key for passage in passages]) if passages else {}
+        new = [passage for passage in passages if {**stored[passage.key][1]} != {**passage.metadata}]
+        vectors = self.index.get([passage.key for passage in new]).vectors if new else np.empty((0, 0))
+        return Records([p.key for p in new], vectors, [p.text for p in new], [p.metadata for p in new])
 
 
 def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iterator[PassageBlock]:

@@ -33,8 +33,7 @@ def keys_passing(index: Index, condition: str) -> Iterator[str]:
         return
     tree = parse_filter(condition)
     for block in index.records():
-        rows = block.metadata or [{}] * len(block)
-        yield from (key for key, row in zip(block.ids, rows, strict=True) if matches(tree, row))
+        yield from (key for key, (_, row) in zip(block.ids, block.contents, strict=True) if matches(tree, row))
 
 
 def delete_passages(index: Index, keys: Iterable[str]) -> int:
@@ -44,13 +43,12 @@ def delete_passages(index: Index, keys: Iterable[str]) -> int:
 
 def stored_texts(index: Index, ids: Sequence[str]) -> list[dict[str, Any]]:
     """The texts with these ids, as dictionaries that `add` accepts."""
-    keys = passage_keys(index, ids)
-    if missing := [name for name in ids if not keys[name]]:
-        raise BadInput(f"the id {missing[0]!r} is not in {index.location}")
-    listed = [key for name in keys for key in keys[name]]
-    found = index.get(listed)
-    rows = zip(listed, found.texts or [None] * len(listed), found.metadata or [{}] * len(listed), strict=True)
-    passages = {key: Passage(key, text or "", metadata) for key, text, metadata in rows}
+    with index.one_state():
+        keys = passage_keys(index, ids)
+        if missing := [name for name in ids if not keys[name]]:
+            raise BadInput(f"the id {missing[0]!r} is not in {index.location}")
+        found = index.contents([key for of_text in keys.values() for key in of_text])
+    passages = {key: Passage(key, text or "", metadata) for key, (text, metadata) in found.items()}
     return [{"id": name, **_joined([passages[key] for key in keys[name]])} for name in ids]
 
 

@@ -252,10 +252,8 @@ class TextIndex:
             for key, score in reciprocal_rank_fusion([[key for key, _ in one] for one in rankings.values()]):
                 scores[key]["fused"] = score
                 keys.append(key)
-        found = self.index.get(keys[:count])
-        texts, metadata = found.texts or [None] * len(found), found.metadata or [{}] * len(found)
-        columns = zip(keys[:count], texts, metadata, strict=True)
-        return [Passage(key, text or "", row, scores[key]) for key, text, row in columns]
+        found = self.index.contents(keys[:count])
+        return [Passage(key, found[key][0] or "", found[key][1], scores[key]) for key in keys[:count]]
 
     def _vectors(self, passages: Sequence[Passage]) -> Records:
         """Embed passages; with headings, a passage may exceed the model's limit, and is then read in windows."""
