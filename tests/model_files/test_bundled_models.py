@@ -24,7 +24,8 @@ from tests.docs.pages import HISTORY, PAGES, text_of
 BUNDLED = [name for name, model in PACKAGED_MODELS.items() if model.package == "likewise"]
 PACKAGES = Path(__file__).parents[2] / "packages"
 BESIDE = [folder.name for folder in sorted(PACKAGES.iterdir())]
-LARGEST = {"likewise-small": 24_000_000}
+LARGEST = {"likewise-small": 24_000_000, "likewise-multi": 24_000_000}
+MULTILINGUAL = ("likewise-multi",)
 CATS = ["A cat sleeps on the sofa.", "A kitten is napping on the couch.", "Cats sleep a lot."]
 SHARES = ["Shares fell sharply on Monday.", "Stock markets dropped.", "The share price went down."]
 MUSIC = ["A man plays the guitar.", "Someone is playing a guitar.", "The man is making music."]
@@ -77,6 +78,19 @@ def test_a_question_finds_its_answer(bundled):
     assert result.indices[:, 0].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("name", MULTILINGUAL)
+def test_a_translation_is_nearer_than_anything_else(name):
+    english = ["A cat sleeps on the sofa.", "Shares fell sharply on Monday.", "A man plays the guitar."]
+    german = ["Eine Katze schläft auf dem Sofa.", "Am Montag fielen die Kurse stark.", "Ein Mann spielt Gitarre."]
+    chinese = ["一只猫在沙发上睡觉。", "周一股价大幅下跌。", "一个男人在弹吉他。"]
+    polish = ["Kot śpi na kanapie.", "W poniedziałek akcje gwałtownie spadły.", "Mężczyzna gra na gitarze."]
+    model = Embedder.load(name)
+    vectors = [model.encode(texts) for texts in (english, german, chinese, polish)]
+    for one in vectors:
+        for other in vectors:
+            assert (one @ other.T).argmax(1).tolist() == [0, 1, 2]
+
+
 def test_numpy_gives_the_same_vectors(bundled):
     name, embedder = bundled
     texts = [*TOPICS, "x", "Ünïcode “quotes” 你好", "word " * 300]
@@ -92,10 +106,14 @@ def test_the_card_tells_how_it_was_made_and_what_it_scores(bundled):
     folder = locate(name)
     page = (folder / "README.md").read_text("utf-8")
     assert "license: apache-2.0" in page and f"# {name}" in page and "## Data" in page and "## Limits" in page
-    for task in ("mean of the seven STS sets", "stsb", "sick-r", "scifact", "mean of SentEval's seven"):
+    english = ("mean of the seven STS sets", "stsb", "sick-r", "scifact", "mean of SentEval's seven")
+    for task in ("stsb", "stsb-multi-mt", "tatoeba", "xquad-r") if name in MULTILINGUAL else english:
         assert re.search(rf"^\| {task} \| \d\d\.\d\d \|", page, re.MULTILINE), task
     seen = provenance(Embedder.load(name))
     assert not {"stsb", "sick", "sts12"} & {*seen.trained_on, *seen.less_tests}
+    if name in MULTILINGUAL:
+        assert {"stsb_multi_mt", "tatoeba_pairs", "nli"} <= set(seen.less_tests) and "language: [en, de, es" in page
+        return
     assert set(CARDS[RECOMMENDED_MODEL].trained_on) <= set(seen.trained_on) and "mrpc" in seen.less_tests
 
 

@@ -438,7 +438,10 @@ def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
     assert f"there is no model {name!r}" in told
     assert "the folder" in told
     assert f"{names.MODELS_VARIABLE}: {tmp_path / name} was not found" in told
-    assert "bundled and packaged models: likewise-mini, likewise-static, likewise-small, all-MiniLM-L6-v2" in told
+    assert (
+        "bundled and packaged models: likewise-mini, likewise-static, likewise-small, likewise-multi, all-MiniLM-L6-v2"
+        in told
+    )
     assert ("hub" in told) == (name.count("/") < 2 and not name.startswith("."))
     assert isinstance(caught.value, FileNotFoundError)
 

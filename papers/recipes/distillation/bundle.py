@@ -8,6 +8,7 @@ The card's scores are those of the bundled weights. Copy the line printed at the
 
 import argparse
 import hashlib
+import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from likewise.evaluate.tasks.sts import STS_NAMES
 from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.runtime.progress import StatusLine
 from likewise.runtime.untrusted_files import read_object
+from likewise.text.tokenizer_json import canonical
 from likewise.train.output.model_card import model_card
 from likewise.train.output.record import RECORD
 
@@ -48,7 +50,7 @@ LANGUAGES = {
 """The languages of models that are for more than English."""
 ENGLISH = {"en": "English"}
 LICENCES = {
-    VOCABULARY: "Apache-2.0 (the teacher's)",
+    VOCABULARY: "the teacher's",
     CHANGED: "those of the texts that were changed",
     NEAR_TEXTS: "those of the texts",
 }
@@ -97,6 +99,8 @@ def digest(weights: Path) -> str:
 def write_bundle(place: Path, run: Path, record: Mapping[str, Any], args: argparse.Namespace) -> Path:
     """Write a run's model in int8, with its card, to a new folder."""
     TorchEmbedder.load(run, device="cpu").save(place, weights="int8")
+    tokenizer = place / "tokenizer.json"
+    tokenizer.write_text(canonical(json.loads(tokenizer.read_text("utf-8"))), "utf-8")  # less than indented
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
     largest = LARGEST.get(place.name, LARGEST_BUNDLED)
     if size > largest:
@@ -153,7 +157,9 @@ def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, args: ar
     languages = LANGUAGES.get(name, ENGLISH)
     card = card.replace("tags:\n", f"license: apache-2.0\nlanguage: [{', '.join(languages)}]\ntags:\n", 1)
     upper, lower = model.tokenizer.token_ids(["A", "a"])
-    read = ", ".join(languages.values()) + (" and lower-cases its input" if upper == lower else "")
+    *first, last = languages.values()
+    read = f"{', '.join(first)} and {last}" if first else last
+    read += ", and lower-cases its input" if upper == lower else ""
     head, limits = card.split("## Limits\n", 1)
     sources = [of["name"] for one in record["data"] for of in one.get("of", [one])]
     read_too = ", ".join(touched(sources)) or "none"

@@ -92,9 +92,10 @@ def rows_by_source(tokenizer: Tokenizer, sentences: Sequence[str], english: int)
     tests = frozenset(seen)
     result = {name: list(_new(taught_rows(name, tests), seen)) for name in PARALLEL}
     result[JAPANESE] = list(_new(_alone(texts_of(JAPANESE)), seen))
-    found = [text for of in unlabelled(sentences, tokenizer).values() for text in of]
-    some = np.sort(np.random.default_rng(0).permutation(len(found))[:english])
-    result["english"] = list(_new(_alone(found[i] for i in some), seen))
+    found = [(name, text) for name, of in unlabelled(sentences, tokenizer).items() for text in of]
+    some = [found[i] for i in np.sort(np.random.default_rng(0).permutation(len(found))[:english])]
+    for name in sentences:
+        result[name] = list(_new(_alone(text for source, text in some if source == name), seen))
     result[VOCABULARY] = list(_alone(words(tokenizer)))
     return result
 
