@@ -57,11 +57,26 @@ def main() -> None:
     parser.add_argument(
         "parts", nargs="*", choices=[[], *PARTS], help="parts to measure again; tables are always redrawn"
     )
-    for part in parser.parse_args().parts:
+    message = "measure only these models in `separate`, and keep the others (default: all)"
+    parser.add_argument("--models", nargs="+", default=SEPARATE_MODELS, metavar="MODEL", help=message)
+    args = parser.parse_args()
+    for part in args.parts:
         output = read()
-        output[part] = {"machine": machine(), "results": PARTS[part]()}
+        if part == "separate":
+            output[part] = of_models(output.get(part, {}), args.models)
+        else:
+            output[part] = {"machine": machine(), "results": PARTS[part]()}
         FILE.write_text(json.dumps(output, indent=2) + "\n", "utf-8")
     draw(TABLES)
+
+
+def of_models(before: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The scores of these models, each with the machine, beside what was measured before of the others."""
+    now, where = separate(names), machine()
+    found = {**before.get("results", {}), **now}
+    machines = {**before.get("machines", {}), **dict.fromkeys(now, where)}
+    order = [name for name in SEPARATE_MODELS if name in found]
+    return {"machines": {name: machines[name] for name in order}, "results": {name: found[name] for name in order}}
 
 
 def read() -> dict[str, Any]:
@@ -102,9 +117,9 @@ def _headline(found: Results, model: str, task: str) -> dict[str, Any]:
     return {"name": score.name, "value": score.value, "interval": interval, "protocol": cell.result.protocol}
 
 
-def separate() -> dict[str, Any]:
+def separate(names: Sequence[str] = SEPARATE_MODELS) -> dict[str, Any]:
     """The scores on the suites that `all` leaves out, also in single languages."""
-    result = evaluate(SEPARATE_MODELS, SEPARATE, cache=Cache.of_user(), load=load_named_embedder, callback=StatusLine())
+    result = evaluate(names, SEPARATE, cache=Cache.of_user(), load=load_named_embedder, callback=StatusLine())
     record: dict[str, Any] = {name: {} for name in result.models}
     for (model, task), cell in result.cells.items():
         scores = cell.result.scores if cell.result else ()
@@ -310,7 +325,8 @@ def _when(where: dict[str, Any]) -> str:
 def dated(part: str, table: Callable[[Any], list[str]]) -> list[str]:
     """A part's table, followed by the date and machine of its measurement."""
     record = read()[part]
-    return [*table(record["results"]), "", _when(record["machine"])]
+    places = map(_when, record["machines"].values() if "machines" in record else [record["machine"]])
+    return [*table(record["results"]), "", " ".join(dict.fromkeys(places))]
 
 
 TABLES: PageTables = {
