@@ -16,7 +16,14 @@ from likewise import Embedder, similarity
 
 from .record import data, save
 
-MODELS = ("likewise-mini", "likewise-small", "likewise-static", "all-MiniLM-L6-v2", "minilm-l6-h384-raw")
+MODELS = (
+    "likewise-mini",
+    "likewise-small",
+    "likewise-multi",
+    "likewise-static",
+    "all-MiniLM-L6-v2",
+    "minilm-l6-h384-raw",
+)
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 BANDS = {"related": (2.0, 3.0), "equal": (4.0, 5.0)}
 """Score ranges of pairs on the same subject that say different things, and of pairs that differ only in details."""
