@@ -655,9 +655,11 @@ def test_what_a_test_holds_is_in_no_translation(place, model):
     }
     assert len(texts) > 100 and len(texts) == len({*texts}) and not tests & {*texts}
     assert all(rows.values())
-    with pytest.raises(BadInput, match="--repeat names 'nli/train', which is not read; expected one of tatoeba_pairs/"):
+    with pytest.raises(
+        BadInput, match="--repeat names 'mrpc/train', which is not read; expected one of tatoeba_pairs/"
+    ):
         carried_out(
-            "multilingual", model, place, "--teacher", model, "--sentences", "nli/train", "--repeat", "nli/train=2"
+            "multilingual", model, place, "--teacher", model, "--sentences", "nli/train", "--repeat", "mrpc/train=2"
         )
 
 
@@ -672,7 +674,10 @@ def test_a_card_names_the_models_languages(place, model, monkeypatch):
     monkeypatch.setitem(bundle.LANGUAGES, "out", {"en": "English", "de": "German"})
     carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train")
     page = bundle.main([str(place / "out"), "--into", str(place / "models"), "--tasks", "stsb"]) / "README.md"
-    assert "language: [en, de]" in page.read_text() and "The model is for English, German" in page.read_text()
+    assert (
+        "language: [en, de]" in page.read_text()
+        and "The model is for English and German, and lower-cases" in page.read_text()
+    )
 
 
 def test_a_teacher_in_int8_is_the_native_engines(place, model, tmp_path):
