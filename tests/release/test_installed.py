@@ -88,7 +88,7 @@ def test_without_torch_training_says_what_to_install(installed):
 def test_a_model_with_a_package_of_its_own_is_found_by_its_name_once_that_is_installed(name, installed):
     one = installed("wheel")
     shape = (
-        f"import json; from likewise import Embedder; "
+        "import json; from likewise import Embedder; "
         f"print(json.dumps(Embedder.load('{name}').encode(['A cat.']).shape))"
     )
     module = name.replace("-", "_")
