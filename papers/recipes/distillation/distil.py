@@ -61,6 +61,7 @@ def student_of(name: str, args: Namespace, teacher: Teacher, base: str, **shape:
     shape |= {f"{name} times": times for name, times in args.repeat.items()}
     shape |= {"changed": args.changed} if args.changed else {}
     shape |= {"near texts": args.near_texts} if args.near_texts else {}
+    shape |= {"rotated": args.rotate} if args.rotate else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {teacher.name}"])
     about = {"teacher": teacher.fingerprint, **shape}
@@ -85,6 +86,8 @@ def distillation_flags(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentP
     add("--changed", type=count_from(0), default=0, metavar="N", help=message)
     message = "instead of all texts, learn the vectors and ranking of N texts and their neighbours (%(default)s)"
     add("--near-texts", type=count_from(0), default=0, metavar="N", help=message)
+    message = "rotate the teacher's vectors towards the backbone's, if the backbone learned from another teacher"
+    add("--rotate", action="store_true", help=message)
     return parser
 
 
@@ -117,7 +120,8 @@ def with_unit_length(student: TorchEmbedder) -> TorchEmbedder:
 def taught(teacher: Teacher, args: Namespace, width: int, whole: TorchEmbedder) -> Iterator[DataSource]:
     """One source per data set: its texts with the teacher's vectors, encoded once and kept for other students.
 
-    Vectors wider than the student's `width` are projected on their first principal axes and rotated towards `whole`'s.
+    Vectors wider than the student's `width` are projected on their first principal axes and rotated towards `whole`'s;
+    so are others with `--rotate`.
     """
     check_repeated(args.repeat, [*args.sentences, *([CHANGED] if args.changed else [])])
     if width > teacher.dimension:
@@ -125,7 +129,7 @@ def taught(teacher: Teacher, args: Namespace, width: int, whole: TorchEmbedder) 
     found, of_teacher = texts_and_vectors(teacher, args)
     texts = [text for of in found.values() for text in of]
     vectors = whitened(of_teacher, args.whiten) if args.whiten else of_teacher
-    if width < teacher.dimension:
+    if args.rotate or width < teacher.dimension:
         vectors = fitted(vectors, width, texts, whole)
     if args.near_texts:
         often = np.repeat([float(args.repeat.get(name, 1)) for name in found], [*map(len, found.values())])

@@ -30,7 +30,7 @@ from likewise.train.teacher_outputs import TEACHER_OUTPUTS
 from papers.recipes import argument_similarity
 from papers.recipes import recipe as shared
 from papers.recipes.ablation_pooling_concatenation import CELLS, cells
-from papers.recipes.distillation import bundle, evened, mini, multilingual, unlabelled
+from papers.recipes.distillation import bundle, distil, evened, mini, multilingual, unlabelled
 from papers.recipes.distillation.static import LONGEST, alone, word_piece_table
 from papers.recipes.distillation.teacher import Teacher, fitted, principal, whitened, with_teacher
 from papers.tables.sbert_ablation import ABLATION
@@ -377,6 +377,21 @@ def test_projected_vectors_are_turned_to_the_backbone_and_keep_their_cosines(mod
     found = fitted(wider.astype(np.float32), 32, texts, backbone)
     np.testing.assert_allclose(found @ found.T, own @ own.T, atol=1e-4)
     np.testing.assert_allclose(found, own, atol=1e-3)
+
+
+def test_a_teacher_with_other_axes_is_rotated_to_the_backbone_if_asked(place, model, monkeypatch):
+    carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train")
+    told = ["-o", str(place / "turned"), "--sentences", "nli/train", "--power", "0"]
+    turned = str(evened.main([str(place / "out"), *told]))
+    learned, sources_of = [], distil.sources_of
+    monkeypatch.setattr(distil, "sources_of", lambda *a: learned.append(a[:2]) or sources_of(*a))
+    told = ["--teacher", turned, "--sentences", "nli/train"]
+    carried_out("distil", str(place / "out"), place, *told, out="as-it-is")
+    _, line = carried_out("distil", str(place / "out"), place, *told, "--rotate", out="rotated")
+    assert "rotated" in line["note"]
+    own = TorchEmbedder.load(place / "out", device="cpu").encode([*learned[0][0]["nli/train"]])
+    apart, near = (float(np.abs(vectors - own).max()) for _, vectors in learned)
+    assert near < 0.01 < 0.1 < apart
 
 
 def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatch):
