@@ -21,7 +21,7 @@ COMPUTED_WITHOUT_TORCH = (("native", "fp32"), ("native", "bf16"), ("native", "in
 
 
 def former_computation(embedder: Embedder, recorded: str) -> Computation | None:
-    """The computation that a former fingerprint stands for, if it is one of this model; otherwise None.
+    """The computation that this former fingerprint of the model stands for; None if it is not one of its own.
 
     For torch, only this embedder's own precision is tried. The version of the arithmetic is 0.
 

@@ -210,7 +210,7 @@ class Reranker(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits of the model: its weights, tokenizer, head and prompts, as `Embedder.fingerprint`."""
+        """32 hexadecimal digits that identify the weights, tokenizer, head and prompts, like `Embedder.fingerprint`."""
         m, (encoder, head) = self.manifest, self._identifying_settings()
         prompts = [dict(m.prompts), m.default_prompt]
         settings = {"encoder": encoder, "tokenizer": self.tokenizer.identity, "head": head, "prompts": prompts}

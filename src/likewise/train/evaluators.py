@@ -89,7 +89,7 @@ class AccuracyEvaluator:
         return {f"{self.name} accuracy": float((predicted == gold).mean())}
 
     def final_scores(self, model: Reranker) -> FinalScores:
-        """The accuracy with the number of pairs."""
+        """The accuracy, and the number of pairs."""
         return {name: {"value": value, "n": len(self.columns["label"])} for name, value in self(model).items()}
 
 

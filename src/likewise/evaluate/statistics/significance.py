@@ -74,7 +74,7 @@ def intervals(
     statistic: str,
     bootstrap: BootstrapSettings = USUAL,
 ) -> list[Interval]:
-    """A statistic of each row of predictions, with its interval; all rows share the same resamples.
+    """Compute a statistic of each row of predictions, with its interval; all rows share the same resamples.
 
     With `groups`, items are drawn within their group, and the statistic is the unweighted mean over groups.
     """

@@ -52,13 +52,13 @@ def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
 
 
 def as_rows(vectors: Table) -> Any:
-    """Vectors as a tensor (N, D), or an array without torch; a lone vector becomes a row, half precision float32."""
+    """Vectors as a tensor (N, D), or as an array without torch; one vector becomes a row, and half precision float32."""
     rows = at_least_float32(vectors)
     return rows[None] if rows.ndim == 1 else rows
 
 
 def at_least_float32(vectors: Table) -> Any:
-    """Vectors as a tensor, or an array without torch; half precision becomes float32, so that fewer scores tie."""
+    """Vectors as a tensor, or as an array without torch; half precision becomes float32, so that fewer scores tie."""
     if not has_torch():
         found = as_array(vectors)
         return found.astype(np.float32) if found.dtype == np.float16 else found
