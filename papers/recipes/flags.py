@@ -63,6 +63,18 @@ def count_from(least: int) -> Callable[[str], int]:
     return count
 
 
+def number_up_to(most: float) -> Callable[[str], float]:
+    """The argument type of a flag that takes a number from 0 to `most`."""
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not 0 <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to {most:g}")
+        return value
+
+    return number
+
+
 SETTINGS = (
     *("epochs", "max_steps", "batch_size", "seed", "learning_rate"),
     *("adam_bias_correction", "precision", "ema_decay"),

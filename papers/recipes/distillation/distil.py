@@ -25,11 +25,11 @@ from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Distillation
 from likewise.train.settings import TrainSettings
 
-from ..flags import count_from, flags, paper_settings
+from ..flags import count_from, flags, number_up_to, paper_settings
 from ..recipe import Recipe, backbone, picked_rows, sample_rows, start
 from .changed_texts import CHANGED, changed_texts, near_words
 from .near_texts import near_source, near_texts
-from .teacher import Teacher, fitted, load_teacher, whitened, with_teacher
+from .teacher import Teacher, centred, fitted, load_teacher, whitened, with_teacher
 from .unlabelled import SOURCES, unlabelled, words
 
 EPSILON = 1e-11
@@ -62,6 +62,7 @@ def student_of(name: str, args: Namespace, teacher: Teacher, base: str, **shape:
     shape |= {"changed": args.changed} if args.changed else {}
     shape |= {"near texts": args.near_texts} if args.near_texts else {}
     shape |= {"rotated": args.rotate} if args.rotate else {}
+    shape |= {"centred": args.centre} if args.centre else {}
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {teacher.name}"])
     about = {"teacher": teacher.fingerprint, **shape}
@@ -88,6 +89,8 @@ def distillation_flags(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentP
     add("--near-texts", type=count_from(0), default=0, metavar="N", help=message)
     message = "rotate the teacher's vectors towards the backbone's, if the backbone learned from another teacher"
     add("--rotate", action="store_true", help=message)
+    message = "share of the teacher's mean vector to subtract; cosines of unrelated texts get smaller (%(default)s)"
+    add("--centre", type=number_up_to(1), default=0.0, metavar="SHARE", help=message)
     return parser
 
 
@@ -129,6 +132,7 @@ def taught(teacher: Teacher, args: Namespace, width: int, whole: TorchEmbedder) 
     found, of_teacher = texts_and_vectors(teacher, args)
     texts = [text for of in found.values() for text in of]
     vectors = whitened(of_teacher, args.whiten) if args.whiten else of_teacher
+    vectors = centred(vectors, args.centre) if args.centre else vectors
     if args.rotate or width < teacher.dimension:
         vectors = fitted(vectors, width, texts, whole)
     if args.near_texts:

@@ -74,7 +74,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 def multilingual_flags() -> ArgumentParser:
     """The recipe's flags."""
     parser = with_teacher(with_blocks(flags(__doc__, batch_size=128, learning_rate=5e-4), "1,3,5,7,9,11"), 0.15)
-    parser.set_defaults(keep=(1, 3, 5, 7, 9, 11), changed=0, near_texts=0, rotate=False, adam_bias_correction=True)
+    parser.set_defaults(
+        keep=(1, 3, 5, 7, 9, 11), changed=0, near_texts=0, rotate=False, centre=0.0, adam_bias_correction=True
+    )
     add = parser.add_argument
     add("--words", type=count_from(1), default=192, metavar="N", help="dimensions of the word vectors (%(default)s)")
     message = "data sets whose English texts are read (the distillation recipes' own)"

@@ -20,6 +20,7 @@ from likewise.text.tokenizer import Tokenizer
 from likewise.train.objectives import Distillation
 from likewise.train.teacher_outputs import teacher_outputs
 
+from ..flags import number_up_to
 from ..recipe import named_shortly
 
 LESSONS = Path("out") / "lessons"
@@ -37,7 +38,7 @@ def with_teacher(parser: ArgumentParser, whiten: float = 0.0) -> ArgumentParser:
     message = "the teacher's precision; int8 needs a folder from `likewise model quantize` (%(default)s)"
     add("--teacher-precision", choices=("bf16", "fp32", "int8"), default="bf16", help=message)
     message = "even out the teacher's principal axes: 0 leaves them, 0.5 whitens its vectors (%(default)g)"
-    add("--whiten", type=_whitening, default=whiten, metavar="POWER", help=message)
+    add("--whiten", type=number_up_to(0.5), default=whiten, metavar="POWER", help=message)
     return parser
 
 
@@ -50,13 +51,6 @@ def _weights(text: str) -> dict[str, float]:
     if len(result) < len(parts) or min(result.values()) <= 0:
         raise ArgumentTypeError(f"{text} names a model twice, or a weight that is not above 0")
     return result
-
-
-def _whitening(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 0.5:
-        raise ArgumentTypeError(f"{text} is not a power from 0 to 0.5")
-    return value
 
 
 @dataclass(frozen=True)
@@ -178,6 +172,13 @@ def whitened(vectors: np.ndarray, power: float) -> np.ndarray:
     axes, scales = evened(x, power)
     result = x @ ((axes * scales) @ axes.T)
     return result.div_(result.norm(dim=1, keepdim=True)).numpy()  # in place: these are gigabytes
+
+
+def centred(vectors: np.ndarray, share: float) -> np.ndarray:
+    """The vectors less a share of their mean, rescaled to length 1; (N, D) float32."""
+    result = vectors - np.float32(share) * vectors.mean(axis=0)
+    result /= np.linalg.norm(result, axis=1, keepdims=True)
+    return result
 
 
 def evened(x: Float[Tensor, "N D"], power: float) -> tuple[Float[Tensor, "D D"], Float[Tensor, "D"]]:

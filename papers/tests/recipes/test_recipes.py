@@ -32,7 +32,7 @@ from papers.recipes import recipe as shared
 from papers.recipes.ablation_pooling_concatenation import CELLS, cells
 from papers.recipes.distillation import bundle, distil, evened, mini, multilingual, unlabelled
 from papers.recipes.distillation.static import LONGEST, alone, word_piece_table
-from papers.recipes.distillation.teacher import Teacher, fitted, principal, whitened, with_teacher
+from papers.recipes.distillation.teacher import Teacher, centred, fitted, principal, whitened, with_teacher
 from papers.tables.sbert_ablation import ABLATION
 from tests.tiny import model_folder
 
@@ -566,6 +566,17 @@ def test_whitening_evens_out_principal_axes(place, model):
     told = ["--teacher", model, "--sentences", "nli/train", "--whiten"]
     _, line = carried_out("distil", model, place, *told, "0.2")
     assert "whitened 0.2" in line["note"]
+
+
+def test_centred_vectors_have_length_one_and_unrelated_ones_smaller_cosines(place, model):
+    vectors = np.random.default_rng(0).normal(size=(200, 16)).astype(np.float32) + 1
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosine = [float((x @ x.T).mean()) for x in (centred(vectors, share) for share in (0, 0.5, 1))]
+    assert cosine[0] > 0.4 > cosine[1] > cosine[2] and abs(cosine[2]) < 0.02
+    np.testing.assert_allclose(np.linalg.norm(centred(vectors, 0.5), axis=1), 1, atol=1e-6)
+    told = ["--teacher", model, "--sentences", "nli/train", "--centre", "0.5"]
+    _, line = carried_out("distil", model, place, *told)
+    assert "centred 0.5" in line["note"]
     with pytest.raises(SystemExit):
         carried_out("distil", model, place, *told, "0.6")
 
