@@ -52,7 +52,7 @@ def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
 
 
 def as_rows(vectors: Table) -> Any:
-    """Vectors as a tensor (N, D), or as an array without torch; one vector becomes a row, and half precision float32."""
+    """Vectors as a tensor (N, D), or an array without torch; one vector becomes a row, half precision float32."""
     rows = at_least_float32(vectors)
     return rows[None] if rows.ndim == 1 else rows
 
