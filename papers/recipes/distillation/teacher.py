@@ -176,7 +176,7 @@ def whitened(vectors: np.ndarray, power: float) -> np.ndarray:
 
 def centred(vectors: np.ndarray, share: float) -> np.ndarray:
     """The vectors less a share of their mean, rescaled to length 1; (N, D) float32."""
-    result = vectors - np.float32(share) * vectors.mean(axis=0)
+    result: np.ndarray = vectors - np.float32(share) * vectors.mean(axis=0)
     result /= np.linalg.norm(result, axis=1, keepdims=True)
     return result
 
