@@ -77,7 +77,7 @@ def drawn() -> list[str]:
         each(contenders, "one query", lambda c: f"{c['query']['p50_ms']:.1f} ms"),
         each(contenders, "first vector of a new process", lambda c: f"{c['cold']['wall_s']:.1f} s"),
         each(contenders, "peak memory", lambda c: f"{c['memory']['peak_mb']:.0f} MB"),
-        each(contenders, "installed", lambda c: f"{c['installed']['mb']:,.0f} MB"),
+        each(contenders, "installed, without bytecode", lambda c: f"{c['installed']['mb']:,.0f} MB"),
         "",
         f"{machine('peers')}. On sentences likewise is {' and '.join(others)}, the next fastest in each precision; "
         f"[all contenders](docs/speed.md). Training steps are {training_range()} as fast as sentence-transformers'. "
@@ -93,7 +93,7 @@ def promise() -> list[str]:
     return [
         f"With all-MiniLM-L6-v2 on one thread, it is {fp32:.1f} × as fast as sentence-transformers in fp32, with the",
         f"same vectors, and {int8:.1f} × in int8 ([speed](speed.md)). `pip install .` in a checkout takes",
-        f"{ours:.0f} MB, sentence-transformers {peer:,.0f} ([install](how-to/install.md)).",
+        f"{ours:.0f} MB, sentence-transformers {peer:,.0f}, without bytecode ([install](how-to/install.md)).",
     ]
 
 

@@ -6,7 +6,7 @@ python -m benchmarks.peers.installed PACKAGE …   prints the size, the packages
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -46,15 +46,18 @@ def normal(name: str) -> str:
 
 
 def megabytes(package: Distribution) -> float:
-    """The size of the files that pip lists for a package, including compiled bytecode."""
-    files = [Path(str(package.locate_file(file))) for file in package.files or []]
-    return sum(path.stat().st_size for path in files if path.is_file()) / 1e6
+    """The size of the files that pip lists for a package, without bytecode: users choose whether pip compiles."""
+    return size(Path(str(package.locate_file(file))) for file in package.files or [])
 
 
 def folder_megabytes(folder: Path) -> float:
-    """The size of the files in a folder."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return sum(path.stat().st_size for path in files) / 1e6
+    """The size of the files in a folder, without bytecode."""
+    return size(folder.rglob("*"))
+
+
+def size(paths: Iterable[Path]) -> float:
+    """The size in MB of those that are files other than compiled bytecode."""
+    return sum(path.stat().st_size for path in paths if path.suffix != ".pyc" and path.is_file()) / 1e6
 
 
 def report(packages: Sequence[str]) -> dict[str, Any]:
