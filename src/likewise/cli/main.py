@@ -149,6 +149,9 @@ def _run(argv: list[str]) -> int:
         set_threads(args)
         return int(args.run(args))
     top = parser(options=False)
+    if not argv:
+        top.print_help(sys.stderr)
+        return USER_ERROR
     if verb and not verb.startswith("-"):
         nearest = nearest_word(verb, [*VERBS, "help"])
         hint = f"; did you mean: likewise {nearest}?" if nearest else ""

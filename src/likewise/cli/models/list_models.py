@@ -41,10 +41,10 @@ def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
     """Print one line for each model, with its folder, and one for each baseline."""
     from ...model_files.names import DEFAULT_MODEL, how_to_install
 
-    print(f"{'name':{NAME_COLUMNS}} {'encoder':{ENCODER_COLUMNS}} {'weights':7} {'size':>9}  folder")
-    for row in rows:
-        default = " (default)" if row["name"] == DEFAULT_MODEL else ""
-        name = f"{row['name'] + default:{NAME_COLUMNS}} "
+    names = [row["name"] + " (default)" * (row["name"] == DEFAULT_MODEL) for row in rows]
+    columns = max(NAME_COLUMNS, *map(len, names))
+    print(f"{'name':{columns}} {'encoder':{ENCODER_COLUMNS}} {'weights':7} {'size':>9}  folder")
+    for name, row in zip((f"{name:{columns}} " for name in names), rows, strict=True):
         if row["folder"] is None:
             print(f"{name}not installed; to get it: {how_to_install(row['name'])}")
         else:

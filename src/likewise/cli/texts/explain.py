@@ -85,11 +85,12 @@ def show_explanation(explanation: "PairExplanation", most: int) -> None:
     greatest = max(float(abs(total).max()) for total in totals) or 1.0
     for words, total in zip(explanation.words, totals, strict=True):
         print(*wrap_words(coloured_words(words, total, greatest), width(sys.maxsize)), sep="\n")
-    print()
-    pairs = table(">×100", "first text", "second text")
-    for pair in explanation.top_pairs(most):
-        pairs.add_row(f"{100 * pair.contribution:+.1f}", *map(one_line, pair[:2]))
-    printable(pairs)
+    if strongest := explanation.top_pairs(most):
+        print()
+        pairs = table(">×100", "first text", "second text")
+        for pair in strongest:
+            pairs.add_row(f"{100 * pair.contribution:+.1f}", *map(one_line, pair[:2]))
+        printable(pairs)
     first, second = ([not word.special for word in words] for words in explanation.words)
     between = float(explanation.contributions[first][:, second].sum())
     special = explanation.cosine - between

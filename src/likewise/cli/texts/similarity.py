@@ -72,7 +72,7 @@ def show_matrix(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None
     others = [x for i, row in enumerate(matrix) for j, x in enumerate(row) if i != j]
     low, high = min(others), max(others)
     rows = table(">", "", *(f">{j + 1}" for j in range(len(texts))))
-    cells = [[f"{x:.2f}" for x in row] for row in matrix]
+    cells = [[f"{x:z.2f}" for x in row] for row in matrix]
     numbers = len(str(len(texts))) + GAP + sum(GAP + max(map(len, column)) for column in zip(*cells, strict=True))
     for i, row in enumerate(matrix):
         text = cut_to_width(texts[i], TEXT_COLUMNS + numbers, numbers)

@@ -10,14 +10,16 @@ COLUMNS = ("items", "score [interval]", "behind by [interval]", "CPU s per milli
 
 def format_choice(choice: Choice) -> str:
     """The report as text, up to 120 columns wide."""
-    rows = tuple(_row(entrant) for entrant in choice.entrants)
+    leader = "leads" if choice.verdict == "undecided" else "chosen"
+    rows = tuple(_row(entrant, leader) for entrant in choice.entrants)
     table = TextTable(COLUMNS, rows, left_aligned=frozenset([""])).text()
     return "\n\n".join([paragraph(verdict(choice), WIDTH), table, paragraph(_method(choice), WIDTH), *choice.notes])
 
 
 def verdict(choice: Choice) -> str:
     """What was shown, in one or two sentences."""
-    name, margin = choice.best.name, f"{100 * choice.rule.margin:g}"
+    points = 100 * choice.rule.margin
+    name, margin = choice.best.name, f"{points:g} {'point' if points == 1 else 'points'}"
     items = f"{choice.items:,} of {counted(choice.total, 'item')}"
     if choice.verdict == "winner":
         return f"{name} is the best: after {items}, every other candidate has lost."
@@ -25,20 +27,21 @@ def verdict(choice: Choice) -> str:
         left = sum(entrant.state == "within margin" for entrant in choice.entrants)
         return (
             f"{name} is good enough: after {items}, {counted(left, 'other candidate is', 'other candidates are')} "
-            f"left, and none of them is better by {margin} points or more."
+            f"left, and none of them is better by {margin} or more."
         )
     more = f"about {choice.needed:,} items would decide" if choice.needed else "no number of items can be predicted"
     return (
-        f"Undecided: {name} leads after {items}, but another candidate could still be better by {margin} points or "
+        f"Undecided: {name} leads after {items}, but another candidate could still be better by {margin} or "
         f"more. If the difference stays as it is, {more}; a larger margin needs fewer."
     )
 
 
-def _row(entrant: Entrant) -> tuple[str, ...]:
+def _row(entrant: Entrant, leader: str) -> tuple[str, ...]:
     behind = "" if entrant.behind is None else str(entrant.behind)
     cost = f"{entrant.cpu_seconds:,.0f}"
     size = f"{entrant.bytes_per_vector:,}"
-    return (entrant.candidate.name, f"{entrant.items:,}", str(entrant.score), behind, cost, size, entrant.state)
+    state = leader if entrant.state == "chosen" else entrant.state
+    return (entrant.candidate.name, f"{entrant.items:,}", str(entrant.score), behind, cost, size, state)
 
 
 def _method(choice: Choice) -> str:

@@ -236,7 +236,8 @@ class OpenFiles:
         """Open the folder; a writer removes uncommitted data that a killed writer left."""
         path = folder / JOURNAL
         if not path.is_file():
-            raise BadInput(f"{folder} is not a collection; expected a folder with the file {path.name}")
+            what = "is not a collection" if folder.exists() else "is not a collection: there is no such folder"
+            raise BadInput(f"{folder} {what}; expected one with the file {path.name}, as likewise index add makes it")
         lock = None if read_only else WriterLock(folder)
         try:
             found = Journal(path, read_only=read_only)
