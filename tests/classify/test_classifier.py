@@ -43,6 +43,17 @@ def test_held_out_texts_are_classified_far_better_than_by_chance(fitted):
     assert fitted.classes == sorted(WORDS)
 
 
+@pytest.mark.parametrize("is_multi_label", [False, True])
+def test_a_few_texts_that_are_all_told_apart_do_not_make_it_certain(is_multi_label):
+    texts = ["a cat sleeps", "a kitten naps", "shares fell", "the market fell", "dogs bark", "a dog barks at night"]
+    labels = ["cats", "cats", "shares", "shares", "dogs", "dogs"]
+    fitted = Classifier.fit(texts, [[one] for one in labels] if is_multi_label else labels, show_progress_bar=False)
+    assert fitted.report.accuracy == 1
+    chances = fitted.predict_proba(texts)
+    assert 0.8 < chances.max(1).mean() < 0.98 and chances.min() > 0.01
+    assert fitted.predict_proba(["a table"]).max() < 0.7
+
+
 def test_probabilities_sum_to_one_and_the_highest_is_predicted(fitted):
     chances = fitted.predict_proba(TEXTS)
     np.testing.assert_allclose(chances.sum(1), 1)

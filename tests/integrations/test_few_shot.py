@@ -8,7 +8,7 @@ import torch
 
 from likewise import Embedder
 from likewise.classify import Classifier
-from likewise.classify.classifier import accuracy_interval
+from likewise.classify.classifier import L2, accuracy_interval
 from likewise.classify.labels import stratified_folds, targets
 from likewise.classify.logistic import fit_logistic, log_loss, logits_of, probabilities
 from likewise.errors import BadInput
@@ -56,6 +56,14 @@ def trained(embedder, texts, truth):
     return model
 
 
+def fitted_along(x, truth, l2, is_multi_label):
+    """The weights for a penalty, from the strongest one on."""
+    weights = None
+    for one in L2[: L2.index(l2) + 1]:
+        weights = fit_logistic(x, truth, one, is_multi_label, weights)
+    return weights
+
+
 def test_penalty_temperature_and_report_are_those_of_texts_that_the_model_has_not_seen(fitted, embedder):
     classifier, labels = fitted
     report, (classes, truth, is_multi_label) = classifier.report, targets(8, labels)
@@ -64,14 +72,14 @@ def test_penalty_temperature_and_report_are_those_of_texts_that_the_model_has_no
         seen = folds != fold
         model = trained(embedder, [TEXTS[i] for i in np.flatnonzero(seen)], truth[seen])
         x = model.encode(TEXTS, show_progress_bar=False)
-        weights = fit_logistic(x[seen], truth[seen], report.l2, is_multi_label)
+        weights = fitted_along(x[seen], truth[seen], report.l2, is_multi_label)
         logits[row] = logits_of(weights, x[row : row + 1])[0]
     chances = probabilities(logits / report.temperature, is_multi_label)
     right = ((chances > 0.5) == truth).all(1) if is_multi_label else chances.argmax(1) == truth.argmax(1)
     assert report.accuracy == accuracy_interval(right).value and report.folds == 5
     assert report.log_loss == pytest.approx(log_loss(logits / report.temperature, truth, is_multi_label), rel=0.02)
     x = trained(embedder, TEXTS, truth).encode(TEXTS, show_progress_bar=False)
-    expected = logits_of(fit_logistic(x, truth, report.l2, is_multi_label), x) / report.temperature
+    expected = logits_of(fitted_along(x, truth, report.l2, is_multi_label), x) / report.temperature
     assert classifier.classes == classes
     np.testing.assert_allclose(classifier.predict_proba(TEXTS), probabilities(expected, is_multi_label), atol=1e-4)
 

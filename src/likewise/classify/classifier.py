@@ -23,7 +23,16 @@ from ..runtime.progress import Progress
 from ..runtime.untrusted_files import read_object, regular_file_exists
 from ..runtime.weight_files import WeightReader, write_safetensors
 from .labels import Label, Targets, checked_rows, is_label, stratified_folds, targets
-from .logistic import HOTTEST, best_temperature, calibration_error, fit_logistic, log_loss, logits_of, probabilities
+from .logistic import (
+    HOTTEST,
+    best_temperature,
+    calibration_error,
+    fit_logistic,
+    log_loss,
+    logits_of,
+    probabilities,
+    smoothed,
+)
 
 FORMAT = "likewise-classifier-1"
 WEIGHTS = "classifier.safetensors"
@@ -196,14 +205,18 @@ def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: 
         for i, l2 in enumerate(L2):
             start = fit_logistic(x[seen], truth[seen], l2, is_multi_label, start)
             held_out[i, ~seen] = logits_of(start, x[~seen])
-    temperatures = [best_temperature(logits, truth, is_multi_label) for logits in held_out]
+    target = smoothed(truth, is_multi_label)
+    temperatures = [best_temperature(logits, target, is_multi_label) for logits in held_out]
     losses = [
-        log_loss(logits / t, truth, is_multi_label) for logits, t in zip(held_out, temperatures, strict=True)
+        log_loss(logits / t, target, is_multi_label) for logits, t in zip(held_out, temperatures, strict=True)
     ]  # calibrated, since that is what will be used
     best = int(np.argmin(losses))
     report = _report(held_out[best], truth, is_multi_label, (L2[best], temperatures[best], int(fold.max()) + 1))
     embedder, x = encoded(np.ones(len(truth), bool))
-    weights = fit_logistic(_finite(x), truth, L2[best], is_multi_label)
+    weights = None
+    for l2 in L2[: best + 1]:  # along the same path as in the folds, so that the temperature fits
+        weights = fit_logistic(_finite(x), truth, l2, is_multi_label, weights)
+    assert weights is not None
     return Classifier(embedder, wanted.classes, weights, report.temperature, is_multi_label, abstain_below, report)
 
 

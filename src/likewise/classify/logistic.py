@@ -119,6 +119,16 @@ def best_temperature(logits: Matrix, truth: Matrix, is_multi_label: bool) -> flo
     return float(np.exp((low + high) / 2))
 
 
+def smoothed(truth: Matrix, is_multi_label: bool) -> Matrix:
+    """Targets for the temperature: all N held-out texts right would mean N + 1 of N + 2, not certainty (Platt 1999).
+
+    Without this, a few texts that are easily told apart would make every probability 0 or 1.
+    """
+    wrong = 1 / (len(truth) + 2)
+    others = 1 if is_multi_label else max(1, truth.shape[1] - 1)
+    return np.where(truth, 1 - wrong, wrong / others)
+
+
 def calibration_error(confidence: Vector, right: Right, bins: int = 15) -> float:
     """Expected calibration error: |accuracy − confidence| averaged over equal bins of confidence (Guo et al. 2017)."""
     place = np.minimum((confidence * bins).astype(int), bins - 1)
