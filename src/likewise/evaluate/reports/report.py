@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,7 +29,8 @@ def format_report(results: Results, *, width: int = 100, bold: bool = False) -> 
     compared = compare_best_two(results)
     marks = _significant_winners(compared)
     wide, narrow = _table(results, marks, " ± "), _table(results, marks, "±")
-    layouts = [(wide, 2), (narrow, 1), (_transposed(wide), 2), (_transposed(narrow), 1)]
+    whole = replace(wide, has_whole_names=True)
+    layouts = [(whole, 2), (wide, 2), (narrow, 1), (_transposed(wide), 2), (_transposed(narrow), 1)]
     table, gap = fit_to_width(layouts, width)
     blocks = [table.text(gap, lambda cell: bold and cell.rstrip().endswith(STAR))]
     blocks.append(paragraph(_legend(results, compared), width))

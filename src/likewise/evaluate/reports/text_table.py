@@ -23,6 +23,7 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...]
     corner: str = ""
     left_aligned: frozenset[str] = frozenset()  # columns of words
+    has_whole_names: bool = False  # column names stay on one line
 
     def width(self, gap: int) -> int:
         """The width in characters, given the gap between columns."""
@@ -56,8 +57,8 @@ class TextTable:
         widths = [max(map(len, [self.corner, *(row[0] for row in self.rows)]))]
         for j, name in enumerate(self.columns, 1):
             cells = [len(row[j]) for row in self.rows if row[0]]
-            longest = max(map(len, BREAKS.split(name)), default=1)
-            widths.append(max([*cells, min(MIN_WRAP_WIDTH, longest), 1]))
+            longest = min(MIN_WRAP_WIDTH, max(map(len, BREAKS.split(name)), default=1))
+            widths.append(max([*cells, len(name) if self.has_whole_names else longest, 1]))
         return widths
 
 
