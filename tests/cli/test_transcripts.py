@@ -17,7 +17,7 @@ from .transcript_files import write_files
 
 FOLDER = Path(__file__).parent / "transcripts"
 COLUMNS = "100"
-PROGRESS = re.compile(r"^[\d,]+ of [\d,]+ \w+ · ")
+PROGRESS = re.compile(r"^[\d,]+ of [\d,]+ \w+ · |^step .* rows/s")
 
 pytestmark = [pytest.mark.usefixtures("unchecked"), pytest.mark.filterwarnings("default")]
 

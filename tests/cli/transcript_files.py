@@ -5,6 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.tiny import classifier_folder, model_folder
+
 QUESTIONS = (
     ("How do I reset my password?", "Use the link on the sign-in page to choose a new password.", "account"),
     ("I forgot my password, what now?", "Follow the reset link in the e-mail that we send you.", "account"),
@@ -72,6 +74,8 @@ def write_files(place: Path) -> None:
     (place / "notes").mkdir()
     for name, text in NOTES.items():
         (place / "notes" / name).write_text(text, "utf-8")
+    model_folder(place / "tiny", "bert")
+    classifier_folder(place / "reranker", "bert", labels=1)
     corpus = place / "corpus"
     (corpus / "qrels").mkdir(parents=True)
     _write_lines(corpus / "corpus.jsonl", [{"_id": id_, "title": "", "text": text} for id_, text in DOCUMENTS])
