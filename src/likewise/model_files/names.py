@@ -64,7 +64,7 @@ def _beside(name: str, sha256: str) -> PackagedModel:
 
 PACKAGED_MODELS: dict[str, PackagedModel] = {
     "likewise-mini": _bundled("likewise-mini", "c2982507dcfd78bd899941960582354fdbe1078ae40b44146c96fb1e33744706"),
-    "likewise-static": _bundled("likewise-static", "50f99a5024e5dbd8db666c3f181e9dd863ba37490bcbd4546da2bbaa06372f5e"),
+    "likewise-static": _bundled("likewise-static", "8b4ad1a6dc8666653c2b141b96b4749280c3920658294786757b8de3e653db24"),
     "likewise-small": _beside("likewise-small", "ed82c7707f4c38ed29e3ffbca4ee532878e2d8fc288290afc8fc782f63a68201"),
     "likewise-multi": _beside("likewise-multi", "6834f7801a898250cc2359863c566a257ab66bab2d57e9eb2e4d0e253d08a3cd"),
     "all-MiniLM-L6-v2": PackagedModel(
