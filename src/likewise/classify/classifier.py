@@ -31,7 +31,7 @@ from .logistic import (
     log_loss,
     logits_of,
     probabilities,
-    smoothed,
+    soft_targets,
 )
 
 FORMAT = "likewise-classifier-1"
@@ -205,7 +205,7 @@ def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: 
         for i, l2 in enumerate(L2):
             start = fit_logistic(x[seen], truth[seen], l2, is_multi_label, start)
             held_out[i, ~seen] = logits_of(start, x[~seen])
-    target = smoothed(truth, is_multi_label)
+    target = soft_targets(truth, is_multi_label)
     temperatures = [best_temperature(logits, target, is_multi_label) for logits in held_out]
     losses = [
         log_loss(logits / t, target, is_multi_label) for logits, t in zip(held_out, temperatures, strict=True)

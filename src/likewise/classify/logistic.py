@@ -119,7 +119,7 @@ def best_temperature(logits: Matrix, truth: Matrix, is_multi_label: bool) -> flo
     return float(np.exp((low + high) / 2))
 
 
-def smoothed(truth: Matrix, is_multi_label: bool) -> Matrix:
+def soft_targets(truth: Matrix, is_multi_label: bool) -> Matrix:
     """Targets for the temperature: all N held-out texts right would mean N + 1 of N + 2, not certainty (Platt 1999).
 
     Without this, a few texts that are easily told apart would make every probability 0 or 1.
