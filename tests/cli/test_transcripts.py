@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+import likewise
 from likewise.cli import main
 from tests import transcripts
 
 from .transcript_files import write_files
 
 FOLDER = Path(__file__).parent / "transcripts"
+SOURCE = Path(likewise.__file__).parents[1]
 COLUMNS = "100"
 PROGRESS = re.compile(r"^[\d,]+ of [\d,]+ \w+ · |^step .* rows/s")
 
@@ -46,6 +48,6 @@ def printed(command: str, place: Path, capsys) -> list[str]:
             code = main(words)
         except SystemExit as ended:
             code = ended.code
-    out, err = (text.replace(str(place), "WORK") for text in capsys.readouterr())
+    out, err = (text.replace(str(place), "WORK").replace(str(SOURCE), "SOURCE") for text in capsys.readouterr())
     errors = [f"2> {line}" for line in err.splitlines() if not PROGRESS.match(line)]
     return [*out.splitlines(), *errors, *[f"[exit {code}]"] * (code != 0)]
