@@ -44,7 +44,7 @@ def test_held_out_texts_are_classified_far_better_than_by_chance(fitted):
 
 
 @pytest.mark.parametrize("is_multi_label", [False, True])
-def test_a_few_texts_that_are_all_told_apart_do_not_make_it_certain(is_multi_label):
+def test_a_few_separable_texts_do_not_make_it_certain(is_multi_label):
     texts = ["a cat sleeps", "a kitten naps", "shares fell", "the market fell", "dogs bark", "a dog barks at night"]
     labels = ["cats", "cats", "shares", "shares", "dogs", "dogs"]
     fitted = Classifier.fit(texts, [[one] for one in labels] if is_multi_label else labels, show_progress_bar=False)

@@ -10,7 +10,7 @@ from likewise import Embedder
 from likewise.classify import Classifier
 from likewise.classify.classifier import L2, accuracy_interval
 from likewise.classify.labels import stratified_folds, targets
-from likewise.classify.logistic import fit_logistic, log_loss, logits_of, probabilities
+from likewise.classify.logistic import fit_path, log_loss, logits_of, probabilities
 from likewise.errors import BadInput
 from likewise.integrations.few_shot import FewShotClassifier, label_pairs
 from likewise.train import TrainSettings, load_data, train
@@ -58,10 +58,7 @@ def trained(embedder, texts, truth):
 
 def fitted_along(x, truth, l2, is_multi_label):
     """The weights for a penalty, from the strongest one on."""
-    weights = None
-    for one in L2[: L2.index(l2) + 1]:
-        weights = fit_logistic(x, truth, one, is_multi_label, weights)
-    return weights
+    return [*fit_path(x, truth, L2[: L2.index(l2) + 1], is_multi_label)][-1]
 
 
 def test_penalty_temperature_and_report_are_those_of_texts_that_the_model_has_not_seen(fitted, embedder):

@@ -27,7 +27,7 @@ from .logistic import (
     HOTTEST,
     best_temperature,
     calibration_error,
-    fit_logistic,
+    fit_path,
     log_loss,
     logits_of,
     probabilities,
@@ -200,11 +200,10 @@ def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: 
     fold = stratified_folds(truth, seed)
     held_out = np.empty((len(L2), *truth.shape))
     for number in range(int(fold.max()) + 1):
-        seen, start = fold != number, None
+        seen = fold != number
         x = _finite(encoded(seen)[1])
-        for i, l2 in enumerate(L2):
-            start = fit_logistic(x[seen], truth[seen], l2, is_multi_label, start)
-            held_out[i, ~seen] = logits_of(start, x[~seen])
+        for i, weights in enumerate(fit_path(x[seen], truth[seen], L2, is_multi_label)):
+            held_out[i, ~seen] = logits_of(weights, x[~seen])
     target = soft_targets(truth, is_multi_label)
     temperatures = [best_temperature(logits, target, is_multi_label) for logits in held_out]
     losses = [
@@ -213,10 +212,7 @@ def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: 
     best = int(np.argmin(losses))
     report = _report(held_out[best], truth, is_multi_label, (L2[best], temperatures[best], int(fold.max()) + 1))
     embedder, x = encoded(np.ones(len(truth), bool))
-    weights = None
-    for l2 in L2[: best + 1]:  # along the same path as in the folds, so that the temperature fits
-        weights = fit_logistic(_finite(x), truth, l2, is_multi_label, weights)
-    assert weights is not None
+    *_, weights = fit_path(_finite(x), truth, L2[: best + 1], is_multi_label)
     return Classifier(embedder, wanted.classes, weights, report.temperature, is_multi_label, abstain_below, report)
 
 

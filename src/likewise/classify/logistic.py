@@ -1,7 +1,7 @@
 """Logistic regression by L-BFGS, multinomial or one per label, and the temperature that calibrates it."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -64,6 +64,17 @@ def fit_logistic(x: Matrix, truth: Matrix, l2: float, is_multi_label: bool, star
     return np.concatenate([inner, (found[:, -1] - inner @ mean)[:, None]], 1)
 
 
+def fit_path(x: Matrix, truth: Matrix, penalties: Sequence[float], is_multi_label: bool) -> Iterator[Matrix]:
+    """The weights for each penalty, each starting from those before it.
+
+    The minimum is approached only as far as `minimize` goes, so weights are comparable only if they took the same path.
+    """
+    weights = None
+    for l2 in penalties:
+        weights = fit_logistic(x, truth, l2, is_multi_label, weights)
+        yield weights
+
+
 def _standardized(weights: Matrix, mean: Vector, scale: float) -> Matrix:
     bias = weights[:, -1] + weights[:, :-1] @ mean
     return np.concatenate([weights[:, :-1] * scale, bias[:, None]], 1)
@@ -120,12 +131,12 @@ def best_temperature(logits: Matrix, truth: Matrix, is_multi_label: bool) -> flo
 
 
 def soft_targets(truth: Matrix, is_multi_label: bool) -> Matrix:
-    """Targets for the temperature: all N held-out texts right would mean N + 1 of N + 2, not certainty (Platt 1999).
+    """Targets (N, C) for the temperature: N correct texts are evidence for N + 1 of N + 2, not certainty (Platt 1999).
 
-    Without this, a few texts that are easily told apart would make every probability 0 or 1.
+    With hard targets, the best temperature for a few separable texts would make every probability 0 or 1.
     """
     wrong = 1 / (len(truth) + 2)
-    others = 1 if is_multi_label else max(1, truth.shape[1] - 1)
+    others = 1 if is_multi_label else truth.shape[1] - 1
     return np.where(truth, 1 - wrong, wrong / others)
 
 
