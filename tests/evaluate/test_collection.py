@@ -67,6 +67,20 @@ def test_parquet_as_on_the_hub_is_read_with_integers_as_ids_and_without_grades(t
     assert (found.ids, found.judgements) == (("1", "2"), {"7": {"1": 1}})
 
 
+def test_of_the_hubs_parquet_files_those_of_test_are_read_and_several_are_refused(tmp_path):
+    pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    write(tmp_path)
+    (tmp_path / "qrels.jsonl").unlink()
+    (tmp_path / "qrels").mkdir()
+    for split, document in (("dev", "d2"), ("test", "d1")):
+        table = pa.table({"query-id": ["1"], "corpus-id": [document]})
+        pq.write_table(table, tmp_path / "qrels" / f"{split}-00000-of-00001.parquet")
+    assert read_collection(tmp_path).judgements == {"1": {"d1": 1}}
+    pq.write_table(table, tmp_path / "qrels" / "test-00001-of-00002.parquet")
+    with pytest.raises(BadInput, match=r"qrels has 2 Parquet files \(test-00000-of-00001.*join them"):
+        read_collection(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["qrels.trec", "qrels.txt", "qrels.tsv", "qrels.test"])
 def test_judgements_in_trecs_format_are_read_whatever_the_ending(name, tmp_path):
     parts = write(tmp_path)

@@ -6,9 +6,10 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate import Cache, EvaluationSettings, collection_task, evaluate, with_baselines
 from likewise.evaluate.collection import JudgedCollection, read_collection
+from likewise.evaluate.items import items_of_collection
 from likewise.evaluate.known_items import NOTE, known_items
 from likewise.evaluate.own_collection import collection_tasks
-from likewise.evaluate.rankers import BLOCK, EmbeddingRanker
+from likewise.evaluate.rankers import BLOCK, EmbeddingRanker, distinct_names
 from likewise.evaluate.rankings import METRICS, Rankings, read_run
 from likewise.evaluate.reports.retrieval_report import compare_rankers, format_retrieval_report, query_changes
 from likewise.evaluate.statistics.hypothesis_tests import randomisation
@@ -170,6 +171,48 @@ def test_a_run_of_other_queries_is_refused(folder, tmp_path):
     (path := tmp_path / "other.trec").write_text("z Q0 d2 1 0.9 x\n")
     with pytest.raises(BadInput, match="ranks no document for any of the 8 judged queries"):
         read_run(path, read_collection(folder))
+
+
+def itself(known=()):
+    """A collection whose queries are documents too; `known` are judged relevant for themselves."""
+    texts = ("cat sleeps", "cat naps", "dog barks", "dog growls")
+    ids, judgements = ("a", "b", "c", "d"), {"a": {"b": 1}, "c": {"d": 1}}
+    judgements = {query: {**grades, **({query: 1} if query in known else {})} for query, grades in judgements.items()}
+    return JudgedCollection("one", ids, ("",) * 4, texts, ("a", "c"), (texts[0], texts[2]), judgements)
+
+
+def test_a_query_that_is_a_document_does_not_find_itself_as_in_beirs_evaluation(tmp_path):
+    results = evaluate({**with_baselines(["letters"]), "letters": letters}, collection_task(itself()), settings=QUICK)
+    for name in results.models:
+        found = results[name, "one"].result
+        assert [0 in found.rankings.rows[0], 2 in found.rankings.rows[1]] == [False, False]
+        assert found.notes == ("2 queries are documents too, and not ranked for that query",)
+    (path := tmp_path / "own.trec").write_text("a Q0 a 1 9 x\na Q0 b 2 8 x\nc Q0 d 1 5 x\n")
+    assert [rows.tolist() for rows in read_run(path, itself()).rows] == [[1], [3]]
+    assert results["bm25", "one"].result.rankings.by_query["mrr@10"].tolist() == [1, 1]
+    known = evaluate({"letters": letters}, collection_task(itself(known=["a"])), settings=QUICK)["letters", "one"]
+    assert [0 in known.result.rankings.rows[0], 2 in known.result.rankings.rows[1]] == [True, False]
+
+
+def test_choosing_does_not_let_a_query_find_itself():
+    source = items_of_collection(itself())
+    score = source.scorer(lambda texts, role: letters(texts))
+    assert score(np.array([1, 0]), [(13, None), (13, 0.5)]).tolist() == [[1, 1], [1, 1]]
+
+
+def test_models_and_runs_of_one_name_are_numbered(folder, tmp_path):
+    for name in ("before", "after"):
+        (tmp_path / name / "final").mkdir(parents=True)
+        (tmp_path / name / "bm25.trec").write_text("q0 Q0 d2 1 0.9 x\n")
+    models = [str(tmp_path / name / "final") for name in ("before", "after")]
+    models += [str(tmp_path / name / "bm25.trec") for name in ("before", "after")]
+    found = with_baselines(models)
+    assert [*found] == [
+        *("final", "final (2)", "bm25 (2)", "bm25 (3)"), *("bm25", "final + bm25", "final (2) + bm25")
+    ]  # fmt: skip
+    assert [found["final"], found["final (2)"]] == models[:2]
+    assert found["bm25 (3)"].path == tmp_path / "after" / "bm25.trec"
+    assert distinct_names(["a", "a (2)", "a"]) == ["a", "a (2)", "a (3)"]
 
 
 def test_gains_and_losses_are_the_largest_differences(folder):

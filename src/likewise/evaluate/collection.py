@@ -69,6 +69,15 @@ class JudgedCollection:
         return {document: row for row, document in enumerate(self.ids)}
 
     @cached_property
+    def own_rows(self) -> Mapping[int, int]:
+        """The row of each query that is itself a document (the same id, as in ArguAna), unless it is judged relevant.
+
+        It is not ranked for its own query, as in BEIR's evaluation.
+        """
+        same = ((i, query) for i, query in enumerate(self.query_ids) if query in self.rows)
+        return {i: self.rows[query] for i, query in same if self.judgements[query].get(query, 0) <= 0}
+
+    @cached_property
     def judged(self) -> RetrievalCollection:
         """The queries, documents and grades by position, which score rankings."""
         grades = (self.judgements[query].items() for query in self.query_ids)
@@ -124,7 +133,12 @@ def layout(folder: Path) -> dict[str, Path]:
     for part in ("corpus", "queries", "qrels"):
         names = [f"{part}{ending}" for ending in _ENDINGS] + [f"{part}/{SPLIT}{ending}" for ending in _ENDINGS]
         candidates = [path for name in names if (path := folder / name).is_file()]
-        candidates += sorted((folder / part).glob("*.parquet"))  # the hub's layout
+        if not candidates:  # the hub's layout
+            shards = sorted((folder / part).glob("*.parquet"))
+            candidates = [path for path in shards if path.name.startswith(f"{SPLIT}-")] or shards
+            if len(candidates) > 1:
+                first = ", ".join(path.name for path in candidates[:3])
+                raise BadInput(f"{folder / part} has {len(candidates)} Parquet files ({first}, …); join them into one")
         if candidates:
             found[part] = candidates[0]
     return found

@@ -5,7 +5,7 @@ therefore two rows with different ratings, and its score says whether the cosine
 mean over items is the AUC of labels, and (1 + Kendall's tau) / 2 of scores without ties.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from ..search.bm25 import BM25Index
 from ..search.texts.text_index import reciprocal_rank_fusion
 from .collection import JudgedCollection
 from .own_data import binary_label, own_columns
-from .tasks.retrieval import DEPTH, RetrievalCollection
+from .tasks.retrieval import DEPTH, Ranking, RetrievalCollection
 from .tasks.triplets import SIDES
 
 Encode = Callable[..., Float[np.ndarray, "n E"]]
@@ -73,7 +73,7 @@ def items_of_collection(judged: JudgedCollection) -> ItemSource:
     """
     if not judged.queries:
         raise BadInput(f"{judged.name} has no judged queries; choosing needs queries and judgements (qrels)")
-    return _ranked(judged.name, judged.judged, "ndcg@10", ("query", "document"), judged.notes)
+    return _ranked(judged.name, judged.judged, "ndcg@10", ("query", "document"), judged.notes, judged.own_rows)
 
 
 def _triplets(encode: Encode, sides: Sequence[Sequence[str]]) -> Scorer:
@@ -130,6 +130,7 @@ def _ranked(
     metric: str,
     roles: tuple[str | None, str | None],
     notes: tuple[str, ...],
+    own: Mapping[int, int] = {},
 ) -> ItemSource:
     words: list[BM25Index] = []  # built when a hybrid candidate needs it
 
@@ -137,6 +138,10 @@ def _ranked(
         if not words:
             words.append(BM25Index.of(collection.documents))
         return words[0].nearest(query, DEPTH)[0]
+
+    def others(items: Int[np.ndarray, " n"], rankings: Iterable[Ranking]) -> list[Ranking]:
+        """The rankings without each query's own document."""
+        return [found[found != own.get(int(i), -1)] for i, found in zip(items, rankings, strict=True)]
 
     def scorer(encode: Encode) -> Scorer:
         documents = encode(collection.documents, roles[1])
@@ -148,9 +153,9 @@ def _ranked(
             rows = []
             for dim, weight in variants:
                 k = min(DEPTH, len(documents))
-                rankings = list(search(queries[:, :dim], documents[:, :dim], k=k).indices)
+                rankings = others(items, search(queries[:, :dim], documents[:, :dim], k=k).indices)
                 if weight is not None:
-                    both = ((ranking, bm25(query)) for query, ranking in zip(part.queries, rankings, strict=True))
+                    both = zip(rankings, others(items, map(bm25, part.queries)), strict=True)
                     rankings = [_fused(*pair, weight) for pair in both]
                 evidence = part.scores(rankings, (metric,))[0].evidence
                 assert evidence

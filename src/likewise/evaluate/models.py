@@ -21,7 +21,7 @@ from ..engine_registry import computation_of
 from ..errors import BadInput
 from ..model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance
 from ..reranker import Reranker
-from .rankers import Ranker, RunFile, is_run_file
+from .rankers import Ranker, RunFile, distinct_names, is_run_file
 from .task import Encode, Role
 
 LoadModel = Callable[[str], Any]
@@ -60,13 +60,8 @@ def models_to_evaluate(models: Any, load: LoadModel | None = None) -> list[Evalu
         pairs = [(_name(model), model) for model in several]
     if not pairs:
         raise BadInput("there is no model to evaluate; expected a name, an embedder or a function")
-    seen: dict[str, int] = {}
-    evaluated = []
-    for name, model in pairs:
-        seen[name] = seen.get(name, 0) + 1
-        shown = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        evaluated.append(EvaluatedModel(shown, partial(_open, model, load)))
-    return evaluated
+    shown = distinct_names(name for name, _ in pairs)
+    return [EvaluatedModel(name, partial(_open, model, load)) for name, (_, model) in zip(shown, pairs, strict=True)]
 
 
 def _open(model: Any, load: LoadModel | None) -> OpenedModel:

@@ -32,6 +32,7 @@ def collection_task(
     """
     found = corpus if isinstance(corpus, JudgedCollection) else read_collection(corpus, queries, qrels)
     collection = found if found.queries else known_items(found)
+    notes = (*collection.notes, *own_rows_note(collection))
 
     def rank(ranker: Ranker, earlier: Mapping[str, Any]) -> Result:
         rankings = ranker.rank(collection, earlier)
@@ -39,13 +40,20 @@ def collection_task(
             f"ndcg@10: {counted(len(collection.queries), 'query', 'queries')}, "
             f"{counted(len(collection.ids), 'document')}, the best {DEPTH} of each; models by exact search by cosine"
         )
-        return Result(collection.name, rankings.metrics, protocol, collection.notes, rankings)
+        return Result(collection.name, rankings.metrics, protocol, notes, rankings)
 
     def run(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
         vectors = TaskVectors.of(encode, collection.queries, collection.documents)  # a model may be fitted on all texts
         return rank(EmbeddingRanker(vectors.__getitem__), {}).with_notes(*vectors.notes)
 
     return Task(collection.name, SUITE, (), "nDCG@10 of the documents found for each query", run, rank)
+
+
+def own_rows_note(collection: JudgedCollection) -> tuple[str, ...]:
+    """How many queries are documents themselves, if any."""
+    if not (own := len(collection.own_rows)):
+        return ()
+    return (f"{counted(own, 'query is a document', 'queries are documents')} too, and not ranked for that query",)
 
 
 def collection_tasks(

@@ -8,9 +8,10 @@ twice:
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +58,15 @@ class EmbeddingRanker(Ranker):
 
     def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:  # noqa: ARG002
         vectors = _finite(self.encode(collection.queries), collection.queries, "query", collection.query_ids)
-        best: Hits | None = None
+        best, depth = None, DEPTH + bool(collection.own_rows)
         for start in range(0, len(collection.ids), BLOCK):
             texts = collection.documents[start : start + BLOCK]
             block = _finite((self.encode_documents or self.encode)(texts), texts, "document", collection.ids[start:])
-            found = search(vectors, block, k=DEPTH)
+            found = search(vectors, block, k=depth)
             found = Hits(found.indices + start, found.scores)
-            best = found if best is None else merged((best, found), DEPTH)
+            best = found if best is None else merged((best, found), depth)
         assert best is not None
-        return Rankings.of(collection, zip(*best, strict=True), self._seconds(collection, block))
+        return Rankings.of(collection, zip(*best, strict=True), self._seconds(collection, block), most=DEPTH)
 
     def _seconds(self, collection: JudgedCollection, block: np.ndarray) -> list[float]:
         """The time of encoding one query and comparing it with all documents, for the first TIMED queries."""
@@ -89,8 +90,9 @@ class WordRanker(Ranker):
     name: str = "bm25"
 
     def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:  # noqa: ARG002
-        index = BM25Index.of(collection.documents)
-        return Rankings.of(collection, *_timed(collection.queries, lambda query, _: index.nearest(query, DEPTH)))
+        index, depth = BM25Index.of(collection.documents), DEPTH + bool(collection.own_rows)
+        found, seconds = _timed(collection.queries, lambda query, _: index.nearest(query, depth))
+        return Rankings.of(collection, found, seconds, most=DEPTH)
 
 
 @dataclass(frozen=True)
@@ -169,14 +171,25 @@ def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScore
         rerank: a reranker's name, or a function of pairs (query, document) that returns their scores.
         load: loads the reranker by name (default: `Reranker.load`).
     """
-    given = {name: (RunFile(Path(name)) if is_run_file(name) else name) for name in models}
-    found: dict[str, Any] = {one.name if isinstance(one, RunFile) else _shown(name): one for name, one in given.items()}
+    given = [RunFile(Path(name)) if is_run_file(name) else name for name in models]
+    shown = distinct_names((one.name if isinstance(one, RunFile) else _shown(one) for one in given), ["bm25"])
+    found: dict[str, Any] = dict(zip(shown, given, strict=True))
     encoders = [name for name, one in found.items() if not isinstance(one, RunFile)]
     derived: list[Ranker] = [WordRanker(), *map(HybridRanker, encoders)]
     if rerank is not None:
         scorer = cache_scorer(rerank, load)
         derived += [RerankedRanker(name, rerank, scorer) for name in (*found, "bm25")]
     return {**found, **{one.name: one for one in derived}}
+
+
+def distinct_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """The names, with a number after each one that is repeated or taken: "final", "final (2)"."""
+    used, found = {*taken}, []
+    for name in names:
+        tries = chain([name], (f"{name} ({number})" for number in count(2)))
+        found.append(next(one for one in tries if one not in used))
+        used.add(found[-1])
+    return found
 
 
 def cache_scorer(reranker: Any, load: LoadScorer | None) -> LoadScorer:

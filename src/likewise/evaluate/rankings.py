@@ -40,13 +40,16 @@ class Rankings:
         collection: JudgedCollection,
         found: Iterable[tuple[Int[np.ndarray, " _"], Float[np.ndarray, " _"]]],
         seconds: Sequence[float] = (),
+        *,
+        most: int | None = None,
     ) -> "Rankings":
-        """Order the rows and scores found for each query."""
-        later = collection.later_ids
+        """Order the rows and scores found for each query, without a query's own row, and keep `most` of them."""
+        later, own = collection.later_ids, collection.own_rows
         rows, scores = [], []
-        for row, score in found:
+        for query, (row, score) in enumerate(found):
             one, by = np.asarray(row, np.int64), np.asarray(score, np.float32)
             order = np.lexsort((later[one], -by))
+            order = order[one[order] != own.get(query, -1)][:most]
             rows.append(one[order])
             scores.append(by[order])
         return cls(collection, tuple(rows), tuple(scores), tuple(seconds))
