@@ -41,8 +41,11 @@ def test_blank_and_repeated_texts_are_left_out(calibration, tiny):
 
 
 def test_queries_are_compared_with_texts(tiny):
-    found = calibrate(tiny, "tiny", TEXTS, queries=TEXTS[:20], draw=ChanceDraw(1000), show_progress_bar=False)
-    assert (found.queries, found.texts, found.chance.pairs) == (len(set(TEXTS[:20])), len(set(TEXTS)), 1000)
+    queries = [*TEXTS[:60], *(f"{text} cat" for text in TEXTS[60:])]
+    found = calibrate(tiny, "tiny", TEXTS, queries=queries, draw=ChanceDraw(1000), show_progress_bar=False)
+    assert (found.queries, found.texts, found.chance.pairs) == (len(set(queries)), len(set(TEXTS)), 1000)
+    every = calibrate(tiny, "tiny", TEXTS, queries=queries, show_progress_bar=False)
+    assert every.chance.pairs == found.queries * found.texts - len(set(queries) & set(TEXTS))
 
 
 def test_a_plot_has_a_panel_for_chance_and_a_wider_one_has_another_for_labelled_pairs(calibration, labelled):
@@ -138,6 +141,28 @@ def test_a_distribution_that_no_texts_can_have_is_refused(calibration, harm):
         Calibration.from_json(found, "c.json")
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda fit: fit["cosines"].reverse(),
+        lambda fit: fit["cosines"].__setitem__(0, float("nan")),
+        lambda fit: fit["scores"].reverse(),
+        lambda fit: fit["scores"].__setitem__(-1, 1.01),
+        lambda fit: fit["scores"].pop(),
+        lambda fit: fit.update(cosines=[], scores=[]),
+        lambda fit: fit["threshold"].update(low=0.9, high=0.1),
+        lambda fit: fit["threshold"].update(cosine=float("inf")),
+        lambda fit: fit.update(criterion="auc"),
+    ],
+)
+def test_scores_that_no_labelled_pairs_can_have_are_refused(labelled, harm):
+    found = labelled.as_json()
+    harm(found["labelled"])
+    with pytest.raises(BadInput, match="its scores and threshold are impossible"):
+        Calibration.from_json(found, "c.json")
+
+
 def test_a_cosine_that_every_pair_reaches_and_an_exponential_tail_are_read(calibration):
     found = calibration.as_json()
     found["chance"]["tail"]["shape"], found["chance"]["shares"][0] = 0.0, 1.0
@@ -165,9 +190,16 @@ def test_the_threshold_has_the_interval_of_resampled_pairs(level):
     labels = np.array([0, 1] * 30)
     cosines = np.random.default_rng(1).normal(0.3, 0.2, 60) + 0.2 * labels
     fit = fit_labelled_pairs(cosines, labels, bootstrap=BootstrapSettings(resamples=40, level=level, seed=3))
-    random = np.random.default_rng(3)
-    rows = [random.integers(60, size=60) for _ in range(40)]
+    random, classes = np.random.default_rng(3), [np.arange(0, 60, 2), np.arange(1, 60, 2)]
+    rows = [np.concatenate([random.choice(members, 30) for members in classes]) for _ in range(40)]
     once = BootstrapSettings(resamples=1)
     thresholds = [fit_labelled_pairs(cosines[r], labels[r], bootstrap=once).threshold.value for r in rows]
     expected = np.quantile(thresholds, [(1 - level) / 2, (1 + level) / 2])
     np.testing.assert_allclose([fit.threshold.low, fit.threshold.high], expected)
+
+
+def test_the_interval_of_a_threshold_is_of_resamples_with_both_labels():
+    labels = np.array([0] * 38 + [1, 1])
+    cosines = np.array([*np.linspace(0.1, 0.5, 37), 0.95, 0.7, 0.7])
+    fit = fit_labelled_pairs(cosines, labels)  # of resamples of all pairs, one in eight has no positive
+    assert 0.3 < fit.threshold.low <= fit.threshold.value <= fit.threshold.high < 0.7

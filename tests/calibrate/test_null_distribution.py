@@ -85,13 +85,18 @@ def test_few_texts_are_compared_pair_by_pair():
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     expected = (unit @ unit.T)[np.triu_indices(100, 1)]
     np.testing.assert_allclose(np.sort(chance_cosines(vectors, 10_000)), np.sort(expected), atol=1e-6)
-    queries = RANDOM.normal(size=(3, 4))
+    queries = RANDOM.normal(size=(120, 4))
     expected = queries / np.linalg.norm(queries, axis=1, keepdims=True) @ unit.T
-    np.testing.assert_allclose(chance_cosines(vectors, 300, queries=queries), expected.ravel(), atol=1e-6)
+    np.testing.assert_allclose(chance_cosines(vectors, 12_000, queries=queries), expected.ravel(), atol=1e-6)
 
 
-def test_a_chance_pair_is_never_a_text_with_itself():
-    assert chance_cosines(np.eye(200), 5000).max() == 0
+@pytest.mark.parametrize("count", [5000, 40_000])
+def test_a_chance_pair_is_never_a_text_with_itself(count):
+    texts = np.eye(200)
+    assert chance_cosines(texts, count).max() == 0
+    same = np.r_[np.arange(100, 200), np.full(100, -1)]  # only the first hundred queries are texts too
+    found = chance_cosines(texts, count, queries=np.roll(texts, -100, 0), same_text=same)
+    assert (found == 1).mean() == pytest.approx(100 / 39_900, rel=0.5) and len(found) == min(count, 39_900)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +116,8 @@ def test_what_has_no_distribution_is_refused(cosines, message):
 def test_too_few_texts_and_impossible_numbers_are_refused():
     with pytest.raises(BadInput, match="99 distinct texts; expected at least 100"):
         chance_cosines(VECTORS[:99], 1000)
+    with pytest.raises(BadInput, match="1 distinct queries; expected at least 100"):
+        chance_cosines(VECTORS[:200], 1000, queries=VECTORS[:1])
     with pytest.raises(BadInput, match="above 0 and at most 1; got 0"):
         NULL.cosine_at(0)
     with pytest.raises(BadInput, match="NaN, which has no p-value"):

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from likewise.classify import Classifier
+from likewise.classify.classifier import accuracy_interval
 from likewise.classify.labels import checked_rows, stratified_folds, targets
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput, BadModel
@@ -174,6 +176,7 @@ BAD_LABELS = {
     "a label among lists": ([["a"], "a", ["b"], ["b"]], r"labels\[1\] is 'a'; expected a list"),
     "twice": ([["a", "a"], ["a"], [], []], r"labels\[0\] .* repeats"),
     "on all": ([["a"], ["a"], ["a"], ["a"]], "all 4 texts have the label 'a'"),
+    "rows of 0 and 1": ([[1, 0], [0, 1]] * 2, "leave it out, or, if these are rows of 0 and 1, pass lists of labels"),
     "no labels at all": ([[], [], [], []], "0 classes; expected at least 1"),
 }
 
@@ -202,9 +205,33 @@ def test_a_threshold_that_is_no_probability_is_refused(embedder, bad):
         Classifier.fit(["cat", "dog", "b", "c"], TWO, embedder, abstain_below=bad)
 
 
-@pytest.mark.parametrize("labels", [LABELS, ["a", "a", *"bbbbbbbbb"], TWO])
-def test_no_fold_holds_all_texts_of_a_class(labels):
+ALL_DIFFERENT = [["a", "b"], ["a", "c"], ["b"], ["c"], ["b", "c"], []]
+
+
+@pytest.mark.parametrize("labels", [LABELS, ["a", "a", *"bbbbbbbbb"], TWO, SETS, ALL_DIFFERENT])
+@pytest.mark.parametrize("seed", range(5))
+def test_no_fold_holds_all_texts_of_a_class(labels, seed):
     wanted = targets(len(labels), labels)
-    fold = stratified_folds(wanted.truth, seed=3)
+    fold = stratified_folds(wanted.truth, seed)
     assert all(len({*fold[column > 0]}) > 1 for column in wanted.truth.T)
-    assert np.ptp(np.bincount(fold)) <= 1
+    assert np.ptp(np.bincount(fold)) <= 1 + wanted.is_multi_label
+    assert (fold == stratified_folds(wanted.truth, seed)).all()
+
+
+def test_folds_of_rare_labels_in_random_sets_each_get_their_share():
+    for seed in range(50):
+        random = np.random.default_rng(seed)
+        truth = np.zeros((60, 20))
+        for column in truth.T:
+            column[random.choice(60, random.integers(2, 12), replace=False)] = 1
+        fold = stratified_folds(truth, seed)
+        held = np.array([truth[fold == number].sum(0) for number in range(5)])
+        assert (held < truth.sum(0)).all() and np.abs(held - truth.sum(0) / 5).mean() < 0.6
+        assert (fold != stratified_folds(truth, seed + 1)).any()
+
+
+@pytest.mark.parametrize(("right", "texts"), [(4, 4), (0, 6), (5, 9), (1, 1)])
+def test_the_interval_of_the_accuracy_is_that_of_wilson(right, texts):
+    found = accuracy_interval(np.arange(texts) < right)
+    expected = stats.binomtest(right, texts).proportion_ci(method="wilson")
+    assert (found.value, found.low, found.high) == pytest.approx((right / texts, expected.low, expected.high))

@@ -53,6 +53,9 @@ def test_few_queries_of_a_collection_decide_nothing_and_the_exit_code_is_1(tmp_p
     [
         ([], "expected either --data FILE or --corpus FILE"),
         (["--data", "a.csv", "--corpus", "b"], "expected either --data FILE or --corpus FILE"),
+        (["--data", "a.csv", "--qrels", "b.tsv"], "--qrels requires --corpus FILE, which was not given"),
+        (["--data", "a.csv", "--queries", "b.jsonl"], "--queries requires --corpus FILE, which was not given"),
+        (["--corpus", "b", "--columns", "anchor=q"], "--columns requires --data FILE, which was not given"),
         (["--data", "stsb/dev", "--precision", "fp33"], "--precision fp33 is unknown"),
         (["--data", "stsb/dev", "--truncate-dim", "x"], "--truncate-dim is 'x'; expected numbers"),
         (["--data", "stsb/dev", "--margin", "2"], "margin is 2.0"),

@@ -51,9 +51,9 @@ def test_a_missing_cell_is_exit_code_1_and_the_others_are_shown(capsys):
     assert "one " in shown
 
 
-@pytest.mark.parametrize("form", ["--csv", "--json"])
+@pytest.mark.parametrize("form", [["--csv"], ["--json"], ["--json", "--compare"]])
 def test_each_form_is_printed(form, capsys):
-    assert main(["evaluate", MODEL, MODEL, "--compare", form]) == 0
+    assert main(["evaluate", MODEL, MODEL, *form]) == 0
     assert "one" in capsys.readouterr().out
 
 
@@ -94,6 +94,7 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, json_output, monk
     [
         (["--tasks", "stsx"], "there is no task or suite 'stsx'"),
         ([MODEL, "--compare"], "--compare needs at least two models; got 1"),
+        ([MODEL, MODEL, "--compare", "--csv"], "--csv prints scores and no comparisons"),
         ([MODEL, "--plot", "x.gif"], "expected an output file that ends in .png, .pdf, .svg"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),
         (["tests.evaluate.toys:nothing"], "cannot be imported"),

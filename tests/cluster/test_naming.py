@@ -83,6 +83,13 @@ def test_no_clusters_have_no_names():
     assert describe_clusters([], np.empty((0, 2)), np.empty(0, int)) == []
 
 
+def test_clusters_keep_their_numbers_if_some_are_missing():
+    first, last = describe_clusters(["12", "34"], np.eye(2), np.array([4, 2]))
+    assert [(first.number, first.name, first.central), (last.number, last.name, last.central)] == [
+        (2, "cluster 3", (1,)), (4, "cluster 5", (0,)),
+    ]  # fmt: skip
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_columns_of_several_lengths_are_refused():
     with pytest.raises(BadInput, match="got 6 texts, 2 vectors, 6 labels"):

@@ -19,7 +19,7 @@ from ..runtime.untrusted_files import read_object
 from ..search.index import ModelIdentity
 from ..search.texts.text_index import identity_of_embedder
 from ..text.truncation import Overflow
-from .labelled_pairs import IsotonicFit, LabelledFit
+from .labelled_pairs import CRITERIA, IsotonicFit, LabelledFit
 from .null_distribution import NullDistribution, chance_cosines
 
 MOST_TEXTS = 20_000
@@ -104,7 +104,10 @@ class Calibration:
             result = cls(model, chance, int(found["texts"]), None if queries is None else int(queries), fit)
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{source} is a damaged calibration: {error!r}; recreate it: likewise calibrate") from None
-        _check_curve(chance, source)
+        checks = {"quantiles and tail": _is_possible(chance), "scores and threshold": not fit or _is_possible_fit(fit)}
+        for part, possible in checks.items():
+            if not possible:
+                raise BadInput(f"{source} is a damaged calibration: its {part} are impossible; create it again")
         return result
 
 
@@ -126,6 +129,8 @@ def calibrate(
 ) -> Calibration:
     """Encode a sample of texts and count the cosines of random pairs; blank and repeated texts are skipped.
 
+    A random pair is never a text with itself, nor a query with an equal text.
+
     Args:
         embedder: the model whose cosines are calibrated; messages refer to it as `name`.
         texts: unlabelled texts of the kind that will be compared, ideally thousands.
@@ -133,17 +138,21 @@ def calibrate(
         draw: the number of random pairs to compare, and the seed for choosing the sample and the pairs.
 
     Raises:
-        BadInput: there are fewer than 100 distinct texts, or the model gives all texts the same vector.
+        BadInput: there are fewer than 100 distinct texts or queries, or the model gives all texts the same vector.
     """
     pairs, seed = whole_number("pairs", draw.pairs, 1000), draw.seed
     sample = _sample(texts, seed)
-    encode = embedder.encode if queries is None else embedder.encode_document
-    vectors = encode(sample, overflow=overflow, show_progress_bar=show_progress_bar)
-    asked = None if queries is None else _sample(queries, seed)
-    encoded = (
-        None if asked is None else embedder.encode_query(asked, overflow=overflow, show_progress_bar=show_progress_bar)
-    )
-    chance = NullDistribution.of(chance_cosines(vectors, pairs, seed, queries=encoded))
+    if queries is None:
+        asked, vectors = None, embedder.encode(sample, overflow=overflow, show_progress_bar=show_progress_bar)
+        cosines = chance_cosines(vectors, pairs, seed)
+    else:
+        asked = _sample(queries, seed)
+        vectors = embedder.encode_document(sample, overflow=overflow, show_progress_bar=show_progress_bar)
+        encoded = embedder.encode_query(asked, overflow=overflow, show_progress_bar=show_progress_bar)
+        row = {text: i for i, text in enumerate(sample)}
+        same = np.array([row.get(query, -1) for query in asked], np.int64)
+        cosines = chance_cosines(vectors, pairs, seed, queries=encoded, same_text=same)
+    chance = NullDistribution.of(cosines)
     return Calibration(identity_of_embedder(embedder, name), chance, len(sample), None if asked is None else len(asked))
 
 
@@ -170,11 +179,18 @@ def _labelled_from_json(found: dict[str, Any]) -> LabelledFit:
     return LabelledFit(curve, threshold, str(found["criterion"]), float(found["value"]), *counts)
 
 
-def _check_curve(chance: NullDistribution, source: str) -> None:
-    """Raise an error if these quantiles could not come from any texts."""
+def _is_possible(chance: NullDistribution) -> bool:
+    """Whether these quantiles could come from any texts."""
     cosines, shares = chance.cosines, chance.shares
     sound = cosines.ndim == 1 and cosines.shape == shares.shape and len(cosines) > 1
     sound = sound and bool((np.diff(cosines) > 0).all() and (np.diff(shares) < 0).all())
-    sound = sound and bool(((shares > 0) & (shares <= 1)).all()) and chance.scale > 0 and chance.shape >= 0
-    if not sound:
-        raise BadInput(f"{source} is a damaged calibration: its quantiles and tail are impossible; create it again")
+    return sound and bool(((shares > 0) & (shares <= 1)).all()) and chance.scale > 0 and chance.shape >= 0
+
+
+def _is_possible_fit(fit: LabelledFit) -> bool:
+    """Whether `fit_labelled_pairs` could return this curve and this threshold."""
+    x, y = fit.score.x, fit.score.y
+    bounds = np.array([fit.threshold.low, fit.threshold.high, fit.threshold.value])
+    sound = x.ndim == 1 and x.shape == y.shape and len(x) > 0 and fit.criterion in CRITERIA
+    sound = sound and bool(np.isfinite([*x, *bounds]).all()) and bounds[0] <= bounds[1]
+    return sound and bool((np.diff(x) > 0).all() and (np.diff(y) >= 0).all() and ((y >= 0) & (y <= 1)).all())

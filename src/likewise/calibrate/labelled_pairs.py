@@ -39,7 +39,8 @@ class LabelledFit:
     score: IsotonicFit
     """Maps a cosine to the fraction of positive pairs, 0 to 1."""
     threshold: Interval
-    """The best cosine threshold for calling a pair positive, with a 95 % bootstrap interval over pairs."""
+    """The best cosine threshold for calling a pair positive, with a 95 % bootstrap interval: positive and negative
+    pairs are resampled separately, since a threshold needs both."""
     criterion: str
     """What the threshold maximizes: `"f1"` or `"accuracy"`."""
     value: float
@@ -67,7 +68,8 @@ def fit_labelled_pairs(
         raise BadInput(f"labels are {np.unique(labels).tolist()[:5]}; expected both 0 and 1")
     decision = best(cosines, labels)
     random = np.random.default_rng(bootstrap.seed)
-    drawn = (random.integers(len(labels), size=len(labels)) for _ in range(bootstrap.resamples))
+    classes = [np.flatnonzero(labels == label) for label in (0, 1)]
+    drawn = (np.concatenate([random.choice(rows, len(rows)) for rows in classes]) for _ in range(bootstrap.resamples))
     thresholds = [best(cosines[rows], labels[rows]).threshold for rows in drawn]
     tail = 50 * (1 - bootstrap.level)
     low, high = np.percentile(thresholds, [tail, 100 - tail])

@@ -118,21 +118,32 @@ def _steps(count: int) -> np.ndarray:
 
 
 def chance_cosines(
-    vectors: Float[np.ndarray, "N E"], count: int, seed: int = 0, *, queries: Float[np.ndarray, "Q E"] | None = None
+    vectors: Float[np.ndarray, "N E"],
+    count: int,
+    seed: int = 0,
+    *,
+    queries: Float[np.ndarray, "Q E"] | None = None,
+    same_text: Int[np.ndarray, " Q"] | None = None,
 ) -> Float[np.ndarray, " P"]:
     """The cosines of `count` random pairs drawn from these distinct texts, or from queries and texts.
 
-    Pairs are drawn with replacement. If there are at most `count` pairs, each is used once.
+    Pairs are drawn with replacement. If there are at most `count` pairs, each is used once. `same_text` is the row of
+    the text that a query equals, or −1: the two are never drawn as a pair.
     """
-    if len(vectors) < LEAST_TEXTS:
-        raise BadInput(
-            f"there are {len(vectors):,} distinct texts; expected at least {LEAST_TEXTS} to draw random pairs from, "
-            "ideally thousands"
-        )
+    for what, rows in (("texts", vectors), ("queries", queries)):
+        if rows is not None and len(rows) < LEAST_TEXTS:
+            raise BadInput(
+                f"there are {len(rows):,} distinct {what}; expected at least {LEAST_TEXTS} to draw random pairs from, "
+                "ideally thousands"
+            )
+    random = np.random.default_rng(seed)
     firsts = unit(vectors if queries is None else queries)
     seconds = firsts if queries is None else unit(vectors)
-    drawn = _text_pairs if queries is None else _query_pairs
-    left, right = drawn(len(firsts), len(seconds), count, np.random.default_rng(seed))
+    if queries is None:
+        left, right = _text_pairs(len(firsts), count, random)
+    else:
+        excluded = np.full(len(queries), -1) if same_text is None else same_text
+        left, right = _query_pairs(excluded, len(vectors), count, random)
     cosines = np.empty(len(left), np.float64)
     for start in range(0, len(left), BLOCK):
         some = np.s_[start : start + BLOCK]
@@ -140,7 +151,7 @@ def chance_cosines(
     return cosines.clip(-1, 1)
 
 
-def _text_pairs(texts: int, same: int, count: int, random: np.random.Generator) -> tuple[Rows, Rows]:  # noqa: ARG001
+def _text_pairs(texts: int, count: int, random: np.random.Generator) -> tuple[Rows, Rows]:
     if texts * (texts - 1) // 2 <= count:
         left, right = np.triu_indices(texts, 1)
         return left, right
@@ -148,8 +159,14 @@ def _text_pairs(texts: int, same: int, count: int, random: np.random.Generator) 
     return left, (left + random.integers(1, texts, size=count)) % texts
 
 
-def _query_pairs(queries: int, texts: int, count: int, random: np.random.Generator) -> tuple[Rows, Rows]:
-    if queries * texts <= count:
-        left, right = np.divmod(np.arange(queries * texts), texts)
-        return left, right
-    return random.integers(queries, size=count), random.integers(texts, size=count)
+def _query_pairs(
+    excluded: Int[np.ndarray, " Q"], texts: int, count: int, random: np.random.Generator
+) -> tuple[Rows, Rows]:
+    """Rows of queries and of texts; `excluded`: the text that is not paired with a query, or −1."""
+    if len(excluded) * texts <= count:
+        left, right = np.divmod(np.arange(len(excluded) * texts), texts)
+        kept = right != excluded[left]
+        return left[kept], right[kept]
+    left = random.integers(len(excluded), size=count)
+    own = excluded[left]
+    return left, (own.clip(0) + random.integers(own >= 0, texts)) % texts

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ..array_types import Bool, Float
 from ..embedder import Embedder
 from ..errors import BadInput, BadModel
-from ..evaluate.statistics.significance import Interval, intervals
+from ..evaluate.statistics.significance import Interval
 from ..model_files.folder import write_json
 from ..model_files.names import CLASSIFIER
 from ..model_files.saving import ENTRY_FILES, atomic_folder
@@ -53,7 +54,7 @@ class FitReport:
     l2: float
     temperature: float
     accuracy: float
-    """The fraction of texts whose class (multi-label: whose set of labels) is right, with its 95 % interval."""
+    """The fraction of texts whose class (multi-label: whose set of labels) is right, with Wilson's 95 % interval."""
     accuracy_low: float
     accuracy_high: float
     log_loss: float
@@ -241,9 +242,14 @@ def _report(
 
 
 def accuracy_interval(right: Bool[np.ndarray, " N"]) -> Interval:
-    """The fraction of right answers with its 95 % bootstrap interval."""
-    [found] = intervals([right.astype(np.float64)], None, statistic="mean")
-    return found
+    """The fraction of right answers with its 95 % interval (Wilson 1927).
+
+    A bootstrap would claim [1, 1] if all of a few answers are right.
+    """
+    n, share, z = len(right), float(right.mean()), NormalDist().inv_cdf(0.975)
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return Interval(share, max(0.0, centre - half), min(1.0, centre + half))
 
 
 def _confidence(chances: Float[np.ndarray, "N C"], is_multi_label: bool) -> Float[np.ndarray, "N c"]:

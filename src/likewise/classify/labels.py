@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Float, Int
+from ..array_types import Bool, Float, Int
 from ..errors import BadInput
 
 MOST_FOLDS = 5
@@ -94,14 +94,40 @@ def _check_counts(counts: Counter[Label], sets: Sequence[Sequence[Label]], is_mu
                 "from and one to check. Add a text, or leave the class out"
             )
         if is_multi_label and count == len(sets):
-            raise BadInput(f"all {count:,} texts have the label {label!r:.80}; there is nothing to learn: leave it out")
+            hint = ", or, if these are rows of 0 and 1, pass lists of labels instead" if {*counts} <= {0, 1} else ""
+            raise BadInput(
+                f"all {count:,} texts have the label {label!r:.80}; there is nothing to learn: leave it out{hint}"
+            )
 
 
 def stratified_folds(truth: Float[np.ndarray, "N C"], seed: int) -> Int[np.ndarray, " N"]:
-    """The fold of each row. Rows with the same labels are dealt out in turn, so that each fold gets its share."""
+    """The fold of each row. Rows with the same label are dealt out in turn, so that each fold gets its share."""
     random = np.random.default_rng(seed)
+    if (truth.sum(1) != 1).any():
+        return _iterative_folds(truth > 0, min(MOST_FOLDS, len(truth)), random)
     _, kind = np.unique(truth, axis=0, return_inverse=True)
     order = np.lexsort([random.random(len(truth)), kind.reshape(-1)])
     fold = np.empty(len(truth), np.int64)
     fold[order] = np.arange(len(truth)) % min(MOST_FOLDS, len(truth))
+    return fold
+
+
+def _iterative_folds(has: Bool[np.ndarray, "N C"], folds: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
+    """The fold of each row with any number of labels: iterative stratification (Sechidis et al. 2011, algorithm 1).
+
+    The label with the fewest rows left comes first; each of its rows goes to the fold that has fewest of them. If
+    possible, no fold gets all rows of a label, since the model without that fold would never see the label.
+    """
+    has = np.column_stack([has, ~has.any(1)])  # rows without labels are a kind of their own
+    total, held = has.sum(0), np.zeros((folds, has.shape[1]), np.int64)
+    fold, sizes = np.full(len(has), -1, np.int64), np.zeros(folds, np.int64)
+    while (fold < 0).any():
+        left = total - held.sum(0)
+        label = int(np.argmin(np.where(left > 0, left, len(has) + 1)))
+        for row in random.permutation(np.flatnonzero((fold < 0) & has[:, label])):
+            labels = has[row]
+            has_all_others = (held[:, labels] == total[labels] - 1).any(1)
+            fold[row] = np.lexsort([random.random(folds), sizes, held[:, label], has_all_others])[0]
+            held[fold[row]] += labels
+            sizes[fold[row]] += 1
     return fold

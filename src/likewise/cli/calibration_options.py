@@ -1,7 +1,8 @@
 """The options --calibration and --fdr, which interpret cosines, for commands that compare texts."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,16 @@ from ..wording import counted
 from .model_options import load_from_options
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from ..array_types import Int
     from ..calibrate import Calibration, CutOff
     from ..embedder import Embedder
     from ..runtime.progress import Progress
     from ..search.pairs import PairColumns
 
-MOST = 1_000_000  # maximum discoveries
+MOST = 1_000_000  # maximum pairs kept; the others are only counted
+BINS = 1 << 15  # of their cosines, each 0.00006 wide
 
 
 def add_calibration(add: Callable[..., None], what: str) -> None:
@@ -28,9 +33,11 @@ def add_calibration(add: Callable[..., None], what: str) -> None:
     )
 
 
-def check_calibration(args: argparse.Namespace) -> None:
-    """Reject contradictory options before loading a model."""
+def check_calibration(args: argparse.Namespace, *, without_rate: bool = True) -> None:
+    """Reject contradictory options before loading a model; `without_rate`: whether a calibration alone has a use."""
     if args.fdr is None:
+        if args.calibration is not None and not without_rate:
+            raise BadInput("--calibration does nothing without --fdr here; add a rate, such as --fdr 0.05")
         return
     if args.calibration is None:
         raise BadInput(
@@ -92,17 +99,55 @@ def cut_off_in_words(cut: "CutOff", what: str = "pair") -> str:
 def significant_pairs(
     vectors: Any, calibration: "Calibration", fdr: float, show_progress_bar: "Progress" = None
 ) -> "tuple[PairColumns, CutOff]":
-    """The pairs more similar than chance at a false discovery rate, best first; at most a million."""
+    """The pairs more similar than chance at a false discovery rate, best first, at most a million; and the cut-off."""
     from ..calibrate import cut_off, least_cosine
     from ..search import pairs_above
-    from ..search.pairs import best_first
 
     comparisons = len(vectors) * (len(vectors) - 1) // 2
-    bound = least_cosine(calibration, comparisons=comparisons, fdr=fdr, most=MOST) if comparisons else 2.0
-    found = pairs_above(vectors, max(bound, -1.0), show_progress_bar=show_progress_bar) if bound <= 1 else ()
-    pairs = best_first(found).first(MOST)
+
+    def scanned(most: int) -> "tuple[PairColumns, Int[np.ndarray, ' B']]":
+        bound = least_cosine(calibration, comparisons=comparisons, fdr=fdr, most=most) if comparisons else 2.0
+        found = pairs_above(vectors, max(bound, -1.0), show_progress_bar=show_progress_bar) if bound <= 1 else ()
+        return _best_pairs(found)
+
+    pairs, others = scanned(MOST)  # few pairs, so this is fast
+    if others.any():
+        pairs, others = scanned(comparisons)
     cut = cut_off(calibration, pairs.scores, comparisons=comparisons, fdr=fdr)
-    return pairs.first(cut.discoveries), cut
+    return pairs.first(cut.discoveries), _lowered(cut, calibration, pairs, others)
+
+
+def _best_pairs(parts: "Iterable[PairColumns]") -> "tuple[PairColumns, Int[np.ndarray, ' B']]":
+    """The best million pairs, and the number of other pairs in each bin of cosines."""
+    import numpy as np
+
+    from ..search.pairs import best_first
+
+    kept, others = best_first(()), np.zeros(BINS, np.int64)
+    for part in parts:
+        ranked = best_first([kept, part])
+        kept = ranked.first(MOST)
+        others += np.histogram(ranked.scores[MOST:], BINS, (-1, 1))[0]
+    return kept, others
+
+
+def _lowered(
+    cut: "CutOff", calibration: "Calibration", kept: "PairColumns", others: "Int[np.ndarray, ' B']"
+) -> "CutOff":
+    """The cut-off of all pairs: the lowest start of a bin that passes, if pairs that were only counted reach it."""
+    import numpy as np
+
+    if not others.any():
+        return cut
+    starts = np.linspace(-1, 1, BINS, endpoint=False)
+    discoveries = len(kept.scores) + others[::-1].cumsum()[::-1]
+    p = calibration.p_values(starts)
+    passed = np.flatnonzero((p <= cut.fdr * discoveries / cut.comparisons) & (starts <= kept.scores[-1]))
+    if not len(passed):
+        return cut
+    cosine, count, least = (float(column[passed[0]]) for column in (starts, discoveries, p))
+    is_extrapolated = cosine > calibration.chance.tail_from
+    return replace(cut, cosine=cosine, discoveries=int(count), p=least, extrapolated=is_extrapolated)
 
 
 def calibrated_columns(pairs: "PairColumns", calibration: "Calibration | None") -> dict[str, list[float]]:

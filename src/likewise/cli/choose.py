@@ -77,8 +77,7 @@ def run(args: argparse.Namespace) -> int:
     from ..evaluate.race import StoppingRule
 
     variations, rule = Variations(**_lists(args)), StoppingRule(args.margin, args.alpha, args.seed)
-    if (args.data is None) == (args.corpus is None):
-        raise BadInput("expected either --data FILE or --corpus FILE")
+    _check_data_options(args)
     if args.plot:
         plot_module(PLOT)
         check_new_file(args.plot, PICTURES)
@@ -110,6 +109,14 @@ def run(args: argparse.Namespace) -> int:
         plot_module(PLOT).draw_choice(choice, args.plot)
         note(f"plot: {args.plot}")
     return int(choice.verdict == "undecided")
+
+
+def _check_data_options(args: argparse.Namespace) -> None:
+    if (args.data is None) == (args.corpus is None):
+        raise BadInput("expected either --data FILE or --corpus FILE")
+    for name, needed in (("columns", "data"), ("queries", "corpus"), ("qrels", "corpus")):
+        if getattr(args, name) is not None and getattr(args, needed) is None:
+            raise BadInput(f"--{name} requires --{needed} FILE, which was not given")
 
 
 def _lists(args: argparse.Namespace) -> dict[str, list[Any]]:

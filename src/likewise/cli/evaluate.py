@@ -253,6 +253,8 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
         raise BadInput(f"--run writes the run of one collection, but {args.corpus} has {len(tasks)}")
     if args.compare and len(args.models) < 2 and not args.corpus:
         raise BadInput(f"--compare needs at least two models; got {len(args.models)}")
+    if args.compare and args.csv:
+        raise BadInput("--csv prints scores and no comparisons; expected --compare alone or with --json")
     if args.run_file:
         check_writable_file(args.run_file)
     if args.plot:

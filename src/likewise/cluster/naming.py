@@ -79,11 +79,12 @@ def describe_clusters(
     if not len(texts) == len(vectors) == len(labels):
         raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected one each")
     summaries = []
-    for number, (rows, marks) in enumerate(zip(members(labels), c_tf_idf_words(texts, labels, words), strict=True)):
+    for rows, marks in zip(members(labels), c_tf_idf_words(texts, labels, words), strict=True):
         directions = unit(vectors[rows])
         cosines = directions @ unit(directions.sum(axis=0)[None])[0]
         nearest = rows[np.argsort(-cosines, kind="stable")[:central]]
         mean = min(1.0, float(cosines.mean()))
+        number = int(labels[rows[0]])  # numbers may have gaps
         summaries.append(ClusterSummary(number, len(rows), marks, tuple(nearest.tolist()), mean))
     return summaries
 

@@ -21,8 +21,8 @@ from .tasks.sts import correlate_pairs
 from .tasks.triplets import SIDES, score_triplets
 
 SUITE = "own data"
-BOOLEANS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
-"""The accepted ways of writing labels."""
+BOOLEANS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
+"""The accepted ways of writing labels; a whole number in a column with gaps is written as 1.0 by pandas."""
 RunOnColumns = Callable[[Encode, DatasetColumns, EvaluationSettings, str], Result]
 
 
@@ -147,8 +147,7 @@ def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: Evaluatio
 
 def binary_label(value: Any) -> int | None:
     """The label as 0 or 1; None if it is neither."""
-    text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().lower()
-    return BOOLEANS.get(text)
+    return BOOLEANS.get(str(value).strip().lower())
 
 
 def _triplets(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:

@@ -8,7 +8,7 @@ import pytest
 
 from likewise import Embedder
 from likewise.calibrate import Calibration, cut_off
-from likewise.cli import main
+from likewise.cli import calibration_options, main
 from likewise.cli.texts.calibrate import show_calibration
 from likewise.files import Table
 from likewise.search import closest_pairs
@@ -132,6 +132,26 @@ def test_duplicates_use_the_cut_off_of_all_pairs(place, model, calibration, json
     assert json_output([*words, "--above", str(found["above"]), "--json"])["groups"] == found["groups"]
 
 
+@pytest.mark.parametrize("most", [1, 20, 100_000])
+def test_the_cut_off_is_that_of_all_pairs_even_if_only_the_best_are_listed(
+    most, place, model, calibration, monkeypatch, json_output
+):
+    every, cut = reference(model, calibration, 0.3)
+    assert cut.discoveries > 100
+    monkeypatch.setattr(calibration_options, "MOST", most)
+    words = ["pairs", str(place / "in.txt"), "-m", model, "--calibration", str(calibration), "--fdr", "0.3", "--json"]
+    found = json_output(words)
+    assert [pair["score"] for pair in found["pairs"]] == pytest.approx(
+        [pair.score for pair in every[: min(most, cut.discoveries)]]
+    )
+    cosine = found["cut_off"]["cosine"]
+    assert cut.cosine - 1e-6 <= cosine <= cut.cosine + 2 / calibration_options.BINS
+    assert found["cut_off"]["discoveries"] == pytest.approx(
+        sum(pair.score >= cosine for pair in every), abs=2
+    )  # rounding
+    assert found["cut_off"]["p"] == pytest.approx(float(Calibration.load(calibration).p_values(np.array(cosine))))
+
+
 def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsys, json_output):
     out = str(place / "all.json")
     assert main(["calibrate", str(place / "in.txt"), "-m", model, "-o", out, "-q"]) == 0
@@ -152,13 +172,22 @@ def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsy
         (["--fdr", "0.05"], "--fdr needs to know how similar random pairs are: add --calibration FILE"),
         (["--calibration", "c.json", "--fdr", "0.05", "--above", "0.5"], "--fdr and --above both set"),
         (["--calibration", "c.json", "--fdr", "1"], "--fdr is 1.0; expected a rate above 0 and below 1"),
-        (["--calibration", "none.json"], "there is no calibration none.json; to create it: likewise calibrate"),
+        (
+            ["--calibration", "none.json", "--fdr", "0.05"],
+            "there is no calibration none.json; to create it: likewise calibrate",
+        ),
     ],
 )
 def test_options_that_contradict_each_other_are_one_line(verb, options, message, place, capsys):
     assert main([verb, str(place / "in.txt"), "-m", "no-such-model", *options]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["duplicates", "cluster"])
+def test_a_calibration_without_a_rate_is_refused_if_it_would_do_nothing(verb, place, capsys):
+    assert main([verb, str(place / "in.txt"), "-m", "no-such-model", "--calibration", "c.json"]) == 2
+    assert "--calibration does nothing without --fdr here; add a rate" in capsys.readouterr().err
 
 
 def test_a_calibration_of_another_model_is_refused(place, folders, calibration, capsys):

@@ -168,7 +168,8 @@ def test_a_false_discovery_rate_chooses_the_threshold(method, calibrated, tmp_pa
     found = json_output([*words, "--fdr", "0.1"])
     assert found["cut_off"]["comparisons"] == 180 * 179 // 2 and found["cut_off"]["discoveries"] > 0
     assert found["threshold"] == found["cut_off"]["cosine"]
-    assert json_output([*words, "--threshold", str(found["threshold"])])["clusters"] == found["clusters"]
+    without = [*calibrated[:-2], *words[len(calibrated) :]]
+    assert json_output([*without, "--threshold", str(found["threshold"])])["clusters"] == found["clusters"]
     assert main([*words[:-1], "--fdr", "1e-12"]) == 0
     assert "no pair is more similar than chance at a false discovery rate of 1e-12" in capsys.readouterr().err
 
@@ -178,7 +179,11 @@ def test_a_false_discovery_rate_chooses_the_threshold(method, calibrated, tmp_pa
     [
         (["-k", "3"], "--fdr sets the threshold; expected only one of --fdr, -k and --threshold"),
         (["--threshold", "0.5"], "--fdr sets the threshold; expected only one of --fdr, -k and --threshold"),
-        (["--method", "kmeans"], "threshold"),
+        (
+            ["--method", "kmeans"],
+            "--fdr sets the threshold, but kmeans has none; expected --method to be one of average",
+        ),
+        (["--method", "umap"], "method is 'umap'; expected one of average"),
     ],
 )
 def test_a_rate_goes_with_nothing_else_that_says_how_many_there_are(options, message, calibrated, capsys):

@@ -48,6 +48,7 @@ def test_groups_are_written_with_their_representative_first(ending, words, tmp_p
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_rows_keep_all_their_columns(ending, words, tmp_path):
     rows = [{"id": i, "body": text, "note": None if i else "x"} for i, text in enumerate(TEXTS)]
+    rows[4]["late"] = "y"
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words[1] = str(tmp_path / "in.jsonl")
     out = tmp_path / f"out{ending}"
@@ -55,12 +56,20 @@ def test_rows_keep_all_their_columns(ending, words, tmp_path):
     columns = Table.read(out, lambda names: names).columns
     assert columns["body"] == ["A cat", "the dog", "shares, fell"]
     assert [int(i) for i in columns["id"]] == [0, 1, 4] and columns["note"][0] == "x"
+    assert columns["late"][2] == "y" and not any(columns["late"][:2])
 
 
 def test_near_copies_are_those_of_the_library(words, json_output):
     words[-1] = "-1"
     (group,) = json_output([*words, "--json"])["groups"]
     assert group["row"] == 1 and [copy["row"] for copy in group["copies"]] == [2, 3, 4, 5, 6]
+
+
+def test_what_was_one_line_when_it_was_read_is_written_as_one(words, tmp_path):
+    lines = "one\ftwo\nthree\u2028four\nfive\vsix\u0085seven\n"
+    (tmp_path / "in.txt").write_text(lines, "utf-8")
+    assert main([*words, "-o", str(tmp_path / "out.txt"), "-q"]) == 0
+    assert (tmp_path / "out.txt").read_text("utf-8") == lines
 
 
 def test_a_text_of_two_lines_does_not_become_two_texts(words, tmp_path, capsys):

@@ -48,7 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
     add("-o --output FILE", ".json file to write the calibration to", type=Path, required=True)
-    add("--queries FILE", "file of queries: a random pair is then a query and a text of FILE")
+    add("--queries FILE", "file of queries, at least 100: a random pair is then a query and another text of FILE")
     add("--pairs FILE", "labelled pairs, for probabilities and a threshold", type=Path)
     add("--chance-pairs N", "number of random pairs (default: 1,000,000)", 1_000_000)
     add("--seed N", "seed for drawing the pairs", 0)

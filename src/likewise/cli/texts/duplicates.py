@@ -102,7 +102,7 @@ def _check(args: argparse.Namespace) -> float:
     """The minimum cosine of a copy; rejects invalid options before the model is loaded."""
     from ...files import TABLES, check_table
 
-    calibration_options.check_calibration(args)
+    calibration_options.check_calibration(args, without_rate=False)
     above: float = NEARLY_EQUAL if args.above is None else args.above
     if not -1 <= above <= 1:
         raise BadInput(f"--above is {above}; expected a cosine from -1 to 1")
