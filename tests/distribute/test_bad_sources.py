@@ -65,6 +65,12 @@ def test_a_bad_row_of_a_table_too(static, tmp_path, bad, words):
     assert [row["text"] for row in rows_of(tmp_path / "out")] == ["a red house", "the\nsea"]
 
 
+def test_a_first_line_that_names_the_columns_cannot_be_skipped(static, tmp_path):
+    source = lines(tmp_path / "n.csv", b"\xff,text\n", "a,a red house\n", "b,the sea\n")
+    with pytest.raises(BadInput, match="line 1 is not valid UTF-8, but it names the columns; save the file as UTF-8"):
+        encoded([source], tmp_path / "out", static, settings(1, skip=True))
+
+
 def test_a_null_in_parquet_too(static, tmp_path):
     pq.write_table(pa.table({"text": ["a red house", None, "the sea"]}), tmp_path / "n.parquet")
     with pytest.raises(BadInput, match=r"n\.parquet, row 1: the text in column 'text' is null"):

@@ -32,6 +32,19 @@ def test_rows_are_loaded_with_texts_vectors_and_other_columns_and_found_by_their
     assert "n3" in capsys.readouterr().out  # where a passage is from no file, its id is shown
 
 
+def test_columns_get_names_and_values_that_an_index_can_store_and_search_show(static, tmp_path, capsys):
+    rows = [{"text": "a cat\0", "star rating": float("nan"), "start": 1, "n": 1 << 70}, {"text": "a dog"}]
+    encoded([jsonl(tmp_path / "t.jsonl", rows)], tmp_path / "out", static, settings(4))
+    location = str(tmp_path / "x.index")
+    assert main(["index", "copy", str(tmp_path / "out"), location, "-q"]) == 0
+    with open_index(location, read_only=True) as index:
+        contents = index.contents([*index.ids()])
+    expected = {"star_rating": None, "start_": 1, "n": str(1 << 70)}
+    assert dict(contents[f"{tmp_path / 't.jsonl'}:1"][1]) == expected
+    assert main(["search", location, "cat", "-m", "likewise-static", "--engine", "numpy"]) == 0
+    assert "a cat\ufffd" in capsys.readouterr().out
+
+
 def test_blocks_are_of_at_most_as_many_rows_as_asked_for(static, tmp_path):
     encoded([numbered(tmp_path / "t.jsonl", 10)], tmp_path / "out", static, settings(4))
     records = ShardRecords(tmp_path / "out")

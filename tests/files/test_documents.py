@@ -95,6 +95,15 @@ def test_rows_of_parquet_are_counted_and_their_columns_can_be_stored(tmp_path):
     assert estimated_count([str(path)]) == 2
 
 
+def test_a_row_of_json_has_the_metadata_of_its_own_keys(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "a", "x": null}\n{"y": 1, "text": "b"}\n{"text": "c", "title": "C"}\n')
+    found = [*read_documents([str(path)])]
+    assert [(one.text, dict(one.metadata), one.title) for one in found] == [
+        ("a", {"x": None}, ""), ("b", {"y": 1}, ""), ("c", {"title": "C"}, "C")
+    ]  # fmt: skip
+
+
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)), st.lists, max_leaves=3
 )

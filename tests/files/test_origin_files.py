@@ -9,6 +9,7 @@ import pytest
 from likewise import Embedder
 from likewise.cli.main import main
 from likewise.errors import BadInput
+from likewise.files import vector_origin
 from likewise.files.vector_origin import VectorOrigin, check_same_origin, read_origin
 from likewise.search.index import ModelIdentity
 
@@ -50,6 +51,16 @@ def test_what_has_no_origin_is_taken_and_a_file_that_was_replaced_is_not(here):
     first.write_bytes(first.read_bytes() + b"more")
     with pytest.raises(BadInput, match="the file was overwritten later"):
         read_origin(first)
+
+
+def test_a_kill_before_the_origin_is_written_leaves_no_earlier_one(here, monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    first = encode("first.npy")
+    monkeypatch.setattr(vector_origin, "write_origin", killed)
+    assert main(["encode", "texts.txt", "-o", "first.npy", "-m", "likewise-static", "--prompt", "query: ", "-q"]) != 0
+    assert read_origin(first) is None
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"origin": {}}'])

@@ -10,7 +10,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.files import READABLE, Table, Texts
-from likewise.files.read import standard_input
+from likewise.files.read import standard_input, text_column
 
 TEXTS = ["one", 'with "quotes", commas', "two\nlines", "", "tab\there", "ключ 🙂 שלום"]
 
@@ -143,6 +143,13 @@ def test_a_table_of_no_rows_still_asks_for_its_columns(tmp_path):
 
     with pytest.raises(BadInput, match=r"found \[\]"):
         Table.read(tmp_path / "t.jsonl", none)
+
+
+def test_keys_that_the_first_json_object_lacks_are_columns_too(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"text": "a"}\n{"title": "T", "text": "b"}\n"c"\n')
+    assert Table.read(path, list).columns == {"text": ["a", "b", "c"], "title": [None, "T", None]}
+    assert list(Texts(path)) == ["a", "b", "c"] and text_column(path, None) == "text"
 
 
 def test_of_two_columns_that_may_be_meant_none_is_taken_in_silence(tmp_path):

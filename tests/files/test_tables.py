@@ -1,6 +1,7 @@
 """What is written as a table is read back as it was, whatever it holds."""
 
 import json
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,29 @@ def test_json_lines_hold_it(tmp_path):
     first, second = (tmp_path / "t.jsonl").read_bytes().splitlines()
     assert first == '{"text": "é"}'.encode()
     assert json.loads(second) == {"text": "x\ud800"}
+
+
+MIXED = {
+    "code": ([12, "A12", None], ["12", "A12", None]),
+    "flag": ([True, 1, 0.5], ["true", "1", "0.5"]),
+    "large": ([1 << 70, 1, None], [str(1 << 70), "1", None]),
+    "empty": ([{}, None, {}], ["{}", None, "{}"]),
+    "list": ([["a"], [], None], [["a"], [], None]),
+    "date": ([date(2020, 1, 2)] * 3, [date(2020, 1, 2)] * 3),
+}
+
+
+def test_values_without_a_common_type_are_texts_in_parquet(tmp_path):
+    write_table(tmp_path / "t.parquet", {name: given for name, (given, _) in MIXED.items()})
+    assert Table.read(tmp_path / "t.parquet", list).columns == {name: found for name, (_, found) in MIXED.items()}
+
+
+def test_dates_and_lists_are_written_as_text_and_as_json(tmp_path):
+    columns = {"day": [date(2020, 1, 2)], "list": [["é", {"a": None}]]}
+    for name in ("t.jsonl", "t.csv"):
+        write_table(tmp_path / name, columns)
+    assert json.loads((tmp_path / "t.jsonl").read_text()) == {"day": "2020-01-02", "list": ["é", {"a": None}]}
+    assert Table.read(tmp_path / "t.csv", list).columns == {"day": ["2020-01-02"], "list": ['["é", {"a": null}]']}
 
 
 def test_a_table_that_fails_leaves_the_file_that_was_there(tmp_path):

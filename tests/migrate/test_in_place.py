@@ -95,6 +95,18 @@ def test_a_kill_at_any_step_leaves_what_the_same_call_completes(folder, step, mo
     assert names(folder) == {"notes"}
 
 
+def test_the_data_type_stays_and_so_do_files_that_belong_to_no_collection(tmp_path):
+    with Collection.create(str(tmp_path / "notes"), 6, OLD, dtype="float32") as collection:
+        collection.add(some(TEXTS))
+    (tmp_path / "notes" / "damaged-1.jsonl").write_text("{}")
+    (tmp_path / "notes" / "a folder").mkdir()
+    migrated(tmp_path / "notes")
+    with Collection.open(str(tmp_path / "notes")) as collection:
+        assert collection.dtype == "float32"
+    assert {"damaged-1.jsonl", "a folder"} < {path.name for path in (tmp_path / "notes").iterdir()}
+    assert names(tmp_path / "notes") == {"notes"}
+
+
 def test_what_is_added_meanwhile_is_migrated_too(folder, monkeypatch):
     fill, more = in_place.migrate_into, iter([some(["later"])])
 

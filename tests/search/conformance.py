@@ -282,6 +282,7 @@ class IndexPromises:
         ):
             expected = [name for name in ids if name.startswith(tuple(beginnings))]
             assert sorted(index.ids_beginning(beginnings)) == sorted(expected), beginnings
+        assert sorted(index.ids_beginning(["a#"], exact=["b", "a#1", "nowhere"])) == ["a#", "a#1", "a#b#2", "b"]
 
     def test_odd_ids_are_told_apart_and_come_back(self, place, index):
         vectors = np.random.default_rng(0).normal(size=(len(ODD_IDS), WIDTH)).astype(np.float32)
@@ -298,6 +299,13 @@ class IndexPromises:
         assert {match.id: round(match.score, 3) for match in found} == {"zero": 0, "one": 1}
         assert [m.score for m in index.search(np.zeros((1, WIDTH), np.float32))[0]] == [0, 0]
         assert not index.get(["zero"]).vectors.any()
+
+    def test_columns_and_values_may_be_numpy_s(self, index):
+        metadata = np.array([{"n": np.int64(3)}, {"x": np.float32(0.5)}])
+        index.add(Records(np.array(["a", "b"]), np.eye(2, WIDTH), np.array(["x", "y"]), metadata))
+        contents = {name: (text, dict(row)) for name, (text, row) in index.contents(["a", "b"]).items()}
+        assert contents == {"a": ("x", {"n": 3}), "b": ("y", {"x": 0.5})}
+        assert index.delete(np.array(["a"])) == 1
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32])
     def test_vectors_and_queries_of_any_number_type_are_taken(self, place, index, dtype):

@@ -18,13 +18,14 @@ def slow_margins(first: np.ndarray, second: np.ndarray, k: int) -> list[tuple[in
 
     there = [nearest(scores[i]) for i in range(len(first))]
     back = [nearest(scores[:, j]) for j in range(len(second))]
-    candidates = {(i, j) for i, row in enumerate(there) for j in row} | {
-        (i, j) for j, row in enumerate(back) for i in row
-    }
-    margins = {}
-    for i, j in candidates:
+
+    def margin(i: int, j: int) -> float:
         mean = (np.mean(scores[i, there[i]]) + np.mean(scores[back[j], j])) / 2
-        margins[i, j] = scores[i, j] / mean if mean > 0 else -np.inf
+        return scores[i, j] / mean if mean > 0 else -np.inf
+
+    best = {(i, max(row, key=lambda j: margin(i, j))) for i, row in enumerate(there)}
+    best |= {(max(row, key=lambda i: margin(i, j)), j) for j, row in enumerate(back)}
+    margins = {pair: margin(*pair) for pair in best}
     found: list[tuple[int, int, float]] = []
     for i, j in sorted(margins, key=lambda pair: (-margins[pair], pair)):
         if margins[i, j] >= 0.98 and all(i != a and j != b for a, b, _ in found):

@@ -164,6 +164,9 @@ def test_numbers_whose_products_have_no_value_are_refused():
     huge = np.array([[3e38, -3e38]], np.float32)
     with pytest.raises(BadInput, match="the numbers are too large: the dot similarity of a query and a row is NaN"):
         search(huge, huge[:, ::-1] * np.array([[1, -1]], np.float32) * -1, k=1, metric="dot")
+    for metric in ("dot", "euclidean", "manhattan"):  # in float32, rows 1 and 2 would be equal
+        with pytest.raises(BadInput, match=f"too large: the {metric} similarity .* infinite"):
+            search(np.array([[1.0]]), np.array([[1e40], [3e40]]), k=1, metric=metric)
 
 
 def test_blocks_of_queries_change_nothing(monkeypatch):

@@ -56,6 +56,14 @@ def test_all_candidates_rescored_are_the_exact_search(kind, stored):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_vectors_and_queries_may_be_lists(kind, unchecked):
+    vectors = np.random.default_rng(3).normal(size=(20, 8)).astype(np.float32)
+    quantized = KINDS[kind][0](vectors)
+    found = search_quantized(vectors[:3].tolist(), quantized, 5, vectors=vectors.tolist())
+    assert np.array_equal(found.indices, search_quantized(vectors[:3], quantized, 5, vectors=vectors).indices)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_of_equal_vectors_the_earlier_come_first_rescored_or_not(kind):
     vectors = np.tile(np.random.default_rng(0).normal(size=(1, 17)).astype(np.float32), (60, 1))
     for full in (None, vectors):

@@ -53,6 +53,13 @@ def test_good_records_come_back_in_float32_with_all_their_columns():
     assert [block.metadata for block in checked.blocks(1)] == [[good.metadata[0]], [{}]]
 
 
+def test_columns_and_values_may_be_numpy_s():
+    columns = Records(np.array(["a", "b"]), np.ones((2, 3)), np.array(["x", "y"]), np.array([{"n": np.int64(1)}, {}]))
+    checked = checked_records(columns, 3)
+    assert columns.contents == checked.contents == [("x", {"n": 1}), ("y", {})]
+    assert (checked.ids, type(checked.metadata[0]["n"])) == (["a", "b"], int)
+
+
 STRINGS = st.text(st.sampled_from("aß\0\ud800\udc00 "), max_size=3)
 VALUES = STRINGS | st.integers(-(2**64), 2**64) | st.floats() | st.booleans() | st.none() | st.just([])
 ROWS = st.lists(st.dictionaries(st.sampled_from(["a", "b c", "größe", ""]), VALUES, max_size=2) | st.none(), max_size=3)

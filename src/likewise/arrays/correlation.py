@@ -12,7 +12,7 @@ def pearson(x: Numbers, y: Numbers) -> float:
     """Pearson's correlation, −1 … 1; NaN if either side is constant, since it is then undefined."""
     x, y = (centred(side) for side in checked(x, y))
     spread = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / spread if spread else float("nan")
+    return min(1.0, max(-1.0, float(x @ y) / spread)) if spread else float("nan")
 
 
 def centred(x: Numbers) -> Numbers:

@@ -1,7 +1,6 @@
 """ShardRecords: the output of `likewise encode` as records for loading into any index."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +8,17 @@ import numpy as np
 
 from ..engine_registry import Computation
 from ..errors import BadInput
+from ..files.documents import row_metadata, storable
 from ..files.read import open_parquet
 from ..files.vector_origin import VectorOrigin
 from ..search.index import ModelIdentity
-from ..search.records import VALUE_TYPES, Records, Value
+from ..search.records import Records
 from .output_folder import MANIFEST, OutputFolder
 from .sources.output_columns import OWN_COLUMNS
 
 
 class ShardRecords:
-    """Rows with their ids, texts and vectors; columns carried over from the input become metadata."""
+    """Rows with their ids, texts and vectors; other columns become metadata, cleaned as `index add` does."""
 
     def __init__(self, folder: Path) -> None:
         self._output = OutputFolder.open(folder)
@@ -55,14 +55,7 @@ def is_encoded_folder(location: str) -> bool:
 def _records(batch: Any, width: int) -> Records:
     ids, texts, vectors = (batch.column(name) for name in OWN_COLUMNS)
     table = vectors.flatten().to_numpy().reshape(-1, width)
-    others = [name for name in batch.schema.names if name not in OWN_COLUMNS]
-    columns: Mapping[str, Sequence[Any]] = {name: batch.column(name).to_pylist() for name in others}
-    rows = [{name: _value(values[i]) for name, values in columns.items()} for i in range(len(table))]
-    return Records(ids.to_pylist(), np.asarray(table, np.float32), texts.to_pylist(), rows)
-
-
-def _value(value: Any) -> Value:
-    """Convert a value for metadata; lists, dates and similar values become texts."""
-    if isinstance(value, VALUE_TYPES):
-        return value
-    return json.dumps(value, default=str)
+    others = tuple(name for name in batch.schema.names if name not in OWN_COLUMNS)
+    columns = [batch.column(name).to_pylist() for name in others]
+    rows = [row_metadata(others, [values[i] for values in columns], parsed=False) for i in range(len(table))]
+    return Records(ids.to_pylist(), np.asarray(table, np.float32), [*map(storable, texts.to_pylist())], rows)

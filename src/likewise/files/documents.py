@@ -20,7 +20,8 @@ from ..text.chunking import document_sections
 from .document_paths import NO_TEXT, NO_TEXT_IN_PDF, NOT_READ, Skip, SkippedFile, document_paths, refuse_errors
 from .front_matter import front_matter, number_in
 from .html_text import html_text
-from .lines import data_ending, open_bytes
+from .line_formats import json_objects
+from .lines import data_ending, open_bytes, open_lines
 from .read import READABLE_ENDINGS, Texts, choose_text_column, file_rows
 
 Metadata = Mapping[str, str | int | float | bool | None]
@@ -123,7 +124,7 @@ def _markdown(path: Path) -> Document:
     text = _decoded_file(path)
     values, end = front_matter(text)
     text = "\n" * end + text[end:]
-    metadata = _metadata(tuple(values), [*values.values()], parsed=False)
+    metadata = row_metadata(tuple(values), [*values.values()], parsed=False)
     named = metadata.get("title")
     outermost = {section.headings[0] for section in document_sections(text) if section.headings}
     title = outermost.pop() if len(outermost) == 1 else path.stem  # several headings of equal rank: no title among them
@@ -153,34 +154,44 @@ def _declared_encoding(data: bytes) -> str:
 
 def _office(path: Path) -> Document:
     text, title = office_text(path)
-    named = _storable(title).strip() or path.stem
-    return Document(_storable(text), _source(path), named, has_headings=data_ending(path) == ".docx")
+    named = storable(title).strip() or path.stem
+    return Document(storable(text), _source(path), named, has_headings=data_ending(path) == ".docx")
 
 
 def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
-    names: list[str] = []
-
-    def all_columns(found: Sequence[str]) -> Sequence[str]:
-        chosen = choose_text_column(found, column, path)
-        names[:] = [chosen, *(name for name in found if name != chosen)]
-        return names
-
     source, parsed = _source(path), data_ending(path) in (".csv", ".tsv")
-    for row, (place, (text, *others)) in enumerate(file_rows(path, all_columns), 1):
+    for row, (place, names, (text, *others)) in enumerate(_text_first(path, column), 1):
         if not isinstance(text, str):
             raise BadInput(f"{path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})")
         if not others:
-            yield Document(_storable(text), source, row=row)
+            yield Document(storable(text), source, row=row)
             continue
-        metadata = _metadata(tuple(names[1:]), others, parsed)
+        metadata = row_metadata(tuple(names[1:]), others, parsed)
         title = metadata.get("title")
-        yield Document(_storable(text), source, title if isinstance(title, str) else "", row, metadata=metadata)
+        yield Document(storable(text), source, title if isinstance(title, str) else "", row, metadata=metadata)
 
 
-def _metadata(names: tuple[str, ...], values: Sequence[Any], parsed: bool) -> Metadata:
+def _text_first(path: Path, column: str | None) -> Iterator[tuple[str, Sequence[str], Sequence[Any]]]:
+    """Each row's location, names and values, the text first. A row of JSON has the names of its own object."""
+    names: list[str] = []
+
+    def all_columns(found: Sequence[str]) -> Sequence[str]:
+        chosen = names[0] if names else choose_text_column(found, column, path)
+        names[:] = [chosen, *(name for name in found if name != chosen)]
+        return names
+
+    if data_ending(path) != ".jsonl":
+        yield from ((place, names, values) for place, values in file_rows(path, all_columns))
+        return
+    with open_lines(path) as lines:
+        for place, row in json_objects(lines):
+            yield place, all_columns([*row]), [row.get(name) for name in names]
+
+
+def row_metadata(names: tuple[str, ...], values: Sequence[Any], parsed: bool) -> Metadata:
     """Convert columns to names that filters can use and values that indexes can store."""
     return {
-        key: (number_in(_storable(value)) if value else None) if parsed and isinstance(value, str) else _plain(value)
+        key: (number_in(storable(value)) if value else None) if parsed and isinstance(value, str) else _plain(value)
         for key, value in zip(column_keys(names), values, strict=True)
     }
 
@@ -203,15 +214,15 @@ def _plain(value: Any) -> str | int | float | bool | None:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, str):
-        return _storable(value)
+        return storable(value)
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
         return value if -(1 << 63) <= value < 1 << 63 else str(value)
-    return json.dumps(value) if isinstance(value, list | dict) else _storable(str(value))
+    return json.dumps(value, default=str) if isinstance(value, list | dict) else storable(str(value))
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Replace characters that no index can store, nulls and lone surrogates, with U+FFFD."""
     text = text.replace("\0", "\ufffd")
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -244,7 +255,7 @@ def _decoded(data: bytes, path: Path, encoding: str) -> str:
         raise BadInput(f"{path} declares the encoding {encoding!r}, which is unknown") from None
     except UnicodeError:  # raised for encodings that are not character sets, such as idna
         raise BadInput(f"{path} declares the encoding {encoding!r}, but does not use it") from None
-    return _storable(text)
+    return storable(text)
 
 
 def _estimate(path: Path, whole: bool) -> int:

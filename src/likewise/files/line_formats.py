@@ -49,6 +49,9 @@ def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
         read, begins = _any_length(reader), 1
         try:
             names = next(read, [])
+            if lines.take_broken():  # the rejected line was to be skipped, but no row can be read without its names
+                raise BadInput(f"{lines.source}, line {lines.line} is not valid UTF-8, but it names the columns; "
+                               "save the file as UTF-8")  # fmt: skip
             position = {name: i for i, name in enumerate(names)}
             expected = [position[name] for name in choose(names)]
             lines.skip()
@@ -149,7 +152,7 @@ def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def object_rows(lines: LineReader, choose: Choose) -> Iterator[Row]:
-    """Take the columns from the first object; values missing from later objects are None."""
+    """Take the columns from the first object (`Table` takes them from all); values missing from later ones are None."""
     expected: Sequence[str] | None = None
     lines.skip()
     for place, row in json_objects(lines):

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..runtime.installation import missing_extra
-from .line_formats import LINE_FORMATS, Choose, Row, distinct_columns
+from .line_formats import LINE_FORMATS, Choose, Row, distinct_columns, json_objects
 from .lines import LineReader, compressed_endings, data_ending, open_lines
 
 USUAL = ("text", "sentence", "sentence1", "content", "body", "question", "query", "title")
@@ -63,7 +63,10 @@ class Table:
 
     @classmethod
     def read(cls, path: Path, choose: Choose) -> "Table":
-        """Read the columns of the file that `choose` selects (a .txt file has one, named text)."""
+        """Read the columns of the file that `choose` selects (a .txt file has one, named text).
+
+        JSON objects may have different keys: the columns are those of all rows, and a row without a key has None.
+        """
         _check(path)
         table = cls(path, {})
 
@@ -71,7 +74,7 @@ class Table:
             table.columns.update({name: [] for name in choose(names)})
             return list(table.columns)
 
-        for place, values in file_rows(path, chosen):
+        for place, values in (_object_rows if data_ending(path) == ".jsonl" else file_rows)(path, chosen):
             table.places.append(place)
             for column, value in zip(table.columns.values(), values, strict=True):
                 column.append(value)
@@ -128,9 +131,31 @@ def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> 
     raise BadInput(f"{path}: {asked} it has {', '.join(names) or 'none'} (choose one with --column)")
 
 
+def text_column(path: Path, column: str | None) -> str:
+    """The column that `Texts` reads, chosen by the names in the first row, even if later JSON objects have others."""
+    chosen: list[str] = []
+
+    def choose(names: Sequence[str]) -> Sequence[str]:
+        chosen[:] = [choose_text_column(names, column, path)]
+        return chosen
+
+    next(file_rows(path, choose), None)
+    return chosen[0] if chosen else choose_text_column([], column, path)
+
+
 def _of_lines(path: Path, choose: Choose) -> Iterator[Row]:
     with open_lines(path) as lines:
         yield from LINE_FORMATS[data_ending(path)](lines, choose)
+
+
+def _object_rows(path: Path, choose: Choose) -> Iterator[Row]:
+    """The rows of a file of JSON objects, which is read twice, because any row may be the first with some key."""
+    with open_lines(path) as lines:
+        names = dict.fromkeys(name for _, row in json_objects(lines) for name in row)
+    chosen = choose([*names]) if names else ()
+    with open_lines(path) as lines:
+        for place, row in json_objects(lines):
+            yield place, [row.get(name) for name in chosen]
 
 
 def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:

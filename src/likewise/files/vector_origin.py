@@ -101,6 +101,11 @@ def write_origin(path: Path, origin: VectorOrigin) -> None:
         partial.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
+def remove_origin(path: Path) -> None:
+    """Remove the origin beside a file that is about to be replaced, so that it never describes other vectors."""
+    _beside(path).unlink(missing_ok=True)
+
+
 def read_origin(path: Path) -> VectorOrigin | None:
     """The origin of the vectors in a file or in a folder of shards; None if it was not recorded."""
     try:

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -85,9 +85,9 @@ def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  #
 
 
 def _json(value: Any) -> str:
-    """The text as JSON, unescaped if it can be encoded as UTF-8; lone surrogates need JSON escapes."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if is_utf8(text) else json.dumps(value)
+    """The value as JSON, with dates as texts; unescaped if it can be encoded as UTF-8, as lone surrogates cannot."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if is_utf8(text) else json.dumps(value, default=str)
 
 
 def _not_utf8(path: Path, text: str) -> BadInput:
@@ -126,7 +126,8 @@ def _separated_table(delimiter: str) -> Callable[[Path, Values], None]:
         with path.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
             rows.writerow(columns)
-            rows.writerows(zip(*columns.values(), strict=True))
+            for row in zip(*columns.values(), strict=True):
+                rows.writerow([_json(value) if isinstance(value, list | dict) else value for value in row])
 
     return write
 
@@ -139,8 +140,17 @@ def _jsonl_table(path: Path, columns: Values) -> None:
 
 def _parquet_table(path: Path, columns: Values) -> None:
     pa = _arrow(path)
-    table = pa.table({name: list(values) for name, values in columns.items()})
+    table = pa.table({name: _arrow_column(pa, list(values)) for name, values in columns.items()})
     pa.parquet.write_table(table, path, compression="zstd")
+
+
+def _arrow_column(pa: Any, values: list[Any]) -> Any:
+    """The values as an array; those without a common type become texts, as in `likewise encode`: JSON unless texts."""
+    with suppress(pa.ArrowException, OverflowError):
+        found = pa.array(values)
+        if "struct<>" not in str(found.type):  # of empty objects, which Parquet cannot store
+            return found
+    return pa.array([value if value is None or isinstance(value, str) else _json(value) for value in values])
 
 
 WRITABLE: dict[str, Open] = {".npy": _npy, ".jsonl": _jsonl, ".parquet": _parquet}

@@ -2,7 +2,8 @@
 
     notes.index                      searched and written to while the new one is filled
     notes.index.migrating            the new model's, until it is complete
-    notes.index.before-migration     the old model's, once both have changed names; then it is removed
+    notes.index.before-migration     the old model's, once both have changed names; then it is removed, and files in it
+                                     that belong to no collection, such as repair's, move to notes.index
 
 If killed at any moment, the same call resumes.
 """
@@ -16,6 +17,7 @@ from ..runtime.progress import Progress
 from ..runtime.syncing import sync_folder
 from ..runtime.writer_lock import WriterLock
 from ..search.collection import Collection, journal
+from ..search.collection.collection_folder import LEFT_BY_CREATE
 from ..search.index import ModelIdentity
 from ..search.indexes import open_index, opened_or_created
 from ..search.texts.passages import embedded_text
@@ -50,7 +52,7 @@ def migrate_in_place(
     beside, replaced = (folder.with_name(folder.name + ending) for ending in (BESIDE, REPLACED))
     if folder.exists() and _is_migrated(folder, model, replaced):
         with Collection.open(str(folder), read_only=True) as collection:
-            return _cleared(replaced, keep_old, MigrationReport(0, len(collection), 0, 0))
+            return _cleared(replaced, folder, keep_old, MigrationReport(0, len(collection), 0, 0))
     old = replaced if replaced.exists() and not folder.exists() else folder  # killed between the two renames
     first = migrate_into(str(old), str(beside), model, dimension, encode, show_progress_bar)
     lock = WriterLock(old)
@@ -61,7 +63,7 @@ def migrate_in_place(
         lock.release()
     passes = first.passes + last.passes
     report = MigrationReport(first.encoded + last.encoded, first.kept, first.deleted + last.deleted, passes)
-    return _cleared(replaced, keep_old, report)
+    return _cleared(replaced, folder, keep_old, report)
 
 
 def migrate_into(
@@ -70,7 +72,7 @@ def migrate_into(
     """Fill an index with the records of another one, embedded with the new model, with headings if they were before."""
     with open_index(old, read_only=True) as source:
         headings = source.model is not None and source.model.headings
-        with opened_or_created(new, dimension, replace(model, headings=headings)) as target:
+        with opened_or_created(new, dimension, replace(model, headings=headings), like=source) as target:
             embedded = embedded_text if headings else text_alone
             return Migration(source, target, encode, embedded=embedded).run(show_progress_bar=show_progress_bar)
 
@@ -100,7 +102,10 @@ def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
     sync_folder(folder.absolute().parent)
 
 
-def _cleared(replaced: Path, keep_old: bool, report: MigrationReport) -> MigrationReport:
+def _cleared(replaced: Path, folder: Path, keep_old: bool, report: MigrationReport) -> MigrationReport:
     if not keep_old and replaced.exists():
+        for path in replaced.iterdir():
+            if path.name not in LEFT_BY_CREATE:  # such as the only copy of damaged records, which repair writes
+                path.rename(folder / path.name)
         shutil.rmtree(replaced)
     return report

@@ -1,8 +1,9 @@
 """Bitext mining: find translations among sentences in two languages by the margin of Artetxe and Schwenk (2019).
 
 A plain cosine favours sentences that are close to everything. The ratio margin divides it by the mean cosine of the
-two sentences with their k nearest neighbours in the other language (equation 2, "ratio"). Candidates are found in both
-directions, and each sentence is used once, best margins first (their section 3.3).
+two sentences with their k nearest neighbours in the other language (equation 2, "ratio"). The candidates are the best
+neighbour of each sentence, in both directions, and each sentence is used once, best margins first (their section 3.3,
+"max. score").
 """
 
 import numpy as np
@@ -42,28 +43,33 @@ def mine_bitext(
         unit(second),
     )  # dot products of these are equal in both directions, whereas cosines may differ by rounding
     forward, backward = (search(x, y, k, metric="dot", threads=threads) for x, y in ((a, b), (b, a)))
-    pairs, cosines = _candidates(forward, backward)
-    scores = margin_ratio(cosines, forward.scores.mean(1)[pairs[:, 0]], backward.scores.mean(1)[pairs[:, 1]])
+    pairs, scores = _candidates(forward, backward)
     order = np.lexsort((pairs[:, 1], pairs[:, 0], -scores))
     return _each_once(pairs[order], scores[order], margin)
 
 
 def margin_ratio(
-    cosines: Float[np.ndarray, " P"], of_first: Float[np.ndarray, " P"], of_second: Float[np.ndarray, " P"]
-) -> Float[np.ndarray, " P"]:
+    cosines: Float[np.ndarray, "M k"], of_first: Float[np.ndarray, "M 1"], of_second: Float[np.ndarray, "M k"]
+) -> Float[np.ndarray, "M k"]:
     """Divide each cosine by the average of the mean neighbour cosines of its two rows; −inf if that is not positive."""
     means = (of_first + of_second) / 2
     return np.asarray(np.divide(cosines, means, out=np.full_like(cosines, -np.inf), where=means > 0))
 
 
 def _candidates(forward: Hits, backward: Hits) -> tuple[Int[np.ndarray, "P 2"], Float[np.ndarray, " P"]]:
-    """All distinct pairs of a row and a neighbour, in either direction, and their cosines."""
-    there = np.repeat(np.arange(len(forward.indices)), forward.indices.shape[1]), forward.indices.ravel()
-    back = backward.indices.ravel(), np.repeat(np.arange(len(backward.indices)), backward.indices.shape[1])
-    pairs = np.concatenate([np.stack(there, 1), np.stack(back, 1)])
-    cosines = np.concatenate([forward.scores.ravel(), backward.scores.ravel()])
+    """The distinct pairs of a row and its neighbour with the best margin, in either direction, and their margins."""
+    (there, forward_scores), (back, backward_scores) = _best(forward, backward), _best(backward, forward)
+    pairs = np.concatenate([np.stack([np.arange(len(there)), there], 1), np.stack([back, np.arange(len(back))], 1)])
     pairs, places = np.unique(pairs, axis=0, return_index=True)
-    return pairs, cosines[places]
+    return pairs, np.concatenate([forward_scores, backward_scores])[places]
+
+
+def _best(hits: Hits, reverse: Hits) -> tuple[Int[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+    """For each row, the neighbour with the greatest margin, and the margin."""
+    means = reverse.scores.mean(1)
+    margins = margin_ratio(hits.scores, hits.scores.mean(1, keepdims=True), means[hits.indices])
+    best = margins.argmax(1, keepdims=True)
+    return np.take_along_axis(hits.indices, best, 1)[:, 0], np.take_along_axis(margins, best, 1)[:, 0]
 
 
 def _each_once(pairs: Int[np.ndarray, "P 2"], scores: Float[np.ndarray, " P"], margin: float) -> list[ScoredPair]:

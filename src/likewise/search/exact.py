@@ -141,11 +141,11 @@ def nearest(
         numbers = np.arange(len(block)) if mask is None else np.flatnonzero(mask[start : start + BLOCK])
         rows = prepare(block if mask is None else block[numbers])
         for i, first in enumerate(starts):
-            scores = compare(queries[first : first + QUERIES], rows).astype(np.float32, copy=False)
-            if np.isnan(scores).any():
-                raise BadInput(
-                    f"the numbers are too large: the {compare.__name__} similarity of a query and a row is NaN"
-                )
+            with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
+                scores = compare(queries[first : first + QUERIES], rows).astype(np.float32, copy=False)
+            if not np.isfinite(scores).all():
+                what = f"the {compare.__name__} similarity of a query and a row is NaN or infinite"
+                raise BadInput(f"the numbers are too large: {what}")
             found = _best(scores, k)
             best[i] = merged((best[i], Hits(numbers[found.indices] + start, found.scores)), k)
     return Hits(*(np.concatenate(columns) for columns in zip(*best, strict=True))) if best else no_hits(0)

@@ -170,10 +170,13 @@ class Index(ABC):
         for block in self.records():
             yield from block.ids
 
-    def ids_beginning(self, beginnings: Sequence[str]) -> Iterator[str]:
-        """The ids that begin with any of these; this default reads all ids, and subclasses may be faster."""
-        wanted, lengths = {*beginnings}, {*map(len, beginnings)}
-        return (name for name in self.ids() if any(name[:length] in wanted for length in lengths))
+    def ids_beginning(self, beginnings: Sequence[str], exact: Sequence[str] = ()) -> Iterator[str]:
+        """The ids that begin with any of `beginnings` or are in `exact`, each once.
+
+        This default reads all ids; subclasses may be faster.
+        """
+        wanted, lengths, whole = {*beginnings}, {*map(len, beginnings)}, {*exact}
+        return (name for name in self.ids() if name in whole or any(name[:length] in wanted for length in lengths))
 
     @abstractmethod
     def count(self, where: str | None = None) -> int:

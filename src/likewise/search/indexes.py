@@ -47,13 +47,19 @@ def create_index(location: str, dimension: int, model: ModelIdentity | None = No
     return kind_of_location(location).index_class().create(location, dimension, model)
 
 
-def opened_or_created(location: str, dimension: int, model: ModelIdentity | None) -> Index:
-    """Open the index at a location for vectors of this model, or create it if there is none."""
+def opened_or_created(location: str, dimension: int, model: ModelIdentity | None, like: object = None) -> Index:
+    """Open the index at a location for vectors of this model, or create it if there is none.
+
+    Args:
+        like: the source of the records; if it and the new index are collections, both have the same data type.
+    """
     try:
         index = open_index(location)
     except BadInput as missing:
         try:
-            return create_index(location, dimension, model)
+            kind = kind_of_location(location)
+            same = {"dtype": like.dtype} if kind is INDEXES["collection"] and hasattr(like, "dtype") else {}
+            return kind.index_class().create(location, dimension, model, **same)
         except BadInput:
             raise missing from None
     try:

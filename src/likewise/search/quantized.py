@@ -47,6 +47,7 @@ def search_quantized(
     factor = CANDIDATES[type(quantized)] if rescore is None else whole_number("rescore", rescore)
     if vectors is None:
         return _scanned(queries, quantized, k, mask, checked_threads(threads))
+    vectors = number_table(vectors, "vectors")
     if vectors.shape != (len(quantized), quantized.dimension):
         raise BadInput(
             f"expected the vectors that were quantized, {(len(quantized), quantized.dimension)}; got {vectors.shape}"

@@ -38,7 +38,9 @@ class Records:
 
     @property
     def contents(self) -> list[Content]:
-        return [*zip(self.texts or [None] * len(self), self.metadata or [{}] * len(self), strict=True)]
+        texts = [None] * len(self) if self.texts is None else self.texts
+        metadata = [{}] * len(self) if self.metadata is None else self.metadata
+        return [*zip(texts, metadata, strict=True)]
 
     def select(self, rows: Sequence[int]) -> "Records":
         """These rows, in this order."""
@@ -58,7 +60,12 @@ class Records:
 
 
 def checked_records(records: Records, dimension: int) -> Records:
-    """Return the records with float32 vectors; raises an error unless every kind of index can store them."""
+    """Return the records with float32 vectors and lists of Python's values.
+
+    Raises:
+        BadInput: not every kind of index can store them.
+    """
+    records = _listed(records)
     vectors = number_table(records.vectors, "vectors")
     if vectors.ndim != 2 or vectors.shape[1] != dimension:
         raise BadInput(f"expected vectors of shape (N, {dimension}), the dimension of this index; got {vectors.shape}")
@@ -72,10 +79,26 @@ def checked_records(records: Records, dimension: int) -> Records:
     if not are_storable(records.texts or ()):
         for i, text in enumerate(records.texts or ()):
             _check_text(text, i)
-    if not metadata_is_storable(records.metadata or ()):
-        for i, row in enumerate(records.metadata or ()):
+    metadata = records.metadata
+    if not metadata_is_storable(metadata or ()):
+        metadata = [plain_values(row) for row in metadata or ()]
+        for i, row in enumerate(metadata):
             check_metadata(row, i)
-    return Records(records.ids, vectors, records.texts, records.metadata)
+    return Records(records.ids, vectors, records.texts, metadata)
+
+
+def _listed(records: Records) -> Records:
+    """The records with ids, texts and metadata as lists; they may be NumPy arrays or columns of a data frame."""
+    columns = (records.texts, records.metadata)
+    texts, metadata = (None if column is None else [*column] for column in columns)
+    return Records(listed_ids(records.ids), records.vectors, texts, metadata)
+
+
+def plain_values(row: Any) -> Any:
+    """Metadata with Python's values instead of NumPy's scalars; anything that is not metadata is returned as it is."""
+    if not isinstance(row, Mapping):
+        return row
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
 
 
 def listed_ids(ids: Sequence[str]) -> list[str]:

@@ -93,6 +93,16 @@ def test_what_makes_no_sense_is_refused_before_a_model_is_loaded(here, capsys, o
     assert not Path("out").exists()
 
 
+def test_only_columns_that_some_source_has_can_be_kept(here, capsys):
+    Path("c.csv").write_text("text,year,lang\na cat,2020,en\n")
+    assert main(["encode", "c.csv", "-o", "out", "--keep", "yaer", *MODEL]) == 2
+    error = "there is no column 'yaer' to keep in any source; the columns are text, year, lang"
+    assert error in capsys.readouterr().err and not Path("out").exists()
+    assert main(["encode", "c.csv", "a.jsonl", "-o", "out", "--keep", "lang, year", "-q", *MODEL]) == 0
+    columns = json.loads(Path("out/manifest.json").read_text())["plan"]["columns"]
+    assert [column["name"] for column in columns] == ["year", "lang"]
+
+
 def test_a_name_without_an_ending_is_a_folder_and_one_with_an_unknown_ending_is_refused(here, capsys):
     assert main(["encode", "a.jsonl", "-o", "plain", "-q", *MODEL]) == 0
     assert Path("plain/manifest.json").is_file()

@@ -11,7 +11,9 @@ from likewise import Reranker, TextIndex
 from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
 from likewise.cli.index import ACTIONS, opening
+from likewise.search.collection import Collection
 from likewise.search.indexes import open_index
+from likewise.search.records import Records
 from tests.cli.rarer_pairs import make_pairs_rarer
 from tests.cli.test_parser import verb_parsers
 from tests.native_library import needs_native
@@ -154,6 +156,17 @@ def test_a_copy_holds_the_same_and_goes_on_where_it_was_stopped(filled, call):
     first, second = (json_of(call, "search", place, "the cat")["passages"] for place in (filled, "copy.index"))
     assert [one["id"] for one in first] == [one["id"] for one in second]
     assert call("index", "copy", filled, filled)[0] == 2
+
+
+def test_a_copy_keeps_the_data_type_and_an_export_every_column(place, call):
+    with Collection.create("own.index", 2, dtype="float32") as index:
+        index.add(Records(["x"], np.eye(1, 2), ["t"], [{"vector": 1, "vector_": 2, "id": 3}]))
+    assert call("index", "copy", "own.index", "copy.index")[0] == 0
+    with open_index("copy.index") as copy:
+        assert copy.dtype == "float32"
+    assert call("index", "export", "copy.index", "-o", "out.jsonl")[0] == 0
+    expected = {"id": "x", "text": "t", "vector_": 1, "vector__": 2, "id_": 3, "vector": [1.0, 0.0]}
+    assert json.loads(Path("out.jsonl").read_text()) == expected
 
 
 def test_headings_are_embedded_unless_the_index_was_made_without_them(filled, call, folders):

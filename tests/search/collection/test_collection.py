@@ -84,6 +84,14 @@ def test_vectors_beyond_float16_are_kept_at_their_length(folder):
         assert [match.score for match in collection.search(vectors[:1])[0]] == pytest.approx([1, 1, 1], abs=1e-3)
 
 
+def test_a_write_inside_a_block_of_one_state_is_refused(folder):
+    with filled(folder) as collection:
+        with collection.one_state(), pytest.raises(BadInput, match="cannot be written inside a block of one_state"):
+            collection.add(some_records(1, start=900))
+        assert len(collection) == 60 and collection.verify().is_clean
+        collection.add(some_records(1, start=900))
+
+
 def test_a_second_writer_is_refused_and_named_and_a_reader_is_not(folder):
     with filled(folder):
         with pytest.raises(BadInput, match=r"is being written by process \d+, and only one can write at a time"):

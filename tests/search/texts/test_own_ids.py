@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from likewise.errors import BadInput
 from likewise.files.documents import Document, read_documents
 from likewise.search.backends.memory_index import MemoryIndex
 from likewise.search.indexes import INDEXES
+from likewise.search.records import Records
 from likewise.text.chunking import ChunkSettings
 
 LONG = "The cat sleeps. A dog barks at the cat. " * 8
@@ -66,6 +68,20 @@ def test_other_metadata_replace_the_old_without_embedding_again(index, monkeypat
     monkeypatch.setattr(type(index.embedder), "encode_document", None)
     report = index.upsert([{"id": "a", "text": "the cat", "x": 3}])
     assert (report.added, report.moved) == (0, 1) and index.get(["a"]) == [{"id": "a", "text": "the cat", "x": 3}]
+    for value in (1, True, 1.0, 1):  # which are equal in Python
+        assert index.upsert([{"id": "a", "text": "the cat", "x": value}]).moved == 1
+        assert type(index.get(["a"])[0]["x"]) is type(value)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_columns_and_values_may_be_numpy_s(index):
+    index.add(np.array(["the cat", "a dog"]), ids=np.array(["a", "b"]), metadata=np.array([{"n": np.int64(3)}, {}]))
+    index.upsert([{"id": "c", "text": "quick", "x": np.float32(0.5), "y": np.True_}])
+    assert index.get(np.array(["c", "a"])) == [
+        {"id": "c", "text": "quick", "x": 0.5, "y": True},
+        {"id": "a", "text": "the cat", "n": 3},
+    ]
+    assert index.delete(np.array(["a", "b"])) == 2
 
 
 def test_a_file_s_id_is_its_path(index, tmp_path):
@@ -138,6 +154,18 @@ def test_a_text_without_an_id_is_found_by_the_key_of_its_passage(index):
     [found] = index.search("cat").passages
     assert found.id == found.key and index.get([found.id]) == [{"id": found.id, "text": "the cat"}]
     assert index.delete([found.id]) == 1
+
+
+def test_a_record_that_is_no_passage_is_replaced_and_deleted_by_its_exact_id(index):
+    rows = index.embedder.encode(["the cat", "a dog", "quick"])
+    index.index.add(Records(["C", "C#1", "Cd"], rows, ["the cat", "a dog", "quick"]))
+    assert [one["text"] for one in index.get(["C", "C#1"])] == ["the cat", "a dog"]
+    with pytest.raises(BadInput, match="the id 'C' is already in the index"):
+        index.add([{"id": "C", "text": "cat"}])
+    index.upsert([{"id": "C", "text": "cat"}])
+    assert (index.get(["C"])[0]["text"], index.index.count()) == ("cat", 3)
+    assert {one.id for one in index.search("cat").passages} == {"C", "C#1", "Cd"}
+    assert (index.delete(["C"]), index.delete(["C#1"]), index.index.count()) == (1, 1, 1)
 
 
 IDS = st.sampled_from(["a", "b", "a#b", "#", "a%", "ä", "/x.md", "a" * 300])

@@ -88,7 +88,7 @@ def _run_into_file(args: argparse.Namespace) -> int:
 
 def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse.Namespace) -> int:
     from ...files import writer
-    from ...files.vector_origin import write_origin
+    from ...files.vector_origin import remove_origin, write_origin
 
     rows, pending = 0, list[str]()  # pending: texts that are still waiting for their vectors
     recorded = _recorded(texts, pending) if args.file == STDIN else _Recorded(texts, pending)
@@ -105,6 +105,8 @@ def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse
             write(pending[: len(block)], block)
             del pending[: len(block)]
             rows += len(block)
+        if args.output.suffix.lower() != ".parquet":
+            remove_origin(args.output)
     if args.output.suffix.lower() != ".parquet":
         write_origin(args.output, origin)
     return rows

@@ -97,7 +97,7 @@ def _settings(args: argparse.Namespace) -> "EncodeSettings":
     from ...distribute.plan import SHARD_ROWS, EncodeSettings
     from ...distribute.sources.source_files import ChosenColumns
 
-    keep = None if args.keep is None else tuple(name for name in args.keep.split(",") if name)
+    keep = None if args.keep is None else tuple(name for name in map(str.strip, args.keep.split(",")) if name)
     rows = SHARD_ROWS if args.shard_rows is None else whole_number("--shard-rows", args.shard_rows)
     columns = ChosenColumns(args.column, args.id, keep)
     return EncodeSettings(columns, rows, args.batch_tokens, args.bad_rows == "skip")

@@ -41,7 +41,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ...search.indexes import opened_or_created
 
-    with _source(args.location) as source, opened_or_created(args.target, source.dimension, source.model) as target:
+    with (
+        _source(args.location) as source,
+        opened_or_created(args.target, source.dimension, source.model, like=source) as target,
+    ):
         if target.location == source.location:
             raise BadInput(f"{args.location} and {args.target} are the same index")
         copied = _copy(source, target, not args.quiet)

@@ -47,7 +47,8 @@ def described(index: "Index") -> dict[str, Any]:
     """The contents of an index as plain values; the columns are those of its first records."""
     from ...search.texts.passages import id_of_key
 
-    files = Counter(id_of_key(name) for name in index.ids())
+    sources = ((name, id_of_key(name)) for name in index.ids())
+    files = Counter("" if source == name else source for name, source in sources)
     first = next(index.records(SAMPLE), None)
     rows = (first.metadata if first else None) or []
     folder = Path(index.location)  # a file or a server has no size here

@@ -20,8 +20,8 @@ EPILOG = """examples:
   likewise index export notes.index -o notes.csv
 
 The columns are id, text, the metadata columns, and vector (except in .csv and .tsv). An underscore is added to a
-metadata column with one of these names. .jsonl is written passage by passage; other formats are assembled in memory.
-The file appears only once it is complete."""
+metadata column with one of these names, with or without underscores after it. .jsonl is written passage by passage;
+other formats are assembled in memory. The file appears only once it is complete."""
 
 OWN_COLUMNS = ("id", "text", "vector")
 
@@ -51,7 +51,7 @@ def exported_rows(index: "Index", vectors: bool) -> Iterator[dict[str, Any]]:
     """Each record as a row."""
     for block in index.records():
         for i, (name, (text, row)) in enumerate(zip(block.ids, block.contents, strict=True)):
-            own = {f"{key}_" if key in OWN_COLUMNS else key: value for key, value in row.items()}
+            own = {f"{key}_" if key.rstrip("_") in OWN_COLUMNS else key: value for key, value in row.items()}
             last = {"vector": block.vectors[i].tolist()} if vectors else {}
             yield {"id": name, "text": text, **own, **last}
 

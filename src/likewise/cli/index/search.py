@@ -146,7 +146,7 @@ def place(passage: "Passage") -> str:
     found = passage.metadata
     place = shown_path(passage.file) or passage.id
     place += f", row {found['row']}" if "row" in found else ""
-    place += f", characters {found['start']}–{found['stop']}" if "start" in found else ""
+    place += f", characters {found['start']}–{found['stop']}" if {"start", "stop"} <= found.keys() else ""
     names = [str(found[key]) for key in ("title", "headings") if found.get(key)]
     return " · ".join([place, *dict.fromkeys(names)])
 

@@ -48,14 +48,13 @@ class TextRows:
 def read_text_rows(file: str, column: str | None) -> TextRows:
     """Read every column of a file, including the texts; standard input has a single column, text."""
     from ...files import Table
-    from ...files.read import choose_text_column
+    from ...files.read import text_column
 
     texts = list(read_texts(file, column))  # first, because this checks that every value is a text
     if file == STDIN:
         return TextRows({"text": texts}, "text")
     path = Path(file)
-    columns = Table.read(path, lambda names: names).columns
-    return TextRows(columns, choose_text_column(list(columns), column, path))
+    return TextRows(Table.read(path, list).columns, text_column(path, column))
 
 
 def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: str) -> None:
@@ -69,7 +68,7 @@ def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: st
 
 
 def _write_lines(path: Path, texts: Sequence[str]) -> None:
-    broken = next((text for text in texts if len(text.splitlines()) > 1), None)
+    broken = next((text for text in texts if "\n" in text or text.endswith("\r")), None)  # what ends a line when read
     if broken is not None:
         raise BadInput(
             f"{path} would have one text per line, but {broken[:40]!r} has a line break; write .csv or .jsonl"

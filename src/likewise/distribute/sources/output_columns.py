@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...errors import BadInput
 from ...files.lines import data_ending
 from ...files.read import open_parquet
 from .source_files import ChosenColumns, TextRow
@@ -69,7 +70,11 @@ class ColumnKinds:
                 self._kinds.setdefault(name, set()).add("str" if is_text else column_kind(value))
 
     def columns(self) -> tuple[OutputColumn, ...]:
-        """All carried-over columns, in order of first appearance."""
+        """All carried-over columns, in order of first appearance; raises an error if one to keep is in no source."""
+        missing = [name for name in self._chosen.keep or () if name not in self._stored]
+        if missing and self._stored:  # sources without rows may lack any column
+            found = ", ".join(self._stored)
+            raise BadInput(f"there is no column {missing[0]!r} to keep in any source; the columns are {found}")
         names = output_names(self._kinds)
         return tuple(OutputColumn(source, name, self._type(source)) for source, name in names.items())
 

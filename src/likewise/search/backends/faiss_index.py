@@ -158,12 +158,20 @@ class FaissIndex(Index):
         return self._records(found_in_order(names, rows, self.location))
 
     def records(self, block: int = 1000) -> Iterator[Records]:
-        yield from (self._records(rows) for rows in self._blocks(COLUMNS, whole_number("block", block)))
+        size, after = whole_number("block", block), -1
+        while True:
+            with self._transaction():  # one per block, so that the caller may write between blocks
+                rows = next(self._blocks(COLUMNS, size, after), [])
+            if not rows:
+                return
+            after = rows[-1][-1]
+            yield self._records(rows)
 
     def count(self, where: str | None = None) -> int:
         """The number of records in the file, or the number that pass the filter."""
-        expression, values = self._condition(where)
-        return int(self._file.execute(f"SELECT count(*) FROM records WHERE {expression}", values).fetchone()[0])
+        with self._transaction() as file:  # which waits for another thread's uncommitted call
+            expression, values = self._condition(where)
+            return int(file.execute(f"SELECT count(*) FROM records WHERE {expression}", values).fetchone()[0])
 
     def close(self) -> None:
         self._file.close()

@@ -48,7 +48,7 @@ class Collection(Index):
     def __init__(self, files: OpenFiles, scan: str) -> None:
         self._files, self._layout = files, files.settings.layout
         self.location, self.dimension, self.model = str(files.folder), self._layout.width, files.settings.model
-        self._scan = scan
+        self.dtype, self._scan = self._layout.dtype.name, scan
         self._forget()
 
     def _forget(self) -> None:
@@ -160,9 +160,10 @@ class Collection(Index):
             found = all_ids(db)
         yield from found
 
-    def ids_beginning(self, beginnings: Sequence[str]) -> Iterator[str]:
+    def ids_beginning(self, beginnings: Sequence[str], exact: Sequence[str] = ()) -> Iterator[str]:
         with self._files.reading() as (db, _):
-            found = {name: None for one in beginnings for name in ids_beginning(db, one)}
+            found = dict.fromkeys(keys_of(db, exact))
+            found |= {name: None for one in beginnings for name in ids_beginning(db, one)}
         yield from found
 
     def count(self, where: str | None = None) -> int:

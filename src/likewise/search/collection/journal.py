@@ -262,6 +262,11 @@ class Journal:
         if os.getpid() != self._process:
             raise BadInput(f"{self.path.parent} was opened by the process {self._process}, which forked; open it again")
         with self.lock:
+            if self.depth:
+                raise BadInput(
+                    f"{self.path.parent} cannot be written inside a block of one_state(), which reads one state of it; "
+                    "write after the block"
+                )
             try:
                 self.db.execute(begin)
                 self.depth += 1

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 from ...files.documents import Document
 from ...runtime.progress import Progress, show_progress
 from ..index import Index
-from ..records import Records
+from ..records import Records, Value
 from .passages import Passage, PassageReader, id_of_key
 
 FIRST_BLOCK, LARGEST_BLOCK = 256, 8192
@@ -106,9 +106,14 @@ class PassageWriter:
     def _moved(self, passages: Sequence[Passage]) -> Records:
         """The stored records of passages whose metadata changed, with the new metadata."""
         stored = self.index.contents([passage.key for passage in passages]) if passages else {}
-        new = [passage for passage in passages if {**stored[passage.key][1]} != {**passage.metadata}]
+        new = [passage for passage in passages if _typed(stored[passage.key][1]) != _typed(passage.metadata)]
         vectors = self.index.get([passage.key for passage in new]).vectors if new else np.empty((0, 0))
         return Records([p.key for p in new], vectors, [p.text for p in new], [p.metadata for p in new])
+
+
+def _typed(metadata: Mapping[str, Value]) -> dict[str, tuple[type, Value]]:
+    """Metadata with types, because 1, 1.0 and True are equal, but different values to a filter."""
+    return {name: (type(value), value) for name, value in metadata.items()}
 
 
 def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iterator[PassageBlock]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...errors import BadInput
 from ...files.documents import OWN_KEYS, Document
-from ..records import Value, check_ids, check_metadata, check_storable
+from ..records import Value, check_ids, check_metadata, check_storable, plain_values
 
 GivenText = str | Mapping[str, Any] | Document
 """A string; a dictionary with `text`, optionally `id`, and metadata under all other keys; or a document."""
@@ -24,9 +24,9 @@ def given_documents(
     for name, column in (("ids", ids), ("metadata", metadata)):
         if column is not None and (isinstance(column, str) or len(column) != len(listed)):
             raise BadInput(f"expected as many {name} as texts, {len(listed):,}; got {_found(column)}")
-    check_ids(ids or ())
-    names: Sequence[str | None] = ids or [None] * len(listed)
-    rows: Sequence[Mapping[str, Value] | None] = metadata or [None] * len(listed)
+    names: Sequence[str | None] = [None] * len(listed) if ids is None else [*ids]
+    check_ids(names if ids is not None else ())
+    rows: Sequence[Mapping[str, Value] | None] = [None] * len(listed) if metadata is None else [*metadata]
     return [_document(one, i, name, row) for i, (one, name, row) in enumerate(zip(listed, names, rows, strict=True))]
 
 
@@ -73,6 +73,7 @@ def _checked(found: Mapping[str, Any], name: str | None, row: Mapping[str, Value
     check_storable(given_id, f"the id of texts[{place}]")
     check_storable(found["text"], f"texts[{place}]")
     metadata = {key: value for key, value in found.items() if key not in ("id", "text")} | {**(row or {})}
+    metadata = plain_values(metadata)
     check_metadata(metadata, place)
     if reserved := sorted(metadata.keys() & {*OWN_KEYS, "id", "text"}):
         raise BadInput(f"the metadata of texts[{place}] has {reserved[0]!r}, which the index itself uses; rename it")

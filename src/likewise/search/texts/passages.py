@@ -1,6 +1,7 @@
 """Passages: document chunks as an index stores them, with a key made from id and text, and their position."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ HASH = 20
 """Number of hexadecimal digits of the hash in a key: 80 bits, enough to avoid collisions among 10⁹ texts."""
 BEFORE_HASH = "#"
 """The separator between a text's id and the hash in a key."""
+KEY = re.compile(rf"(?s)(.*){BEFORE_HASH}[0-9a-f]{{{HASH}}}(?:\.\d+)?")
+"""The key of a passage: the id of its text, a hash, and a number if the text repeats a passage."""
 BETWEEN = " > "
 """The separator between headings, both in metadata and before passages."""
 RANKED_BY = ("reranked", "fused", "cosine", "words")
@@ -92,8 +95,12 @@ class PassageReader:
 
 
 def id_of_key(key: str) -> str:
-    """The id in a passage's key: the id of its text, or the path of its file; empty if it has neither."""
-    return key.rpartition(BEFORE_HASH)[0]
+    """The id in a passage's key: the id of its text, or the path of its file; empty if it has neither.
+
+    Another key, as `likewise encode` and `Index.add` store, is an id itself.
+    """
+    found = KEY.fullmatch(key)
+    return key if found is None else found[1]
 
 
 def _metadata(document: Document, chunk: Chunk, located: bool) -> Mapping[str, Value]:

@@ -16,12 +16,11 @@ AT_ONCE = 10_000
 
 
 def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
-    """For each id, the keys of its passages; an id can be a text's id, a file's path, or a passage's key."""
+    """For each id, the keys of its passages; an id can be a text's id, a file's path, or any record's key."""
     if wrong := [name for name in listed_ids(ids) if not isinstance(name, str) or not name]:
         raise BadInput(f"{wrong[0]!r} is not an id; expected a non-empty string")
     found: dict[str, list[str]] = {name: [] for name in ids}
-    own = [name for name in found if BEFORE_HASH in name]
-    for key in index.ids_beginning([*(name + BEFORE_HASH for name in found), *own]):
+    for key in index.ids_beginning([name + BEFORE_HASH for name in found], exact=[*found]):
         for name in {id_of_key(key), key} & found.keys():
             found[name].append(key)
     return found

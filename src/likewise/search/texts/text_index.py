@@ -181,7 +181,7 @@ class TextIndex:
         """Delete texts by id, files by path, or all passages that pass a filter, and return the number of passages."""
         if ids is None and where is None:
             raise BadInput("expected ids, or a filter as where, to say what to delete; got neither")
-        chosen = {key for keys in passage_keys(self.index, ids or ()).values() for key in keys}
+        chosen = {key for keys in passage_keys(self.index, () if ids is None else ids).values() for key in keys}
         return delete_passages(self.index, chosen | {*(keys_passing(self.index, where) if where else ())})
 
     def get(self, ids: Sequence[str]) -> list[dict[str, Any]]:
