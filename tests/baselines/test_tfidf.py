@@ -91,6 +91,8 @@ def test_bad_input_is_refused():
     with pytest.raises(BadInput, match="no texts"):
         TfIdf().fitted([])
     with pytest.raises(BadInput, match="one str"):
+        TfIdf().fitted("A cat sleeps.")
+    with pytest.raises(BadInput, match="one str"):
         TfIdf().fitted(["cat"])("cat")
 
 

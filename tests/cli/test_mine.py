@@ -107,6 +107,15 @@ def test_a_corpus_and_a_condition_narrow_what_is_mined(model, data, tmp_path, js
     assert records["rule_stats"][0]["rule"] == "ExcludeKnownPositives(transitive=False)"
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+def test_data_that_could_not_be_trained_on_are_mined(rows, model, tmp_path, json_output):
+    lines = [f"the cat and the hat,a cat {i},web\n" for i in range(rows)]
+    (tmp_path / "one.csv").write_text("anchor,positive,source\n" + "".join(lines))
+    (tmp_path / "corpus.txt").write_text("one\ntwo\n")
+    command = ["mine", model, str(tmp_path / "one.csv"), "--corpus", str(tmp_path / "corpus.txt")]
+    assert json_output([*command, "--score", "-1", "1", "--json"])["kept"] == rows
+
+
 def test_a_reranker_filters(model, data, tmp_path, capsys):
     reranker = str(classifier_folder(tmp_path / "reranker"))
     assert main(["mine", model, data, "--reranker", reranker, "--reranker-below", "1", "--json"]) == 0

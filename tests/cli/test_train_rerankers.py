@@ -6,6 +6,9 @@ import pytest
 
 from likewise import Reranker
 from likewise.cli import main
+from likewise.cli.train import build
+from likewise.data.column_names import NLI_LABELS
+from likewise.errors import BadInput
 from likewise.reranker import CrossEncoder, PolyEncoder
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
@@ -80,3 +83,15 @@ def test_what_does_not_go_together_is_refused(place, capsys):
     ]:
         assert main(["train", "tiny", *flags, *RUN, "-o", "out"]) == 2
         assert reported in capsys.readouterr().err
+
+
+def test_labels_that_are_numbers_get_no_names_and_the_case_of_names_does_not_matter(place, unchecked):
+    rows = [f"a {i},b {i},{i % 3}\n" for i in range(9)]
+    (place / "numbers.csv").write_text("sentence1,sentence2,label\n" + "".join(rows))
+    command = ["train", "tiny", "--kind", "cross-encoder", "--data", "numbers.csv@classification", *RUN]
+    assert main([*command, "--max-steps", "1", "-o", "out"]) == 0
+    assert list(CrossEncoder.load("out", device="cpu").labels) == ["LABEL_0", "LABEL_1", "LABEL_2"]
+    build._check_label_order(["Contradiction", "Entailment", "Neutral"], NLI_LABELS)
+    build._check_label_order(NLI_LABELS, ["LABEL_0", "LABEL_1", "LABEL_2"])
+    with pytest.raises(BadInput, match="use --labels ENTAILMENT,NEUTRAL,CONTRADICTION"):
+        build._check_label_order(["ENTAILMENT", "NEUTRAL", "CONTRADICTION"], NLI_LABELS)

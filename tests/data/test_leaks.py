@@ -154,3 +154,17 @@ def test_flickr_s_captions_are_in_sts15():
         for exact in (True, False)
     ]
     assert result == [1168, 1210]
+
+
+def test_numbered_negatives_are_compared_too():
+    train = {"anchor": ["a", "b"], "positive": ["p", "q"], "negative_1": ["x", "y"], "negative_2": ["z", "test"]}
+    test = {"sentence1": ["test", "a"], "sentence2": ["other", "x"]}
+    assert without_leaks(train, [test], by="pairs")["anchor"] == ["b"]
+    assert without_leaks(train, [{"text": ["test"]}])["anchor"] == ["a"]
+    assert [leak.pairs for leak in find_leaks({"a": train}, {"b": test})] == [1]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_to_compare_is_one_of_two():
+    with pytest.raises(BadInput, match="by is 'text'; expected one of texts, pairs"):
+        without_leaks({"text": ["a"]}, [], by="text")

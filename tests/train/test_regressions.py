@@ -181,6 +181,12 @@ def test_before_a_step_is_repeated_a_gpu_gives_its_cached_memory_back(monkeypatc
     assert calls[0][1] == "cuda" and calls[1:] == ["emptied"]
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_an_evaluator_that_returns_a_number_is_answered_with_what_to_return(own):
+    with pytest.raises(BadInput, match="the evaluator returned 0.5; expected scores by name"):
+        run_trainer(load(own()), [course()], TrainSettings(max_steps=1), evaluator=lambda _: 0.5)
+
+
 def test_an_evaluator_without_a_score_and_processes_at_other_steps_are_refused(own, monkeypatch):
     run = TrainSettings(max_steps=1, batch_size=3)
     with pytest.raises(BadInput, match="the evaluator returned no score"):

@@ -247,3 +247,23 @@ def test_what_cannot_be_evaluated_is_refused(tiny):
         RetrievalEvaluator({"anchor": ["a", "b"], "positive": ["c", "c"]})
     with pytest.raises(BadInput, match="which only work for embedders; the model is a CrossEncoder"):
         RetrievalEvaluator({"anchor": ANCHORS, "positive": POSITIVES})(Reranker.start(tiny))
+
+
+def test_a_run_is_another_if_the_pairs_or_the_function_to_evaluate_with_are_others(place):
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    train("tiny", data, _settings(max_steps=1), output="out", evaluator="dev.csv")
+    (place / "dev.csv").write_text("sentence1,sentence2,score\na,b,1\nc,d,2\n")
+    with pytest.raises(BadInput, match="another finished run: dev was .dev.csv .* and is .dev.csv "):
+        train("tiny", data, _settings(max_steps=1), output="out", evaluator="dev.csv")
+    with pytest.raises(BadInput, match="another finished run: dev was .* and is .tests.train.test_run"):
+        train("tiny", data, _settings(max_steps=1), output="out", evaluator=lambda model: {"x": 1})
+    with pytest.raises(BadInput, match="another finished run: dev was .* and is None"):
+        train("tiny", data, _settings(max_steps=1), output="out")
+
+
+def test_starting_over_without_lora_leaves_no_adapter(place):
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    train("tiny", data, _settings(max_steps=1, lora_rank=2), output="out")
+    assert (place / "out/adapter").exists()
+    train("tiny", data, _settings(max_steps=1), output="out", resume=False)
+    assert not (place / "out/adapter").exists()

@@ -1,9 +1,11 @@
 """Settings: names and values as flags and TOML files have them; defaults of papers and published runs."""
 
 import inspect
+import json
 from dataclasses import MISSING, fields
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from likewise.errors import BadInput
@@ -29,6 +31,30 @@ def test_settings_that_may_change_or_only_report_are_settings():
 def test_defaults_are_those_of_the_dataclass():
     assert from_settings(TrainSettings, {}, "here") == TrainSettings()
     assert all(parse_value(s, s.default, "here") == s.default for s in settings_of(TrainSettings).values())
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"precision": "fp16"}, "precision is 'fp16'; expected fp32 or bf16"),
+        ({"lr_schedule": "foo"}, "expected linear or cosine or constant"),
+        ({"data_mixing": "foo"}, "expected proportional or round-robin"),
+        ({"batch_size": 4.0}, "batch_size is 4.0; expected a whole number"),
+        ({"max_steps": np.float32(2.5)}, "expected a whole number"),
+        ({"adam_betas": (0.9,)}, "expected 2 numbers"),
+    ],
+)
+def test_settings_in_python_are_checked_as_those_of_a_file(values, message):
+    with pytest.raises(BadInput, match=f"TrainSettings: .*{message}"):
+        TrainSettings(**values)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_numbers_of_numpy_become_pythons_and_can_be_recorded():
+    settings = TrainSettings(max_steps=np.int64(2), learning_rate=np.float32(0.5), epochs=3, freeze=["pooling"])
+    expected = {"max_steps": 2, "learning_rate": 0.5, "epochs": 3.0, "freeze": ["pooling"]}
+    assert expected.items() <= json.loads(json.dumps(settings.identity())).items()
 
 
 def test_text_and_values_of_toml_mean_the_same():

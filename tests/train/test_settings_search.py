@@ -9,6 +9,7 @@ from likewise.train import TrainSettings, load_data
 from likewise.train import settings_search as module
 from likewise.train.settings_search import search_settings
 from likewise.train.trainer import Diverged
+from tests.train.run_trainer import load
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
 RATES = [1e-5, 1e-2, 1e-3, 1e-4]
@@ -79,3 +80,10 @@ def test_settings_that_are_the_same_are_refused(given, tmp_path):
     model, data, settings, dev = given
     with pytest.raises(BadInput, match="there are 2 settings; expected two or more, all different"):
         search_settings(model, data, [settings[0]] * 2, output=tmp_path / "out", evaluator=dev)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_loaded_model_which_the_first_run_would_change_is_refused(given, tmp_path):
+    model, data, settings, dev = given
+    with pytest.raises(BadInput, match="the model is a TorchEmbedder; expected its name or folder"):
+        search_settings(load(model), data, settings, output=tmp_path / "out", evaluator=dev)

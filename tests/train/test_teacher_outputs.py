@@ -1,5 +1,7 @@
 """What a teacher says: the numbers that objectives of distillation want, made once, and gone on with."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -227,3 +229,38 @@ def test_parts_are_kept_under_their_first_row_and_size_and_numbers_from_elsewher
     assert written == ["000000000-4.parquet", "000000004-4.parquet", "x.parquet"]
     assert list(found) == ["sentence1", "sentence2", "score"] and found["score"].dtype == np.float32
     assert list(teacher_outputs(columns, teachers["cross"], CoSENT())) == ["sentence1", "sentence2", "score"]
+
+
+COLUMNS = {"anchor": TEXTS[:3], "positive": TEXTS[3:6], "hard": TEXTS[6:9], "hard2": TEXTS[9:12]}
+
+
+@pytest.mark.parametrize(
+    ("objective", "columns"),
+    [(Contrastive(), COLUMNS), (Distillation(), {"sentence": TEXTS[:3], "german": TEXTS[3:6]})],
+)
+def test_a_file_is_complete_training_data_whatever_its_columns_are_called(objective, columns, teachers, tmp_path):
+    written = teacher_outputs(columns, teachers["embedder"], objective, file=tmp_path / "x.parquet")
+    found = read_rows(tmp_path / "x.parquet", objective)
+    assert found.texts == columns and list(found.numbers) == [name for name in written if name not in columns]
+
+
+def test_a_file_that_has_lost_a_column_of_texts_is_refused_and_one_without_their_names_is_read(teachers, tmp_path):
+    pq, file = pytest.importorskip("pyarrow.parquet"), tmp_path / "x.parquet"
+    written = teacher_outputs(COLUMNS, teachers["embedder"], Contrastive(), file=file)
+    table = pq.read_table(file)
+    pq.write_table(table.drop_columns(["hard2"]), file)
+    with pytest.raises(BadInput, match="outputs for anchor, positive, hard, hard2, but no column hard2; compute them"):
+        read_rows(file, Contrastive())
+    metadata = json.loads(table.schema.metadata[module.METADATA_KEY])
+    del metadata["columns"]
+    older = table.replace_schema_metadata({module.METADATA_KEY: json.dumps(metadata)})
+    pq.write_table(older, file)
+    assert list(read_rows(file, Contrastive()).texts) == list(COLUMNS)
+    again = teacher_outputs(COLUMNS, teachers["embedder"], Contrastive(), file=file)
+    np.testing.assert_array_equal(again["guide"], written["guide"])
+
+
+@pytest.mark.parametrize("part_size", [0, -1])
+def test_a_part_has_a_row_or_more(part_size, teachers):
+    with pytest.raises(BadInput, match=f"part_size is {part_size}; expected a whole number, 1 or more"):
+        teacher_outputs(PAIRS, teachers["embedder"], CoSENT(), part_size=part_size)

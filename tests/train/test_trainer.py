@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import resource
 import signal
 from dataclasses import replace
@@ -22,6 +23,7 @@ from likewise.train.optimizer import EMA
 from likewise.train.output import checkpoint as checkpoints
 from likewise.train.output.run_folder import stop_requested
 from likewise.train.plan import ABOVE_ZERO, FRACTIONS, NOT_NEGATIVE, Plan, check_ranges
+from likewise.train.setting_fields import settings_of
 from likewise.train.settings import TrainSettings
 from likewise.train.trainer import SLOW_BF16, Diverged
 from tests.runtime.test_temporary_files import left_by
@@ -29,6 +31,8 @@ from tests.train.columns import EVERY, columns_for, model_for
 from tests.train.run_trainer import load, run_trainer, source, weights_of
 
 FAST = {"learning_rate": 1e-3}
+NUMBERS = {int: int, int | None: int, float: float, float | None: float}
+KINDS = {name: NUMBERS[one.kind] for name, one in settings_of(TrainSettings).items() if one.kind in NUMBERS}
 
 
 def _courses(name="contrastive", rows=24):
@@ -168,6 +172,7 @@ def test_training_in_bf16_says_where_it_is_slow(own, has_products, monkeypatch, 
     assert [str(one.message) for one in recwarn] == ([] if has_products else [SLOW_BF16])
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
     """Written down once more: another order is another run, and published figures could not be had again."""
     objective, sizes = Regression(), (9, 24)
@@ -190,8 +195,13 @@ def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
     turns = BatchSchedule(sources, 4, 0, "round-robin").batches(3, 9)
     assert "".join(source.name for source, _ in turns) == "bababa"
     assert BatchSchedule(sources, 4).batches_per_epoch == 8 and BatchSchedule(sources, 30).batches_per_epoch == 2
-    for wrong in ((sources, 0), ([], 4)):
-        with pytest.raises(BadInput, match="batch_size is . with . data sets; both must be at least 1"):
+    for wrong, message in (
+        ((sources, 0), "batch_size is 0; expected a whole number, 1 or more"),
+        ((sources, 4.0), "batch_size is 4.0; expected a whole number"),
+        (([], 4), "there are no data to train on"),
+        ((sources, 4, 0, "foo"), "data_mixing is 'foo'; expected one of proportional, round-robin"),
+    ):
+        with pytest.raises(BadInput, match=message):
             BatchSchedule(*wrong)
 
 
@@ -444,16 +454,21 @@ def test_the_plan_of_a_run(how, steps, epoch, evaluations, warmup):
 @pytest.mark.parametrize(
     ("name", "accepted", "refused", "expected"),
     [
-        *((name, [1e-9], [0, -1, math.nan], "a number above 0") for name in ABOVE_ZERO),
-        *((name, [0], [-1e-9, math.nan], "0 or more") for name in NOT_NEGATIVE),
-        *((name, [0, 0.999], [-1e-9, 1, math.nan], "a fraction") for name in FRACTIONS),
+        *((name, [1], [0, -1], "a number above 0") for name in ABOVE_ZERO),
+        *((name, [1e-9], [-1e-9, math.nan], "a number above 0") for name in ABOVE_ZERO if KINDS[name] is float),
+        *((name, [math.ulp(1)], [math.inf], "a finite number") for name in ABOVE_ZERO if KINDS[name] is float),
+        *((name, [0], [-1], "0 or more") for name in NOT_NEGATIVE),
+        *((name, [0.0], [-1e-9, math.nan], "0 or more") for name in NOT_NEGATIVE if KINDS[name] is float),
+        *((name, [0, 0.999], [-1e-9, 1.0, math.nan], "a fraction") for name in FRACTIONS),
+        ("adam_betas", [(0.0, 0.999)], [(1.5, 0.9), (0.9, 1.0), (-0.1, 0.9)], "two fractions"),
+        ("lora_alpha", [1], [math.nan, math.inf], "a finite number"),
     ],
 )
 def test_a_setting_is_accepted_within_its_range_only(name, accepted, refused, expected, unchecked):
     for value in accepted:
         check_ranges(replace(TrainSettings(), **{name: value}))
-    for value in refused:
-        with pytest.raises(BadInput, match=f"{name} is {value}; expected {expected}"):
+    for value in map(KINDS.get(name, tuple), refused):
+        with pytest.raises(BadInput, match=re.escape(f"{name} is {value}; expected {expected}")):
             check_ranges(replace(TrainSettings(), **{name: value}))
 
 
@@ -514,3 +529,14 @@ def test_gradients_are_clipped_to_a_norm_unless_it_is_nothing(norm, clipped, own
     run_trainer(load(own()), _course(), run, callbacks=[reported.append])
     assert reported[0].gradient_norm > 1e-2
     assert results[0] == pytest.approx(norm if clipped else reported[0].gradient_norm, rel=1e-3)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_after_an_error_a_model_encodes_the_same_twice(error, own):
+    def stop(state):
+        raise error
+
+    embedder = load(own())
+    with pytest.raises(error):
+        run_trainer(embedder, _course(), TrainSettings(max_steps=2, batch_size=8), callbacks=[stop])
+    assert not embedder.training and (embedder.encode(["a cat"]) == embedder.encode(["a cat"])).all()

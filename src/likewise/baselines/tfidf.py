@@ -63,6 +63,7 @@ class TfIdf:
 
     def fitted(self, texts: Iterable[str]) -> Callable[[Sequence[str]], Float[np.ndarray, "N E"]]:
         """A copy that is fitted to these texts: it knows how rare each word is. Each distinct text counts once."""
+        _check_list(texts)
         distinct = list(dict.fromkeys(texts))
         if not distinct:
             raise BadInput("tf-idf cannot be fitted on no texts")
@@ -76,8 +77,7 @@ class TfIdf:
         Raises:
             BadInput: the model is not fitted.
         """
-        if isinstance(texts, str):
-            raise BadInput(f"texts is one str, {texts[:40]!r}; expected a list of them")
+        _check_list(texts)
         if not self.texts:
             raise BadInput(
                 "tf-idf is not fitted yet, but the weight of a word depends on the texts it is fitted on: "
@@ -100,6 +100,11 @@ class TfIdf:
 
     def _frequency(self, count: int) -> float:
         return 1 + math.log(count) if self.sublinear else float(count)
+
+
+def _check_list(texts: object) -> None:
+    if isinstance(texts, str):
+        raise BadInput(f"texts is one str, {texts[:40]!r}; expected a list of them")
 
 
 def words_in(text: str) -> list[str]:

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     prepare_runtime(args)
     choice = {name: getattr(args, name) for name in ("k", "strategy", "missing", "metric", "seed")}
     columns = tuple(args.columns.split(",")) if args.columns else ()
-    source = data_source(DataOptions(args.data, "contrastive", columns, where=args.where))
+    source = data_source(DataOptions(args.data, "contrastive", columns, where=args.where), training=False)
     texts = source.rows.texts  # type: ignore[union-attr]  # a file is not a stream
     if args.column is not None and not args.corpus:
         raise BadInput("--column requires --corpus")

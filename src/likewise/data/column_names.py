@@ -7,6 +7,7 @@
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -75,13 +76,21 @@ def renaming_example(columns: Iterable[str]) -> str:
 
 
 def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> list[Any]:
-    """Convert to floats: numbers, texts that spell numbers, or text labels by their positions in `labels`."""
+    """Convert to numbers: numbers, texts that spell numbers, or text labels by their positions in `labels`."""
     if not any(isinstance(value, str) for value in values):
         return list(values)
     number = {label.strip().lower(): float(i) for i, label in enumerate(labels)}
     if all(isinstance(value, str) and value.strip().lower() in number for value in values):
         return [number[value.strip().lower()] for value in values]
-    return _floats(name, values, f" or one of {', '.join(labels)}" if labels else "")
+    return _numbers(name, values, f" or one of {', '.join(labels)}" if labels else "")
+
+
+def as_number(cell: Any) -> float | None:
+    """The number that a cell holds or spells; a whole number is an int, so that long ids stay exact. Else None."""
+    for kind in (int, float) if isinstance(cell, str | int) else (float,):
+        with suppress(TypeError, ValueError, OverflowError):
+            return kind(cell)
+    return None
 
 
 def select_rows(columns: ColumnValues, condition: str) -> ColumnValues:
@@ -119,16 +128,16 @@ def _renamed_column(columns: ColumnValues, name: str, column: str) -> list[Any]:
     assert scaled is not None
     number = float(scaled[3])
     factor = number if scaled[2] == "*" else 1 / (number if number else float("nan"))
-    return [value * factor for value in _floats(source, columns[source])]
+    return [value * factor for value in _numbers(source, columns[source])]
 
 
-def _floats(name: str, values: Sequence[Any], alternatives: str = "") -> list[float]:
+def _numbers(name: str, values: Sequence[Any], alternatives: str = "") -> list[float]:
     numbers = []
     for i, value in enumerate(values):
-        try:
-            numbers.append(float(value))
-        except (TypeError, ValueError):
-            raise BadInput(f"row {i}: {name} is {value!r}; expected a number{alternatives}") from None
+        number = as_number(value)
+        if number is None:
+            raise BadInput(f"row {i}: {name} is {value!r}; expected a number{alternatives}")
+        numbers.append(number)
     return numbers
 
 
@@ -141,8 +150,11 @@ def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
 
 
 def _satisfies(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bool:
-    """Compare as numbers if both are numbers, otherwise as texts."""
-    try:
-        return compare(float(cell), float(value))
-    except (TypeError, ValueError):
-        return compare(str(cell), value)
+    """Compare as numbers if both are numbers, otherwise as texts; no missing cell is above or below anything."""
+    number, limit = as_number(cell), as_number(value)
+    if number is not None and limit is not None:
+        return compare(number, limit)
+    missing = cell is None or not str(cell).strip() or number != number  # the last is NaN
+    if (missing or limit is not None) and compare not in (operator.eq, operator.ne):
+        return False
+    return compare(str(cell), value)

@@ -7,6 +7,7 @@ either order, is scored twice. Ignoring punctuation and spaces also finds tokeni
 captions contain 1,210 texts of STS15, or 1,168 if punctuation counts.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,7 @@ from itertools import combinations
 from typing import Literal
 
 from ..errors import BadInput
+from ..runtime.arguments import known_name
 from ..text.normalization import normalized
 from .catalogue.entry import CAPTIONS, TEXT_COLUMNS
 from .columns import DatasetColumns
@@ -21,14 +23,14 @@ from .columns import DatasetColumns
 NormalizeText = Callable[[str], str]
 LeakedPair = tuple[str, str]
 MAX_EXAMPLES = 3  # shared pairs or texts per leak
+_NUMBERED_NEGATIVE = re.compile(r"negative_?\d+")
 
 PAIRED_COLUMNS = (
     ("sentence1", "sentence2"),
     ("anchor", "positive"),
-    ("anchor", "negative"),
     *combinations(CAPTIONS, 2),
 )
-"""Columns whose texts form a pair, in training or test data."""
+"""Columns whose texts form a pair, in training or test data; so do an anchor and each of its negatives."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def without_leaks(
 
     The remaining rows have no leak of that kind and keep their order.
     """
+    known_name("by", by, ("texts", "pairs"))
     form = partial(normalized, punctuation=punctuation)
     test_files = [_FileTexts.of(other, form) for other in against]
     rows = len(next(iter(columns.values()), ()))
@@ -106,15 +109,17 @@ def without_leaks(
 
 
 def text_columns(columns: DatasetColumns) -> list[str]:
-    """The columns that hold texts."""
+    """The columns that hold texts, among them negative_1, negative_2 and so on, which `likewise mine` writes."""
     names = [name for name in TEXT_COLUMNS if name in columns]
+    names += [name for name in columns if _NUMBERED_NEGATIVE.fullmatch(name)]
     if not names:
         raise BadInput(f"expected one of the columns {', '.join(TEXT_COLUMNS)}; found {', '.join(columns) or 'none'}")
     return names
 
 
 def _paired_columns(columns: DatasetColumns) -> Sequence[tuple[str, str]]:
-    return [(one, other) for one, other in PAIRED_COLUMNS if one in columns and other in columns]
+    negatives = [("anchor", name) for name in columns if name == "negative" or _NUMBERED_NEGATIVE.fullmatch(name)]
+    return [pair for pair in (*PAIRED_COLUMNS, *negatives) if {*pair} <= {*columns}]
 
 
 def _unordered(a: str, b: str) -> LeakedPair:

@@ -46,6 +46,11 @@ class Results:
         """The cells without a result."""
         return tuple(cell for cell in self.cells.values() if cell.error)
 
+    @property
+    def scored_tasks(self) -> tuple[Task, ...]:
+        """The tasks on which some model has a result, for tables and plots; all of them if there is no result."""
+        return tuple(t for t in self.tasks if any(self[model, t.name].result for model in self.models)) or self.tasks
+
     def average(self, model: str, names: tuple[str, ...]) -> float:
         """The unweighted mean of a model's headlines on these tasks; NaN if one is missing or the metrics differ."""
         cells = [self.cells.get((model, name)) for name in names]

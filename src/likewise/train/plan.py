@@ -38,9 +38,11 @@ class Plan:
 
 ABOVE_ZERO = (
     *("max_steps", "epochs", "batch_size", "gradient_accumulation_steps", "max_tokens_per_step"),
-    *("learning_rate", "layer_lr_decay", "logging_steps"),
+    *("learning_rate", "objective_learning_rate", "layer_lr_decay", "logging_steps"),
 )
-NOT_NEGATIVE = (*("seed", "max_grad_norm", "early_stopping_patience", "eval_steps", "weight_decay", "save_steps"),)
+NOT_NEGATIVE = (
+    *("seed", "max_grad_norm", "early_stopping_patience", "eval_steps", "weight_decay", "save_steps", "adam_epsilon"),
+)
 FRACTIONS = ("warmup_ratio", "ema_decay")
 
 
@@ -77,3 +79,9 @@ def check_ranges(settings: TrainSettings) -> None:
     for name in FRACTIONS:
         if not 0 <= getattr(settings, name) < 1:
             raise BadInput(f"{name} is {getattr(settings, name)}; expected a fraction: 0 or more, and below 1")
+    for name in settings_of(TrainSettings):
+        value = getattr(settings, name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise BadInput(f"{name} is {value}; expected a finite number")
+    if not all(0 <= beta < 1 for beta in settings.adam_betas):
+        raise BadInput(f"adam_betas is {settings.adam_betas}; expected two fractions: 0 or more, and below 1")

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
+from ..evaluate.cache import columns_digest
 from ..model_files.provenance import provenance
 from ..runtime.atomic_files import check_writable_folder
 from .data.schedule import DataSource
-from .evaluators import load_evaluator
+from .evaluators import PairEvaluator, load_evaluator
 from .output.record import TrainingJob, data_description
 from .output.run_folder import finished_weights, run_in_folder, train_job
 from .settings import TrainSettings
@@ -94,11 +95,19 @@ def training_job(
             "kind": model_kind(model),
             "backbone": fingerprint,
             "data": [one["digest"] for one in descriptions],
-            "dev": getattr(evaluator, "name", None),
+            "dev": None if evaluator is None else _evaluator_identity(evaluator),
         },
         evaluator=evaluator,
         provenance=provenance(model).after(source.dataset for source in sources if source.dataset),
     )
+
+
+def _evaluator_identity(evaluator: Evaluator) -> str:
+    """What identifies an evaluator: the name and a digest of its pairs, or where a callable is defined."""
+    if isinstance(evaluator, PairEvaluator):
+        return f"{evaluator.name} ({columns_digest(evaluator.columns)[:12]})"
+    defined = evaluator if hasattr(evaluator, "__qualname__") else type(evaluator)
+    return f"{defined.__module__}.{defined.__qualname__}"
 
 
 def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from functools import cache
+from numbers import Integral, Real
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import BadInput
@@ -95,7 +96,8 @@ def parsed(value: Any, kind: Any, separator: str = ",") -> Any:
         if not isinstance(value, Mapping):
             raise TypeError
         return {parsed(key, arguments[0]): parsed(one, arguments[1]) for key, one in value.items()}
-    if isinstance(value, bool) is not (kind is bool) or (isinstance(value, float) and kind is int):
+    fraction = isinstance(value, Real) and not isinstance(value, Integral)
+    if isinstance(value, bool) is not (kind is bool) or (fraction and kind is int):
         raise TypeError
     if kind is str and not isinstance(value, str):
         raise TypeError

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
+from .setting_fields import parse_value, settings_of
+
 LearningRateSchedule = Literal["linear", "cosine", "constant"]
 DataMixing = Literal["proportional", "round-robin"]
 TrainingPrecision = Literal["fp32", "bf16"]
@@ -110,6 +112,10 @@ class TrainSettings:
     logging_steps: Annotated[int, "steps between lines of log.jsonl", _EVALUATION] = 1
     tensorboard: Annotated[bool, "also write TensorBoard event files to OUTPUT/tensorboard", _EVALUATION] = False
     show_progress_bar: Annotated[bool, "show progress, loss and scores on stderr", _EVALUATION] = True
+
+    def __post_init__(self) -> None:
+        for name, setting in settings_of(type(self)).items():  # type: ignore[arg-type]
+            object.__setattr__(self, name, parse_value(setting, getattr(self, name), type(self).__name__))
 
     def identity(self) -> dict[str, Any]:
         """The settings that determine the result: a run resumes only from a checkpoint written with the same values."""

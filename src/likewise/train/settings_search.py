@@ -88,6 +88,10 @@ def search_settings(
         BadInput: there are fewer than two candidates, or all diverged.
         KeyboardInterrupt: a run was interrupted; its checkpoint is kept.
     """
+    if not isinstance(model, str | Path):
+        raise BadInput(
+            f"the model is a {type(model).__name__}; expected its name or folder, from which each run starts anew"
+        )
     if len(settings) < 2 or len({str(one) for one in settings}) < len(settings):
         raise BadInput(f"there are {len(settings)} settings; expected two or more, all different")
     sources = [data] if isinstance(data, DataSource) else list(data)

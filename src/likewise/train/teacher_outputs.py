@@ -31,10 +31,12 @@ from ..embedder import Embedder
 from ..engine_registry import computation_of
 from ..errors import BadInput
 from ..reranker import Reranker
+from ..runtime.arguments import whole_number
 from ..runtime.atomic_files import atomic_file
 from ..runtime.installation import missing_extra
 from ..runtime.progress import Progress, show_progress
 from .data.batch import text_column
+from .data.sources import METADATA_KEY
 from .objectives import Objective
 from .output.checkpoint import first_difference
 
@@ -42,8 +44,6 @@ Teacher = Embedder | Reranker
 Texts = Mapping[str, Sequence[str]]
 TeacherOutput = Float[np.ndarray, "N ..."]
 Columns = dict[str, Sequence[Any] | np.ndarray]
-METADATA_KEY = b"likewise"
-"""The schema metadata key that records what a file was computed from."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def teacher_outputs(
         part_size: rows computed and saved at a time.
         show_progress_bar: shows progress in rows, as in `Embedder.encode`.
     """
-    request = request or TeacherRequest()
+    request, part_size = request or TeacherRequest(), whole_number("part_size", part_size)
     if not isinstance(teacher, Embedder | Reranker):
         raise BadInput(f"a {type(teacher).__name__} cannot be a teacher; expected an embedder or a reranker")
     texts, names = _text_columns(columns, objective), _requested_outputs(columns, objective)
@@ -238,7 +238,8 @@ def _metadata(
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     option = "label" if isinstance(teacher, Reranker) else "similarity"
     described = {option: getattr(request, option), "computed": str(computation_of(teacher))}
-    return {"teacher": teacher.fingerprint, "outputs": list(names), **described, "texts": digest.hexdigest()}
+    columns = {"columns": list(texts), "texts": digest.hexdigest()}
+    return {"teacher": teacher.fingerprint, "outputs": list(names), **described, **columns}
 
 
 def _parts_folder(file: Path) -> Path:
@@ -278,6 +279,8 @@ def _read_parquet(path: Path, metadata: Mapping[str, Any]) -> Columns:
         found = json.loads((table.schema.metadata or {}).get(METADATA_KEY, b"null"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}; delete it to compute it again") from None
+    if isinstance(found, dict):
+        found = {"columns": metadata["columns"], **found}  # older files have only the digest, which covers the names
     if found != dict(metadata):
         differs = (
             first_difference(dict(metadata), found) if isinstance(found, dict) else "it contains no teacher outputs"

@@ -85,8 +85,11 @@ class Trainer:
         device = self.model.device
         with process_group() as processes, seeding.borrowed_generators(device):
             seeding.seed(device, max(0, self.settings.seed))  # for new weights; the plan rejects negative seeds
-            with prepared_for_training(self.model, self.settings):
-                return _TrainingLoop(self, processes).run(resume, stop)
+            try:
+                with prepared_for_training(self.model, self.settings):
+                    return _TrainingLoop(self, processes).run(resume, stop)
+            finally:
+                self.model.eval()  # after an error too: with dropout, encoding would be random
 
 
 class _TrainingLoop:
@@ -149,7 +152,6 @@ class _TrainingLoop:
             stopped = self.processes.any(stop()) and state.step < self.plan.max_steps and not ended
             if ended or stopped or self._due(self.settings.save_steps):
                 self.checkpoints.save(state)
-        self.model.eval()
         if not stopped:
             state.keep_best()
         return self._result(stopped_early=ended, interrupted=stopped)
@@ -226,16 +228,17 @@ class _TrainingLoop:
 
     def _scores(self) -> Mapping[str, float]:
         scores: Mapping[str, float] = self.processes.broadcast(self._local_scores() if self.processes.is_main else None)
-        if not scores:
-            raise BadInput("the evaluator returned no score; expected a dictionary with at least one")
-        return scores
+        if not isinstance(scores, Mapping) or not scores:
+            found = "no score" if scores is None or isinstance(scores, Mapping) else f"{scores!r:.80}"
+            raise BadInput(f"the evaluator returned {found}; expected scores by name, such as {{'accuracy': 0.9}}")
+        return {name: float(value) for name, value in scores.items()}
 
-    def _local_scores(self) -> dict[str, float]:
+    def _local_scores(self) -> Any:
         assert self.trainer.evaluator is not None
         with self.state.ema.applied() if self.state.ema is not None else nullcontext():
             scores = self.trainer.evaluator(self.model.eval())
         self.model.train()
-        return {name: float(value) for name, value in scores.items()}
+        return scores
 
     def _out_of_patience(self) -> bool:
         """Whether to end the run early because the score no longer improves."""

@@ -7,5 +7,7 @@ from likewise.cli.models.fuse import read_examples
 from likewise.train.data.examples import Examples
 
 
-def examples_of(path: Path, columns: str | None = None, where: str | None = None) -> tuple[list[str], Examples]:
-    return read_examples(Namespace(pairs=str(path), columns=columns, where=where, teacher=None, seed=0))
+def examples_of(
+    path: Path, columns: str | None = None, where: str | None = None, teacher: str | None = None
+) -> tuple[list[str], Examples]:
+    return read_examples(Namespace(pairs=str(path), columns=columns, where=where, teacher=teacher, seed=0))

@@ -95,3 +95,15 @@ def test_an_output_without_a_name_is_refused_at_once(words, capsys):
     with pytest.raises(SystemExit):
         main(words)
     assert "it is empty; expected the name of a folder" in capsys.readouterr().err
+
+
+def test_a_teacher_reads_renamed_and_selected_columns_and_data_sets(own, tmp_path, monkeypatch, unchecked):
+    (tmp_path / "faq").mkdir()
+    path = tmp_path / "faq" / "train.csv"
+    path.write_text("q,a,lang\n" + "".join(f"q{i},a{i},{'en' if i % 2 else 'de'}\n" for i in range(40)) + " ,x,en\n")
+    monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
+    for name in (path, "faq/train"):
+        texts, _ = examples_of(name, "sentence1=q,sentence2=a", "lang==en", str(own()))
+        assert sorted(texts) == sorted([*(f"{side}{i}" for side in "qa" for i in range(1, 40, 2)), "x"])
+    with pytest.raises(BadInput, match="expected one of the columns text, sentence1.*; found q, a, lang"):
+        examples_of(path, teacher="unused")

@@ -148,6 +148,12 @@ def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys, 
     assert json_output(["train", "tiny", *FLAGS, "--dry-run", "--json"])["plan"]["steps"].startswith("3")
 
 
+def test_a_dry_run_counts_pairs_without_a_score(place, capsys):
+    (place / "faq.csv").write_text("anchor,positive\na cat,the cat\nrain,it rains\n")
+    assert main(["train", "tiny", *FLAGS, "--dev", "faq.csv", "--dry-run"]) == 0
+    assert "faq.csv, 2 pairs" in capsys.readouterr().out
+
+
 def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
     (place / "same.csv").write_text("anchor,positive\na cat,the cat\na cat,dogs\nrain,on\n")
     assert (

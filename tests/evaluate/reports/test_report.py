@@ -91,10 +91,17 @@ def test_five_models_fit_the_screen(five, width):
         assert all(part in text for part in re.split(r"(?<=[-(])", name))
 
 
-def test_a_failed_cell_is_a_dash_with_its_reason_said_once(five):
+def test_a_task_without_any_result_has_no_row_and_its_reason_is_said_once(five):
     text = format_report(five)
-    assert rows(text)["lost"].split().count("–") == 5
-    assert text.count("its data set is not on this machine") == 1
+    assert "lost" not in rows(text)
+    assert text.count("– lost: its data set is not on this machine") == 1
+    assert "lost" not in comparison_lines(five, *NAMES[:2], compare_two(five, *NAMES[:2]))
+
+
+def test_a_failed_cell_is_a_dash_and_all_tasks_have_rows_if_no_model_has_a_result():
+    partly = by_hand({"good": [0.95, 0.9], "bad": [0.5, None]}, (SURE, ONE))
+    assert rows(format_report(partly))["one"].split().count("–") == 1
+    assert rows(format_report(by_hand({"good": [None], "bad": [None]})))["sure"].split().count("–") == 2
 
 
 def test_the_protocol_stands_below(five):
@@ -238,11 +245,11 @@ def test_where_a_model_failed_no_report_says_that_two_were_compared():
 
 
 def test_of_several_models_and_tasks_the_report_says_what_was_compared_and_what_was_not():
-    found = by_hand({"a": [0.9, None], "b": [0.89, None], "c": [None, None]}, (SURE, LOST))
+    found = by_hand({"a": [0.9, 0.8], "b": [0.89, None], "c": [None, None]}, (SURE, ONE))
     text = " ".join(format_report(found, width=500).split())
     assert "no significant difference between the best two models" in text
     assert "among models that have a score" in text
-    assert "not compared, without two scores on the same items: lost" in text
+    assert "not compared, without two scores on the same items: one" in text
     told = comparison_lines(found, "a", "b", compare_two(found, "a", "b"))
     assert "Of 1 task A is" in told and "On 1 of 2 tasks they could not be compared" in " ".join(told.split())
 

@@ -1,16 +1,29 @@
 """Where rows come from, and what is done to their columns."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 import torch
 
-from likewise.data.column_names import NLI_LABELS, ColumnNames
+from likewise.data.column_names import NLI_LABELS, ColumnNames, select_rows
 from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import load_data, read_rows, sha256
-from likewise.train.objectives import Classification, Contrastive, CoSENT, MarginMSE, Regression, Triplet
+from likewise.train.objectives import (
+    Classification,
+    Contrastive,
+    CoSENT,
+    Distillation,
+    MarginMSE,
+    MarginPairs,
+    Matryoshka,
+    Regression,
+    Triplet,
+    Weighted,
+)
+from likewise.train.objectives.reranking import PairClassification, PairRegression
 from likewise.train.settings import TrainSettings
 from tests.train.run_trainer import load, run_trainer
 
@@ -85,8 +98,48 @@ def test_texts_of_labels_are_numbered_as_the_papers_authors_did():
     assert read_rows(own, Classification(2), ColumnNames(labels=("no", "yes"))).numbers["label"].tolist() == [0, 1, 0]
     with pytest.raises(BadInput, match="row 0: label is 'no'; expected a number or one of contradiction"):
         read_rows(own, Classification())
+    assert read_rows(held, Classification()).labels == NLI_LABELS
+    assert read_rows({**held, "label": [2, 1, 0]}, Classification()).labels == ()
 
 
+def test_texts_of_labels_are_scores_only_in_an_order_of_ones_own():
+    held = {"sentence1": ["a", "b"], "sentence2": ["x", "y"], "label": ["neutral", "entailment"]}
+    names = {"score": "label"}
+    with pytest.raises(BadInput, match="row 0: score is 'neutral'; expected a number"):
+        read_rows(held, CoSENT(), ColumnNames(names))
+    scored = read_rows(held, CoSENT(), ColumnNames(names, labels=("neutral", "entailment")))
+    assert scored.numbers["score"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "ids", [["9007199254740993", "9007199254740992", "5"], [9007199254740993, "9007199254740992", 5]]
+)
+def test_ids_of_any_length_stay_apart(ids):
+    held = {"anchor": ["a", "b", "c"], "positive": ["x", "y", "z"], "group": ids}
+    assert read_rows(held, Contrastive()).numbers["group"].tolist() == [9007199254740993, 9007199254740992, 5]
+    with pytest.raises(BadInput, match=r"row 0: group is 9007199254740994.0; expected a whole number \(a float above"):
+        read_rows({**held, "group": [9007199254740994.0, 1.0, 2.0]}, Contrastive())
+
+
+@pytest.mark.parametrize("missing", [None, "", " ", math.nan, "nan"])
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("x>3", ["5"]), ("x<3", ["1"]), ("x>=0", ["5", "1"]), ("x<=9", ["5", "1"]), ("x==5", ["5"]),
+        ("x!=5", ["1", "missing"]), ("x<z", ["5", "1"]),
+    ],
+)  # fmt: skip
+def test_a_missing_value_is_neither_above_nor_below_anything(condition, kept, missing):
+    found = select_rows({"x": ["5", 1, missing], "row": ["5", "1", "missing"]}, condition)
+    assert found["row"] == kept
+
+
+def test_a_text_is_neither_above_nor_below_a_number():
+    assert select_rows({"x": ["n/a", "4"]}, "x>3") == {"x": ["4"]}
+    assert select_rows({"x": ["n/a", "4"]}, "x!=4") == {"x": ["n/a"]}
+
+
+@pytest.mark.filterwarnings("ignore:Contrastive leaves out the texts in kind")
 @pytest.mark.parametrize(
     ("condition", "kept"),
     [
@@ -159,7 +212,14 @@ def test_a_file_gives_only_what_is_read_hard_negatives_among_it(tmp_path):
     path = tmp_path / "x.jsonl"
     row = {"id": "7", "anchor": "a", "positive": "b", "negative": "c", "negative_2": "d", "source": "web"}
     path.write_text(json.dumps(row) + "\n" + json.dumps({**row, "anchor": "e"}) + "\n")
-    assert list(read_rows(path, Contrastive()).texts) == ["anchor", "positive", "negative", "negative_2"]
+    with pytest.warns(UserWarning, match="Contrastive leaves out the texts in source; .*negative_1=source"):
+        assert list(read_rows(path, Contrastive()).texts) == ["anchor", "positive", "negative", "negative_2"]
+    assert list(read_rows(path, Contrastive(), training=False).texts) == [
+        "anchor",
+        "positive",
+        "negative",
+        "negative_2",
+    ]
     assert list(read_rows(path, Triplet()).texts) == ["anchor", "positive", "negative"]
     assert len(sha256(path)) == 64
 
@@ -247,6 +307,41 @@ def test_where_no_name_fits_a_file_gives_its_first_columns_of_texts(tmp_path):
     found = read_rows(path, CoSENT())
     assert found.texts == {"sentence1": ["q0", "q1"], "sentence2": ["a0", "a1"]}
     assert found.numbers["score"].tolist() == [0, 1]
+
+
+def test_numbers_spelled_as_texts_are_not_the_first_columns_of_texts(tmp_path):
+    (tmp_path / "x.csv").write_text("id,question,answer\n1,q1,a1\n2.5,q2,7\n")
+    assert read_rows(tmp_path / "x.csv", Contrastive()).texts == {"anchor": ["q1", "q2"], "positive": ["a1", "7"]}
+
+
+def test_translations_in_a_file_are_read_whatever_their_names(tmp_path):
+    row = {"id": "1", "sentence": "a cat", "german": "eine Katze", "french": "un chat", "teacher": [1.0, 2.0]}
+    (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n" + json.dumps({**row, "sentence": "cats"}) + "\n")
+    with pytest.warns(UserWarning, match="reads german, french as translations of sentence; .* --columns german=german"):
+        assert list(read_rows(tmp_path / "x.jsonl", Distillation()).texts) == ["sentence", "german", "french"]
+    named = ColumnNames({"french": "french"})
+    assert list(read_rows(tmp_path / "x.jsonl", Distillation(), named).texts) == ["sentence", "french"]
+
+
+@pytest.mark.parametrize(
+    ("objective", "row", "message"),
+    [
+        (Classification(3), {"label": 7}, "row 0: label is 7; expected 0 … 2"),
+        (Regression(), {"score": 5.0}, "row 0: score is 5; expected -1 … 1"),
+        (MarginPairs(), {"label": 3}, "row 0: label is 3; expected 0 … 1"),
+        (PairClassification(2), {"label": 2}, "row 0: label is 2; expected 0 … 1"),
+        (PairRegression(), {"score": 5.0}, "row 0: score is 5; expected 0 … 1"),
+        (Matryoshka(Regression(), [2]), {"score": 5.0}, "row 0: score is 5; expected -1 … 1"),
+        (Weighted([CoSENT(), Regression()]), {"score": 5.0}, "row 0: score is 5; expected -1 … 1"),
+    ],
+)
+def test_rows_of_a_stream_are_checked_one_by_one_and_may_all_be_alike(objective, row, message):
+    def stream(row):
+        return read_rows(lambda: [{"sentence1": "a", "sentence2": "b", **row}] * 2, objective).batches(2)
+
+    with pytest.raises(BadInput, match=f"rows 0 to 1 of the stream: {message}"):
+        next(stream(row))
+    assert len(next(stream(dict.fromkeys(row, 1)))) == 2
 
 
 @pytest.mark.usefixtures("unchecked")

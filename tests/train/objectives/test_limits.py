@@ -36,6 +36,12 @@ from likewise.train.step.trainable import backward
 from tests.train.columns import EVERY, columns_for, model_for
 from tests.train.run_trainer import load
 
+
+def _check(objective, texts, numbers):
+    objective.check_rows(texts, numbers)
+    objective.check(texts, numbers)
+
+
 SMALLEST, LARGEST = math.ulp(0.0), sys.float_info.max
 POSITIVE = "expected a finite number above 0"
 NOT_NEGATIVE = "expected a finite number of 0 or more"
@@ -153,30 +159,30 @@ PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"]}
     ],
 )
 def test_a_column_is_accepted_up_to_its_limits_and_the_row_beyond_is_named(objective, name, accepted, refused, message):
-    objective.check(PAIRS, {name: np.array(accepted)})
+    _check(objective, PAIRS, {name: np.array(accepted)})
     with pytest.raises(BadInput, match=message):
-        objective.check(PAIRS, {name: np.array(refused)})
+        _check(objective, PAIRS, {name: np.array(refused)})
 
 
 def test_one_row_cannot_vary_and_two_equal_rows_are_refused():
-    CoSENT().check({"sentence1": ["a"], "sentence2": ["b"]}, {"score": np.array([0.5])})
+    _check(CoSENT(), {"sentence1": ["a"], "sentence2": ["b"]}, {"score": np.array([0.5])})
     with pytest.raises(BadInput, match="score is 0.5 in all 2 rows"):
-        CoSENT().check({"sentence1": ["a", "b"], "sentence2": ["b", "c"]}, {"score": np.array([0.5, 0.5])})
-    Contrastive().check({"anchor": ["a"], "positive": ["b"]}, {})
+        _check(CoSENT(), {"sentence1": ["a", "b"], "sentence2": ["b", "c"]}, {"score": np.array([0.5, 0.5])})
+    _check(Contrastive(), {"anchor": ["a"], "positive": ["b"]}, {})
     with pytest.raises(BadInput, match="in all 2 rows the text is 'a'"):
-        Contrastive().check({"anchor": ["a", "a"], "positive": ["b", "c"]}, {})
+        _check(Contrastive(), {"anchor": ["a", "a"], "positive": ["b", "c"]}, {})
 
 
 @pytest.mark.parametrize("objective", [Contrastive(), InBatch()])
 def test_a_column_of_negatives_lets_all_anchors_be_one_text(objective):
     texts = {"anchor": ["a", "a"], "positive": ["b", "c"]}
     with pytest.raises(BadInput, match="in all 2 rows the text is 'a', so no row provides a negative"):
-        objective.check(texts, {})
-    objective.check({**texts, "negative": ["d", "e"]}, {})
+        _check(objective, texts, {})
+    _check(objective, {**texts, "negative": ["d", "e"]}, {})
     apart = {**texts, "anchor": ["a", "z"]}
-    objective.check(apart, {"group": np.array([3, 4])})
+    _check(objective, apart, {"group": np.array([3, 4])})
     with pytest.raises(BadInput, match="in all 2 rows the group is 4, so no row provides a negative"):
-        objective.check(apart, {"group": np.array([4, 4])})
+        _check(objective, apart, {"group": np.array([4, 4])})
 
 
 CANDIDATES = {"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["e", "f"]}
@@ -185,31 +191,31 @@ CANDIDATES = {"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["e", "f
 def test_a_ranking_needs_a_negative_and_a_teachers_score_for_each_candidate():
     without = {name: CANDIDATES[name] for name in ("anchor", "positive")}
     for objective in (PairMargin(), PairRanking()):
-        objective.check(CANDIDATES, {})
+        _check(objective, CANDIDATES, {})
         with pytest.raises(BadInput, match="are anchor, positive; expected one or more columns of negatives"):
-            objective.check(without, {})
+            _check(objective, without, {})
     for objective in (PairRanking(), PairRanking(teacher_temperature=2.0), ScoreDistillation()):
-        objective.check(CANDIDATES, {"scores": np.zeros((2, 2))})
+        _check(objective, CANDIDATES, {"scores": np.zeros((2, 2))})
         for wrong in (1, 3):
             with pytest.raises(BadInput, match=f"scores has {wrong} numbers per row; expected 2, one per candidate"):
-                objective.check(CANDIDATES, {"scores": np.zeros((2, wrong))})
+                _check(objective, CANDIDATES, {"scores": np.zeros((2, wrong))})
     with pytest.raises(BadInput, match="teacher_temperature is 2.0, but the data have no column of teacher scores"):
-        PairRanking(teacher_temperature=2.0).check(CANDIDATES, {})
+        _check(PairRanking(teacher_temperature=2.0), CANDIDATES, {})
     with pytest.raises(BadInput, match="a positive alone is not a distribution"):
-        ScoreDistillation().check(without, {"scores": np.zeros((2, 1))})
+        _check(ScoreDistillation(), without, {"scores": np.zeros((2, 1))})
 
 
 def test_one_row_in_which_the_negative_is_not_the_positive_is_enough():
-    Triplet().check({"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["c", "e"]}, {})
+    _check(Triplet(), {"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["c", "e"]}, {})
 
 
 def test_triplets_need_two_labels_and_one_of_them_twice():
-    BatchTriplets().check({}, {"label": np.array([4, 4, 5, 5])})
+    _check(BatchTriplets(), {}, {"label": np.array([4, 4, 5, 5])})
     for labels, found in (([4, 4], "all are 4"), ([4, 5], "each occurs once")):
         with pytest.raises(BadInput, match=f"one of which occurs twice; in these data, {found}"):
-            BatchTriplets().check({}, {"label": np.array(labels)})
+            _check(BatchTriplets(), {}, {"label": np.array(labels)})
     with pytest.warns(UserWarning, match=r"1 labels occur once, the first in row 2 \(9\)"):
-        BatchTriplets().check({}, {"label": np.array([4, 4, 9])})
+        _check(BatchTriplets(), {}, {"label": np.array([4, 4, 9])})
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ...runtime.lazy_imports import require_torch
 from ...wording import counted
 from ..model_options import output_folder
 from ..parser import options
-from ..sources import check_new_folder, column_names, texts_by_column
+from ..sources import check_new_folder, column_names
 
 if TYPE_CHECKING:
     from ...engines.torch.torch_embedder import TorchEmbedder
@@ -187,12 +187,11 @@ def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples"]:
     from ..train.build import data_source
     from ..train.config import DataOptions
 
-    if args.teacher is not None:
-        return _teacher_examples(Path(args.pairs), args.teacher, args.seed)
     columns = tuple(args.columns.split(",")) if args.columns else ()
+    if args.teacher is not None:
+        return _teacher_examples(_texts(args.pairs, columns, args.where), args.teacher, args.seed)
     objective, renamed = _objective(args.pairs, columns)
-    numeric = ("0", "1")  # labels are scores here: textual labels must be rejected, not numbered
-    source = data_source(DataOptions(args.pairs, objective, renamed, labels=numeric, where=args.where))
+    source = data_source(DataOptions(args.pairs, objective, renamed, where=args.where))
     rows = source.rows
     scores = rows.numbers.get("score")  # type: ignore[union-attr]  # a file is not a stream
     texts = [*rows.texts.values()]  # type: ignore[union-attr]
@@ -217,11 +216,26 @@ def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...
     )
 
 
-def _teacher_examples(path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
+def _texts(name: str, columns: tuple[str, ...], where: str | None) -> list[str]:
+    """The distinct texts in all columns of texts of a file or data set, without blank ones."""
+    from ...data.column_names import ColumnNames
+    from ...data.datasets import load_dataset
+    from ...data.leaks import text_columns
+    from ...files import Table
+    from ...train.data.batch import text_column
+    from ...train.data.sources import file_path
+
+    path = file_path(name)
+    values = load_dataset(name).columns if path is None else Table.read(path, list).columns
+    renamed = ColumnNames.parse(columns, where=where).rename(values)
+    checked = [text_column(column, renamed[column], name) for column in text_columns(renamed)]
+    return list(dict.fromkeys(text for column in checked for text in column if text.strip()))
+
+
+def _teacher_examples(texts: list[str], teacher: str, seed: int) -> tuple[list[str], "Examples"]:
     from ...model_names import load_torch_embedder
     from ...train.data.examples import unlabelled_examples
 
-    texts = list(dict.fromkeys(text for column in texts_by_column(path).values() for text in column))
     print(f"{teacher} encodes {counted(len(texts), 'text')}")
     return texts, unlabelled_examples(load_torch_embedder(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
 

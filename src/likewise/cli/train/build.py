@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...data.column_names import NLI_LABELS, ColumnNames
+from ...data.column_names import ColumnNames
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput, BadModel
 from ...reranker import CrossEncoder, PolyEncoder
@@ -15,7 +15,7 @@ from ...runtime.devices import device_and_dtype
 from ...train.data.schedule import DataSource
 from ...train.data.sources import load_data
 from ...train.evaluators import PairEvaluator, load_evaluator
-from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, RerankerObjective
+from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, RerankerObjective
 from ...train.output.record import TrainingJob
 from ...train.run import training_job
 from ...train.setting_fields import settings_of
@@ -43,18 +43,18 @@ def prepare_training(command: TrainCommand) -> ReadyToTrain:
     set_threads(Namespace(threads=options.threads))
     prepare_runtime(Namespace(device=options.device))
     sources = [data_source(one, options.kind) for one in command.data]
-    labels = _expected_labels(command, [source.objective for source in sources])
+    labels = _expected_labels(command, sources)
     evaluator = _evaluator(command, len(labels))
     model = STARTS[options.kind](options, labels, command.settings.seed)
     job = training_job(options.model or "", model, sources, command.settings, evaluator)
     return ReadyToTrain(command=command, job=replace(job, recipe=options.recipe), evaluator=evaluator)
 
 
-def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
+def data_source(one: DataOptions, kind: Kind = "embedder", *, training: bool = True) -> DataSource:
     """The rows of one --data option, with their objective."""
     columns = ColumnNames.parse(one.columns, one.labels, one.where)
     objectives = OBJECTIVES if kind == "embedder" else RERANKER_OBJECTIVES
-    known = {"licence": one.licence, "hub": one.hub}
+    known: dict[str, Any] = {"licence": one.licence, "hub": one.hub, "training": training}
     return load_data(one.file, one.objective, columns, prompts=one.prompts, objectives=objectives, **known)
 
 
@@ -70,15 +70,17 @@ def _evaluator(command: TrainCommand, labels: int) -> PairEvaluator | None:
     return load_evaluator(options.dev, training_columns=ColumnNames.parse(pairs, texts), labels=labels)
 
 
-def _expected_labels(command: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
-    """The names of the labels that a reranker needs for these objectives; empty for an embedder."""
+def _expected_labels(command: TrainCommand, sources: Sequence[DataSource]) -> Sequence[str]:
+    """The labels that a reranker needs for these data, named by --labels or by the data; empty for an embedder."""
+    objectives = [source.objective for source in sources]
     counts = [objective.num_labels for objective in objectives if isinstance(objective, RerankerObjective)]
     if not counts:
         return ()
     if len(set(counts)) > 1:
         numbers = " and ".join(map(str, sorted(set(counts))))
         raise BadInput(f"the data sets need models with {numbers} labels; expected the same number for all of them")
-    names = next((one.labels for one in command.data if one.labels), NLI_LABELS)
+    found = [getattr(source.rows, "labels", ()) for source in sources]
+    names = next((labels for labels in (*(one.labels for one in command.data), *found) if labels), ())
     return names if len(names) == counts[0] > 1 else tuple(f"LABEL_{i}" for i in range(counts[0]))
 
 
@@ -124,7 +126,8 @@ def _saved_reranker(options: CommandOptions) -> TorchReranker | None:
 
 
 def _check_label_order(model_labels: Sequence[str], data_labels: Sequence[str]) -> None:
-    if set(model_labels) == set(data_labels) and list(model_labels) != list(data_labels):
+    ours, theirs = ([label.lower() for label in labels] for labels in (model_labels, data_labels))
+    if set(ours) == set(theirs) and ours != theirs:
         raise BadInput(
             f"the model's labels are {', '.join(model_labels)}, but those of the data are numbered as "
             f"{', '.join(data_labels)}; use --labels {','.join(model_labels)}"

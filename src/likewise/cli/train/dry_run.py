@@ -50,7 +50,7 @@ def _describe(prepared: ReadyToTrain, schedule: BatchSchedule, plan: Plan) -> di
     output = training_strategy(job.model).output(job.model)
     evaluated = "not at all: no --dev"
     if prepared.evaluator is not None:
-        pairs = len(prepared.evaluator.columns["sentence1"])
+        pairs = len(next(iter(prepared.evaluator.columns.values())))
         evaluated = f"{options.dev}, {counted(pairs, 'pair')}, every {_steps(plan.eval_steps)} and before training"
     return {
         "model": f"{options.model}: {job.model.tokenizer.max_seq_length} tokens to {output}",

@@ -12,7 +12,7 @@ TEXT = ("text", "label")
 TRIPLETS = ("anchor", "positive", "negative")
 CAPTIONS = ("caption1", "caption2", "caption3", "caption4", "caption5")
 TEXT_COLUMNS = ("text", "sentence1", "sentence2", *TRIPLETS, *CAPTIONS)
-"""The names of all text columns."""
+"""The names of all text columns, besides negative_1, negative_2, …"""
 
 
 @dataclass(frozen=True)

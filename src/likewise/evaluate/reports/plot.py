@@ -28,7 +28,7 @@ def draw_results(results: Results, path: Path) -> None:
 def results_figure(results: Results) -> Figure:
     """Tasks run down, scores across: dots with 95 % whiskers, filled if the model is significantly the best."""
     best = winners(results)  # empty if there is only one model
-    count, names = len(results.models), [task.name for task in results.tasks]
+    count, names = len(results.models), [task.name for task in results.scored_tasks]
     row = 0.2 + 0.09 * count
     figure = Figure(figsize=(7, 1.1 + 0.2 * -(-count // 3) + row * len(names)))
     axes = figure.add_subplot()
@@ -75,7 +75,7 @@ def queries_figure(results: Results) -> Figure:
 def _plot_model(axes: Axes, results: Results, model: str, offset: float, k: int, best: Mapping[str, str]) -> None:
     colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
     several = len(results.models) > 1
-    for i, task in enumerate(results.tasks):
+    for i, task in enumerate(results.scored_tasks):
         cell = results[model, task.name]
         if cell.result is None:
             continue

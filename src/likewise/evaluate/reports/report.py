@@ -114,8 +114,9 @@ def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
         return "They could not be compared on any task: no task has scores for both on the same items."
     better = sum(one.significant and one.difference.value < 0 for one in comparisons.values())
     worse = sum(one.significant and one.difference.value > 0 for one in comparisons.values())
-    left = len(results.tasks) - len(comparisons)
-    missing = f" On {left} of {len(results.tasks)} tasks they could not be compared." if left else ""
+    tasks = len(results.scored_tasks)
+    left = tasks - len(comparisons)
+    missing = f" On {left} of {tasks} tasks they could not be compared." if left else ""
     equal = len(comparisons) - better - worse
     return (
         f"Of {counted(len(comparisons), 'task')} A is better in {better}, B in {worse}; in {equal} there is no "
@@ -172,14 +173,14 @@ def _significance_note(results: Results, compared: Mapping[str, tuple[str, Compa
         note = f"no significant difference between the best two models ({method})"
     if any(cell.task in compared for cell in results.failed):
         note += ", among models that have a score"
-    left = [task.name for task in results.tasks if task.name not in compared]
+    left = [task.name for task in results.scored_tasks if task.name not in compared]
     return f"{note}; not compared, without two scores on the same items: {', '.join(left)}" if left else note
 
 
 def _table(results: Results, marks: Mapping[str, str], plus: str) -> TextTable:
     """Tasks run down, models across, with averages of complete suites and seconds at the bottom."""
     rows = []
-    for task in results.tasks:
+    for task in results.scored_tasks:
         best = marks.get(task.name)
         rows.append(
             (task.name, [_score_cell(results[model, task.name], plus, best == model) for model in results.models])
@@ -228,7 +229,7 @@ def _comparison_table(
     """One line per task: both scores, their difference, its interval and p-value, a classical test, the verdict."""
     columns = ["A", "B", "B − A [95 %]", "p", "Holm", "test", "verdict"]
     rows = []
-    for task in results.tasks:
+    for task in results.scored_tasks:
         shown = [DASH, DASH, DASH, DASH, "not comparable"]
         if one := comparisons.get(task.name):
             d = one.difference

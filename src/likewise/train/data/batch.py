@@ -96,6 +96,7 @@ class TrainingRows:
     group_column: str | None = None  # each value of this column fills `group_size` rows of a batch
     group_size: int = 1
     prompts: Mapping[str, str] = field(default_factory=dict)  # by text column; others get the model's own prompt
+    labels: tuple[str, ...] = ()  # the names of the numbers in `label`, if the data spell them as texts
 
     @classmethod
     def of(
@@ -108,7 +109,7 @@ class TrainingRows:
     ) -> "TrainingRows":
         """Match columns to those the objective reads, by name or, if no name matches, by the order of the text columns.
 
-        Only a `complete` data set, not a part of one, is checked for whether a model can learn from it.
+        Every row is checked; only a `complete` data set, not a part of one, for whether a model can learn from it.
         """
         reads = objective.reads()
         texts, numbers = _matched(columns, reads)
@@ -118,6 +119,7 @@ class TrainingRows:
             raise BadInput(f"expected columns of equal length with at least one row; found {lengths}")
         text_columns = {name: text_column(name, values) for name, values in texts.items()}
         number_columns = {name: _numbers(name, values, reads) for name, values in numbers.items()}
+        objective.check_rows(text_columns, number_columns)
         if complete:
             objective.check(text_columns, number_columns)
         grouped = (reads.repeats, reads.group_by, reads.per_group)
@@ -260,11 +262,17 @@ def _as_array(name: str, values: Column, integral: bool) -> NumberArray:
 
 
 def _integers(name: str, numbers: NumberArray) -> Int[np.ndarray, " N"]:
-    bad = np.flatnonzero(numbers % 1)
+    exact = numbers.dtype.kind != "f" or np.abs(numbers) <= MAX_EXACT
+    bad = np.flatnonzero((numbers % 1 != 0) | ~np.broadcast_to(exact, numbers.shape))
     if len(bad):
-        raise BadInput(f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a whole number")
+        raise BadInput(
+            f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a whole number (a float above 2^53 may be "
+            "rounded)"
+        )
     return numbers.astype(np.int64)
 
+
+MAX_EXACT = 2**53  # above it, float64 skips whole numbers
 
 WINDOW = 32  # how many groups are considered when choosing the next one
 

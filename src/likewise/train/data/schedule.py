@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 
 from ...errors import BadInput
-from ...wording import counted
+from ...runtime.arguments import known_name, whole_number
 from ..objectives import Objective
 from ..settings import DataMixing
 from .batch import Batch, Stream, TrainingRows
@@ -73,11 +73,10 @@ class BatchSchedule:
     data_mixing: DataMixing = "proportional"
 
     def __post_init__(self) -> None:
-        if not self.sources or self.batch_size < 1:
-            raise BadInput(
-                f"batch_size is {self.batch_size} with {counted(len(self.sources), 'data set')}; "
-                "both must be at least 1"
-            )
+        known_name("data_mixing", self.data_mixing, get_args(DataMixing))
+        whole_number("batch_size", self.batch_size)
+        if not self.sources:
+            raise BadInput("there are no data to train on; expected at least one data source")
         if self.data_mixing == "proportional" and len(self.sources) > 1 and self.batches_per_epoch is None:
             raise BadInput('the size of a stream is unknown; with several data sets use data_mixing="round-robin"')
 

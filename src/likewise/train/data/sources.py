@@ -5,29 +5,45 @@
 """
 
 import hashlib
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from ...data.column_names import ColumnNames, ColumnValues, numbers_of, select_from_stream
+from ...data.column_names import (
+    NLI_LABELS,
+    ColumnNames,
+    ColumnValues,
+    as_number,
+    numbers_of,
+    select_from_stream,
+    source_column,
+)
 from ...data.datasets import LoadedDataset, dataset_credit, load_dataset
 from ...errors import BadInput
 from ...files import READABLE, Table
+from ...files.read import open_parquet
 from ...mine.candidate_space import first_occurrences
 from ...mine.settings import MiningPrompts, MiningSettings
 from ...runtime.arguments import whole_number
 from ...runtime.home_folder import expanded
 from ..objectives import Objective
+from ..objectives.objective import InputColumns
 from ..objectives.registry import OBJECTIVES, ObjectiveTable, parse_objective
 from .batch import Prompts, Stream, TrainingRows
 from .mined_negatives import MinedColumn, MinedNegatives
 from .schedule import DataSource
+
+METADATA_KEY = b"likewise"
+"""The schema metadata key under which `teacher_outputs` records what a Parquet file was computed from."""
+Ignored = Literal["nothing", "numbers", "other"]
+"""The columns that are left out if the objective does not read them: none, numbers, or numbers and texts."""
 
 
 def load_data(
@@ -39,6 +55,7 @@ def load_data(
     objectives: ObjectiveTable = OBJECTIVES,
     licence: str | None = None,
     hub: str | None = None,
+    training: bool = True,
 ) -> DataSource:
     """Load data with their objective, ready for training.
 
@@ -51,6 +68,7 @@ def load_data(
         objectives: the table of names: `OBJECTIVES`, or `RERANKER_OBJECTIVES`.
         licence: the licence of the data, for the model card.
         hub: the data's name on the hub, for the model card.
+        training: False for rows that serve another purpose, such as mining: there may be one, or all alike.
     """
     if not isinstance(objective, Objective):
         objective = parse_objective(objective, objectives)
@@ -58,7 +76,7 @@ def load_data(
         columns = ColumnNames(columns or {})
     name, rows, known = _located(data)
     try:
-        training_rows = read_rows(rows, objective, columns, prompts)
+        training_rows = read_rows(rows, objective, columns, prompts, training=training)
     except BadInput as error:
         raise BadInput(str(error) if str(data) in str(error) or not name else f"{data}: {error}") from None
     given = {key: value for key, value in {"licence": licence, "hub": hub}.items() if value}
@@ -83,7 +101,12 @@ def _located(data: Any) -> tuple[str, Any, dict[str, Any]]:
 
 
 def read_rows(
-    data: Any, objective: Objective, columns: ColumnNames | None = None, prompts: Prompts = ""
+    data: Any,
+    objective: Objective,
+    columns: ColumnNames | None = None,
+    prompts: Prompts = "",
+    *,
+    training: bool = True,
 ) -> TrainingRows | Stream:
     """Read rows for an objective.
 
@@ -91,18 +114,28 @@ def read_rows(
         data: a file (.parquet, .csv, .tsv, .jsonl); a mapping of columns; a list of rows, each a mapping; an object
             with `column_names` (a `datasets.Dataset`); or a callable that returns a fresh iterator over rows.
         objective: determines which columns are read; other columns of files and `datasets.Dataset`s are ignored.
+            Additional columns of texts are read if their names begin with negative or if `columns` names them. An
+            objective that learns translations reads all of them unless `columns` names some; a file that
+            `teacher_outputs` wrote is read whole.
         columns: column names, a scale, numbers for label texts, a condition.
         prompts: of all columns of texts, or by column.
+        training: as for `load_data`.
     """
     columns = columns or ColumnNames()
     if callable(data):
-        prepare = partial(_prepared, objective=objective, columns=replace(columns, where=None), only_read=True)
+        prepare = partial(_prepared, objective=objective, columns=replace(columns, where=None), ignored="other")
         opened = partial(select_from_stream, data, columns.where) if columns.where else data
         return Stream(opened, objective, prepare, prompts)
-    values, only_read = _loaded_columns(data)
-    rows = TrainingRows.of(_prepared(values, objective, columns, only_read), objective, prompts=prompts)
-    check_useful(rows, objective)
-    return rows
+    values, ignored = _loaded_columns(data)
+    prepared = _prepared(values, objective, columns, ignored)
+    rows = TrainingRows.of(prepared, objective, prompts=prompts, complete=training)
+    if training:
+        check_useful(rows, objective)
+        read = {source_column(values, columns.names.get(name, name)) for name in prepared}
+        _warn_of_unread_texts({name: v for name, v in values.items() if name not in read}, objective)
+        if ignored == "other":
+            _warn_of_translations(rows, objective, columns)
+    return replace(rows, labels=_label_texts(values, rows, columns))
 
 
 def with_mined_negatives(
@@ -187,22 +220,36 @@ def check_useful(rows: TrainingRows, objective: Objective) -> None:
         warnings.warn("in all rows both texts are the same: they differ only by dropout (as in SimCSE)", stacklevel=3)
 
 
-def _loaded_columns(data: Any) -> tuple[ColumnValues, bool]:
-    """The columns, and whether to ignore those that the objective does not read."""
+def _loaded_columns(data: Any) -> tuple[ColumnValues, Ignored]:
+    """The columns, and which of them to ignore if the objective does not read them by name."""
     if isinstance(data, str | Path):
         path = Path(data)
         if path.suffix.lower() == ".txt":
             raise BadInput(f"{path} has lines but no columns; expected .parquet, .csv, .tsv or .jsonl")
-        return Table.read(path, list).columns, True
+        columns, computed_from = Table.read(path, list).columns, _teacher_texts(path)
+        missing = [name for name in computed_from or () if name not in columns]
+        if missing:
+            texts = ", ".join(computed_from or ())
+            raise BadInput(f"{path} has a teacher's outputs for {texts}, but no column {missing[0]}; compute them anew")
+        return columns, "other" if computed_from is None else "numbers"
     if isinstance(data, LoadedDataset):
-        return data.columns, True
-    columns = columns_in_memory(data)
-    if columns is None:
+        return data.columns, "other"
+    in_memory = columns_in_memory(data)
+    if in_memory is None:
         raise BadInput(
             f"the data are a {type(data).__name__}; expected a file, columns, a list of rows, or a callable that "
             "returns an iterator"
         )
-    return columns, hasattr(data, "column_names")
+    return in_memory, "other" if hasattr(data, "column_names") else "nothing"
+
+
+def _teacher_texts(path: Path) -> list[str] | None:
+    """The columns of texts from which `teacher_outputs` computed this file; None if another program wrote it."""
+    if path.suffix.lower() != ".parquet":
+        return None
+    metadata = open_parquet(path).schema_arrow.metadata or {}
+    written = json.loads(metadata.get(METADATA_KEY, b"null"))
+    return None if written is None else written.get("columns", [])  # older files do not name them
 
 
 def columns_in_memory(data: Any) -> dict[str, list[Any]] | None:
@@ -217,27 +264,74 @@ def columns_in_memory(data: Any) -> dict[str, list[Any]] | None:
 
 
 def _prepared(
-    values: ColumnValues, objective: Objective, columns: ColumnNames, only_read: bool
+    values: ColumnValues, objective: Objective, columns: ColumnNames, ignored: Ignored
 ) -> Mapping[str, list[Any]]:
     if not values or not any(len(column) for column in values.values()):
         raise BadInput("the data have no rows")
     reads = objective.reads()
     numeric = {*reads.numbers, *reads.optional}
     renamed = columns.rename(values)
-    if only_read:
-        names = _names_read(renamed, objective, columns)
+    if ignored != "nothing":
+        names = _names_read(renamed, objective, columns, every_text=ignored == "numbers")
         renamed = {name: column for name, column in renamed.items() if name in names}
-    return {name: numbers_of(name, v, columns.labels) if name in numeric else v for name, v in renamed.items()}
+    chosen = columns.labels if columns.labels != NLI_LABELS else ()  # the order of NLI_LABELS is not one of scores
+    labels = {name: columns.labels if name in reads.integers else chosen for name in numeric}
+    return {name: numbers_of(name, v, labels[name]) if name in numeric else v for name, v in renamed.items()}
 
 
-def _names_read(renamed: Mapping[str, list[Any]], objective: Objective, columns: ColumnNames) -> set[str]:
+def _names_read(
+    renamed: Mapping[str, list[Any]], objective: Objective, columns: ColumnNames, *, every_text: bool
+) -> set[str]:
     """The columns that the objective reads, by name or, if no name fits, the first text columns."""
     reads = objective.reads()
     numeric = {*reads.numbers, *reads.optional}
+    texts = [name for name, values in renamed.items() if name not in numeric and _holds_texts(values)]
     if set(reads.texts) <= set(renamed):
         more = {*columns.names, *(name for name in renamed if name.startswith("negative"))}
+        translations = not _reads_negatives(reads) and set(columns.names) <= {*reads.texts, *numeric}
+        more |= {*texts} if every_text or translations else set()
         return {*reads.texts, *numeric, *(more if reads.more_texts else ())}
     if not set(reads.texts) & set(renamed):
-        texts = [name for name, values in renamed.items() if isinstance(values[0], str) and name not in numeric]
         return {*texts[: len(reads.texts)], *numeric}
     return set(renamed)
+
+
+def _reads_negatives(reads: InputColumns) -> bool:
+    """Whether additional columns of texts are negatives, rather than translations."""
+    return reads.more_texts and "anchor" in reads.texts
+
+
+def _holds_texts(values: Sequence[Any]) -> bool:
+    """Whether these are texts; in a CSV file, numbers such as ids are spelled as texts too."""
+    return isinstance(values[0], str) and any(as_number(value) is None for value in values)
+
+
+def _warn_of_unread_texts(unread_columns: ColumnValues, objective: Objective) -> None:
+    """Name the columns of texts that might be negatives but are not read."""
+    unread = [name for name, values in unread_columns.items() if _holds_texts(values)]
+    if unread and _reads_negatives(objective.reads()):
+        warnings.warn(
+            f"{type(objective).__name__} leaves out the texts in {', '.join(unread)}; to use a column as negatives, "
+            f"rename it: --columns negative_1={unread[0]}, or ColumnNames",
+            stacklevel=3,
+        )
+
+
+def _warn_of_translations(rows: TrainingRows, objective: Objective, columns: ColumnNames) -> None:
+    """Name the columns of texts read as translations although nobody named them: one may hold a language's name."""
+    reads = objective.reads()
+    more = [name for name in rows.texts if name not in {*reads.texts, *columns.names}]
+    if more and reads.more_texts and not _reads_negatives(reads):
+        warnings.warn(
+            f"{type(objective).__name__} reads {', '.join(more)} as translations of {reads.texts[0]}; to read only "
+            f"some of them, name those: --columns {more[0]}={more[0]}, or ColumnNames",
+            stacklevel=3,
+        )
+
+
+def _label_texts(values: ColumnValues, rows: TrainingRows, columns: ColumnNames) -> tuple[str, ...]:
+    """The names of the labels if the column `label` holds them as texts."""
+    known = {label.strip().lower() for label in columns.labels}
+    cells = values.get(columns.names.get("label", "label"), ()) if "label" in rows.numbers else ()
+    named = any(isinstance(cell, str) and cell.strip().lower() in known for cell in cells)
+    return tuple(columns.labels) if named else ()

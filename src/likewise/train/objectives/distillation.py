@@ -88,7 +88,7 @@ class ScoreDistillation(Objective):
         student = torch.stack([F.cosine_similarity(anchor, x) for x in (positive, *negatives)], dim=1)
         return kl_divergence(scores / self.teacher_temperature, student / self.temperature)
 
-    def check(self, texts: Texts, numbers: Columns) -> None:
+    def check_rows(self, texts: Texts, numbers: Columns) -> None:
         candidates = len(texts) - 1
         if candidates < 2:
             raise BadInput("a positive alone is not a distribution; expected at least one column of negatives")

@@ -77,6 +77,9 @@ class Objective(nn.Module):
             token_ids=any(p.name == "token_ids" for p in parameters),
         )
 
+    def check_rows(self, texts: Texts, numbers: Columns) -> None:
+        """Raise BadInput for a row that is wrong by itself, also in a part of the data; columns as in `reads`."""
+
     def check(self, texts: Texts, numbers: Columns) -> None:
         """Raise BadInput with the row number if the rows teach nothing; columns are named as in `reads`."""
 

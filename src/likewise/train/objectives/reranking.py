@@ -77,13 +77,15 @@ class PairRegression(RerankerObjective):
             return F.binary_cross_entropy_with_logits(predicted, score, reduction="none")
         return F.mse_loss(predicted, score, reduction="none")
 
-    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
+    def check_rows(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         scores = numbers["score"]
         if self.loss == "bce":
             by = max(5, round(float(scores.max()), 2))
             hint = f"loss=bce treats scores as probabilities; for example, divide by {by:g} (score=score/{by:g})"
             check_range("score", scores, 0, 1, hint)
-        check_varies("score", scores)
+
+    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
+        check_varies("score", numbers["score"])
 
 
 class PairClassification(RerankerObjective):
@@ -98,8 +100,11 @@ class PairClassification(RerankerObjective):
     def forward(self, logits: Logits, *, label: Labels) -> Losses:
         return F.cross_entropy(logits[:, 0], label, reduction="none")
 
-    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
+    def check_rows(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         check_labels(numbers["label"], self.num_labels)
+
+    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
+        check_varies("label", numbers["label"])
 
 
 class PairMargin(RerankerObjective):
@@ -116,7 +121,7 @@ class PairMargin(RerankerObjective):
         scores = logits[..., 0]
         return F.relu(self.margin - scores[:, :1] + scores[:, 1:]).mean(1)
 
-    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
+    def check_rows(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         check_has_negatives(texts)
 
 
@@ -140,7 +145,7 @@ class PairRanking(RerankerObjective):
             return -log_probabilities[:, 0]
         return -((scores / self.teacher_temperature).softmax(1) * log_probabilities).sum(1)
 
-    def check(self, texts: Texts, numbers: Columns) -> None:
+    def check_rows(self, texts: Texts, numbers: Columns) -> None:
         check_has_negatives(texts)
         if "scores" not in numbers and self.teacher_temperature != 1:
             raise BadInput(

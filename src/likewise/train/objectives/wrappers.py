@@ -37,6 +37,9 @@ class _MultiView(Objective):
     def reads(self) -> InputColumns:
         return self.objective.reads()
 
+    def check_rows(self, texts: Texts, numbers: Columns) -> None:
+        self.objective.check_rows(texts, numbers)
+
     def check(self, texts: Texts, numbers: Columns) -> None:
         self.objective.check(texts, numbers)
 
@@ -155,6 +158,10 @@ class Weighted(Objective):
 
     def layers_read(self) -> int:
         return self._all()[0].layers_read()
+
+    def check_rows(self, texts: Texts, numbers: Columns) -> None:
+        for objective in self._all():
+            objective.check_rows(texts, numbers)
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         for objective in self._all():

@@ -31,6 +31,7 @@ from .record import RECORD, TrainingJob, training_record, write_record
 
 CHECKPOINTS = "checkpoints"
 LOG = "log.jsonl"
+ADAPTER = "adapter"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -71,7 +72,8 @@ def train_in_folder(
     lock = WriterLock(folder, "train into another folder")  # protects the log and the checkpoints
     try:
         if not resume:
-            (folder / RECORD).unlink(missing_ok=True)  # it describes the run being replaced
+            (folder / RECORD).unlink(missing_ok=True)  # it describes the run being replaced, as the adapter does
+            shutil.rmtree(folder / ADAPTER, ignore_errors=True)
         elif before := latest_checkpoint(folder / CHECKPOINTS):
             _note(f"resuming after step {before.step:,}, from the checkpoint in {folder}")
         result = _train(folder, job, resume, callbacks, quiet=False)
@@ -149,7 +151,7 @@ def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: M
         partial.write_text(model_card(record, folder.resolve().name), "utf-8")
     if (folder / LOG).exists():  # a soup has no log of its own
         _draw_curve(folder)
-    save_adapter(job, latest_checkpoint(folder / CHECKPOINTS), folder / "adapter")
+    save_adapter(job, latest_checkpoint(folder / CHECKPOINTS), folder / ADAPTER)
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     return record
