@@ -63,18 +63,17 @@ def column_names(name: str) -> list[str]:
 
 def texts_by_column(path: Path) -> dict[str, list[str]]:
     """A file's columns of texts, under the names that data sets use; blank lines of a .txt file are left out."""
-    from ..data.catalogue.entry import TEXT_COLUMNS
+    from ..data.leaks import text_columns
     from ..files import Table, Texts
 
     if path.suffix.lower() == ".txt":
         return {"text": [text for text in Texts(path) if text.strip()]}
 
     def choose(available: Sequence[str]) -> Sequence[str]:
-        chosen = [name for name in TEXT_COLUMNS if name in available]
-        if not chosen:
-            found = ", ".join(available) or "(none)"
-            raise BadInput(f"{path} has the columns {found}; expected {', '.join(TEXT_COLUMNS)}")
-        return chosen
+        try:
+            return text_columns(available)
+        except BadInput as error:
+            raise BadInput(f"{path}: {error}") from None
 
     table = Table.read(path, choose)
     return {name: table.texts(name) for name in table.columns}

@@ -108,8 +108,9 @@ def without_leaks(
     return {name: [x for x, kept in zip(values, keep, strict=True) if kept] for name, values in columns.items()}
 
 
-def text_columns(columns: DatasetColumns) -> list[str]:
+def text_columns(columns: Iterable[str]) -> list[str]:
     """The columns that hold texts, among them negative_1, negative_2 and so on, which `likewise mine` writes."""
+    columns = list(columns)
     names = [name for name in TEXT_COLUMNS if name in columns]
     names += [name for name in columns if _NUMBERED_NEGATIVE.fullmatch(name)]
     if not names:

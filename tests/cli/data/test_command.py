@@ -119,7 +119,7 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
         (["--leaks", "mr"], "the data set 'mr/all' was not found"),
         (["--leaks", "stsb/test", "--against", "stsb/test"], "there is no test data to compare with"),
         (["--leaks", "nowhere.csv"], "nowhere.csv does not exist"),
-        (["--leaks", "odd.csv"], "odd.csv has the columns n, m; expected text, sentence1"),
+        (["--leaks", "odd.csv"], "odd.csv: expected one of the columns text, sentence1"),
     ],
 )
 def test_what_cannot_be_is_an_error_that_helps(words, message, some, tmp_path, monkeypatch, capsys):

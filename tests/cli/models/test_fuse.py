@@ -28,8 +28,10 @@ def test_a_teacher_reads_lines_or_any_columns_of_sentences(tmp_path):
     assert texts_by_column(tmp_path / "t.txt") == {"text": ["a", "b"]}
     (tmp_path / "t.csv").write_text("sentence1,sentence2\na,b\nc,d\n")
     assert texts_by_column(tmp_path / "t.csv") == {"sentence1": ["a", "c"], "sentence2": ["b", "d"]}
+    (tmp_path / "m.csv").write_text("anchor,positive,negative_1,negative_2\na,b,c,d\n")
+    assert list(texts_by_column(tmp_path / "m.csv").values()) == [["a"], ["b"], ["c"], ["d"]]
     (tmp_path / "o.csv").write_text("left,right\na,b\n")
-    with pytest.raises(BadInput, match="has the columns left, right; expected text, sentence1"):
+    with pytest.raises(BadInput, match="o.csv: expected one of the columns text, .*; found left, right"):
         texts_by_column(tmp_path / "o.csv")
 
 
