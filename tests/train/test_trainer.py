@@ -540,3 +540,14 @@ def test_after_an_error_a_model_encodes_the_same_twice(error, own):
     with pytest.raises(error):
         run_trainer(embedder, _course(), TrainSettings(max_steps=2, batch_size=8), callbacks=[stop])
     assert not embedder.training and (embedder.encode(["a cat"]) == embedder.encode(["a cat"])).all()
+
+
+def test_a_callback_that_encodes_does_not_turn_dropout_off(own):
+    def losses(callback):
+        seen = []
+        embedder = load(own())
+        run = TrainSettings(max_steps=3, batch_size=8, **FAST)
+        run_trainer(embedder, _courses(), run, callbacks=[lambda m: seen.append(m.loss), lambda _: callback(embedder)])
+        return seen
+
+    assert losses(lambda embedder: embedder.encode(["a cat"])) == losses(lambda embedder: None)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..data.columns import columns_digest
 from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
-from ..evaluate.cache import columns_digest
 from ..model_files.provenance import provenance
 from ..runtime.atomic_files import check_writable_folder
 from .data.schedule import DataSource

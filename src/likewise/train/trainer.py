@@ -138,7 +138,6 @@ class _TrainingLoop:
     def run(self, resume: bool, stop: Callable[[], bool]) -> TrainResult:
         self._resume() if resume else self.checkpoints.clear()
         state = self.state
-        self.model.train()
         self.started = time.perf_counter() - state.seconds
         if self.evaluates and state.step == 0:
             state.initial_scores = self._scores()  # the untrained model is never kept as the best one
@@ -176,10 +175,10 @@ class _TrainingLoop:
             if self.state.step % mined.every == 0:
                 found = mined.mined(self.model.eval()) if self.processes.is_main else None  # type: ignore[arg-type]
                 mined.chosen.copy_(torch.tensor(self.processes.broadcast(found)))
-                self.model.train()
 
     def _step(self, batches: Sequence[tuple[DataSource, Batch]]) -> StepState:
         state, settings = self.state, self.settings
+        self.model.train()  # mining, evaluators and callbacks encode, without dropout
         factor = self.trainer.rate_factor(state.step, self.plan.max_steps, settings)
         for group in state.optimizer.param_groups:
             group["lr"] = group["peak_lr"] * factor
@@ -236,9 +235,7 @@ class _TrainingLoop:
     def _local_scores(self) -> Any:
         assert self.trainer.evaluator is not None
         with self.state.ema.applied() if self.state.ema is not None else nullcontext():
-            scores = self.trainer.evaluator(self.model.eval())
-        self.model.train()
-        return scores
+            return self.trainer.evaluator(self.model.eval())
 
     def _out_of_patience(self) -> bool:
         """Whether to end the run early because the score no longer improves."""

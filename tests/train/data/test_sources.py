@@ -317,7 +317,9 @@ def test_numbers_spelled_as_texts_are_not_the_first_columns_of_texts(tmp_path):
 def test_translations_in_a_file_are_read_whatever_their_names(tmp_path):
     row = {"id": "1", "sentence": "a cat", "german": "eine Katze", "french": "un chat", "teacher": [1.0, 2.0]}
     (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n" + json.dumps({**row, "sentence": "cats"}) + "\n")
-    with pytest.warns(UserWarning, match="reads german, french as translations of sentence; .* --columns german=german"):
+    with pytest.warns(
+        UserWarning, match="reads german, french as translations of sentence; .* --columns german=german"
+    ):
         assert list(read_rows(tmp_path / "x.jsonl", Distillation()).texts) == ["sentence", "german", "french"]
     named = ColumnNames({"french": "french"})
     assert list(read_rows(tmp_path / "x.jsonl", Distillation(), named).texts) == ["sentence", "french"]

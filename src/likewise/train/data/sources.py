@@ -7,7 +7,7 @@
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -55,7 +55,6 @@ def load_data(
     objectives: ObjectiveTable = OBJECTIVES,
     licence: str | None = None,
     hub: str | None = None,
-    training: bool = True,
 ) -> DataSource:
     """Load data with their objective, ready for training.
 
@@ -68,20 +67,30 @@ def load_data(
         objectives: the table of names: `OBJECTIVES`, or `RERANKER_OBJECTIVES`.
         licence: the licence of the data, for the model card.
         hub: the data's name on the hub, for the model card.
-        training: False for rows that serve another purpose, such as mining: there may be one, or all alike.
     """
     if not isinstance(objective, Objective):
         objective = parse_objective(objective, objectives)
     if not isinstance(columns, ColumnNames):
         columns = ColumnNames(columns or {})
     name, rows, known = _located(data)
-    try:
-        training_rows = read_rows(rows, objective, columns, prompts, training=training)
-    except BadInput as error:
-        raise BadInput(str(error) if str(data) in str(error) or not name else f"{data}: {error}") from None
+    training_rows = _read_named(data, name, partial(read_rows, rows, objective, columns, prompts))
     given = {key: value for key, value in {"licence": licence, "hub": hub}.items() if value}
     dataset = str(data) if isinstance(rows, LoadedDataset) and name else None
     return DataSource(training_rows, objective, name or "data", {**known, **given, "where": columns.where}, dataset)
+
+
+def load_texts(data: str, objective: Objective, columns: ColumnNames) -> Mapping[str, Sequence[str]]:
+    """The columns of texts of a file or data set, for other purposes than training: a single row is enough."""
+    name, rows, _ = _located(data)
+    return _read_named(data, name, partial(read_rows, rows, objective, columns, training=False)).texts  # type: ignore[union-attr]  # no stream
+
+
+def _read_named(data: Any, name: str, read: Callable[[], TrainingRows | Stream]) -> TrainingRows | Stream:
+    """Read rows, and name the data in any error."""
+    try:
+        return read()
+    except BadInput as error:
+        raise BadInput(str(error) if str(data) in str(error) or not name else f"{data}: {error}") from None
 
 
 def file_path(name: str | Path) -> Path | None:
@@ -119,7 +128,7 @@ def read_rows(
             `teacher_outputs` wrote is read whole.
         columns: column names, a scale, numbers for label texts, a condition.
         prompts: of all columns of texts, or by column.
-        training: as for `load_data`.
+        training: False for another purpose: there may be a single row, or rows that are all alike.
     """
     columns = columns or ColumnNames()
     if callable(data):
