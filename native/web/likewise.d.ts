@@ -26,9 +26,9 @@ export interface Losses {
 
 export interface EncodeOptions {
   /** A text that is put before each text. */
-  prompt?: string;
+  prompt?: string | null;
   /** The name of one of the model's own prompts; with neither, its default prompt is used, if it has one. */
-  promptName?: string;
+  promptName?: string | null;
   /** Receives what was not read; by default it goes to console.warn. */
   report?: (losses: Losses) => void;
 }

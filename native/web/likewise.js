@@ -17,7 +17,7 @@ export class LikewiseError extends Error {
 
 /** Loads the model in the folder at `url`: its files are fetched, and read by WebAssembly. See likewise.d.ts. */
 export async function load(url, { precision = "int8", maxSeqLength = 0, truncateDim = 0, wasm, read } = {}) {
-  if (!(precision in PRECISIONS)) throw new LikewiseError(`the precision ${precision} is unknown; expected fp32, bf16 or int8`);
+  if (!Object.hasOwn(PRECISIONS, precision)) throw new LikewiseError(`the precision ${precision} is unknown; expected fp32, bf16 or int8`);
   const folder = `${url}`.replace(/\/*$/, "/");
   const [library, files] = await Promise.all([
     wasm ?? bytesOf(new URL("likewise.wasm", import.meta.url)),
@@ -162,7 +162,7 @@ class Model {
       const encoded = texts.map((text) => new TextEncoder().encode(text));
       const addresses = keep(memory.words(encoded.map((bytes) => keep(memory.put(bytes)))));
       const sizes = keep(memory.words(encoded.map((bytes) => bytes.length)));
-      const prompts = [prompt, promptName].map((text) => (text === undefined ? 0 : keep(memory.text(text))));
+      const prompts = Object.entries({ prompt, promptName }).map(([name, text]) => (text == null ? 0 : keep(memory.text(plain(name, text)))));
       // lw_texts: texts, sizes, count (64 bits), prompt, prompt_name, threads
       const request = keep(memory.words([addresses, sizes, count, 0, ...prompts, 1, 0]));
       const vectors = keep(memory.room(4 * count * this.dimension)), lost = keep(memory.room(8 * count));
@@ -185,6 +185,12 @@ class Model {
     this.#memory?.functions.lw_close(this.#model);
     this.#memory = null;
   }
+}
+
+/** The text, checked: in memory it would end at its first zero byte. */
+function plain(name, text) {
+  if (typeof text === "string" && !text.includes("\0")) return text;
+  throw new LikewiseError(`${name} is a ${typeof text}; expected a string without \\0`, 3);
 }
 
 function warn({ cut, longWords, unknown }) {

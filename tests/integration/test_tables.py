@@ -48,8 +48,13 @@ def test_an_arrow_column_shares_the_vectors_memory(embedder):
     assert vectors_of_column(column).ctypes.data == vectors.ctypes.data
     chunked = pa.chunked_array([column[:1], column[1:]])
     np.testing.assert_array_equal(vectors_of_column(chunked), vectors)
+    for empty in (column[:0], pa.chunked_array([column[:0], column[:0]]), pa.chunked_array([], column.type)):
+        assert vectors_of_column(empty).shape == (0, 384)
+    np.testing.assert_array_equal(vectors_of_column(pa.chunked_array([column[:0], column])), vectors)
     with pytest.raises(BadInput, match="expected lists of equal size without nulls"):
         vectors_of_column(pa.array([[1.0], None]))
+    with pytest.raises(BadInput, match="the vectors hold 1 nulls"):
+        vectors_of_column(pa.array([[1.0, None], [1.0, 2.0]], pa.list_(pa.float32(), 2)))
     with pytest.raises(BadInput, match=r"got shape \(384,\)"):
         arrow_column(vectors[0])
 

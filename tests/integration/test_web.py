@@ -126,6 +126,35 @@ def test_unknown_words_are_asked_for_only_of_models_of_words(kind, wanted):
     assert asked[-1] == "LikewiseError"
 
 
+PROMPTED = """
+const [module, url, options] = JSON.parse(process.argv[1]);
+const { load } = await import(module);
+const model = await load(url);
+const [plain] = model.encode(["a cat"]);
+try {
+  console.log(model.encode(["a cat"], options)[0].every((x, i) => x === plain[i]));
+} catch (error) {
+  console.log(`${error}`);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        ({"prompt": None}, "true"),
+        ({"promptName": None}, "true"),
+        ({"prompt": "null"}, "false"),
+        ({"prompt": "a\0b"}, "LikewiseError: prompt is a string; expected a string without \\0"),
+        ({"promptName": 3}, "LikewiseError: promptName is a number; expected a string without \\0"),
+    ],
+)
+def test_a_prompt_is_a_whole_string_or_none(options, answer):
+    given = [(WEB / "likewise.js").as_uri(), (BUNDLED / "likewise-static").as_uri(), options]
+    words = ["node", "--input-type=module", "-e", PROMPTED, json.dumps(given)]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip() == answer
+
+
 def test_half_a_surrogate_pair_is_the_replacement_character():
     (found, wanted) = in_node((BUNDLED / "likewise-static").as_uri(), "int8", ["a \ud800 b", "a \ufffd b"])["rows"]
     assert found == wanted

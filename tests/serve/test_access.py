@@ -72,7 +72,19 @@ def test_keys_that_another_process_keeps_locked_are_not_changed(tmp_path, monkey
     add_key(tmp_path / "keys.json", "alice")
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"keys": 3}', '{"keys": [{"name": "a"}]}', '{"keys": [3]}'])
+HASH = "0" * 64
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[]", "{}", '{"keys": 3}', '{"keys": [{"name": "a"}]}', '{"keys": [3]}'),
+        '{"keys": [{"name": "a", "sha256": null}]}',
+        f'{{"keys": [{{"name": 3, "sha256": "{HASH}"}}]}}',
+        *(f'{{"keys": [{{"name": "a", "sha256": "{HASH}", "rate": {rate}}}]}}' for rate in ("0", "-1", "1e999", '"5"')),
+    ],
+)
 def test_a_file_that_holds_no_keys_is_refused(text, keys):
     keys.parent.mkdir()
     keys.write_text(text)
@@ -120,6 +132,16 @@ def test_a_key_has_its_rate(app_of, keys):
     assert 1 <= int(statuses[1].headers["retry-after"]) <= 10
 
 
+def test_each_of_several_workers_grants_its_part_of_the_rate(app_of, keys):
+    secret = add_key(keys, "alice", rate=60)
+    granted = {}
+    for workers in (1, 5):
+        with TestClient(app_of(keys=keys, workers=workers), base_url=HOST) as client:
+            statuses = [asked(client, Authorization=f"Bearer {secret}").status_code for _ in range(11)]
+            granted[workers] = statuses.index(429)
+    assert granted == {1: 10, 5: 2}
+
+
 @given(rate=st.floats(1, 6000), steps=st.lists(st.floats(0, 30), min_size=1, max_size=60))
 def test_no_key_ever_has_more_than_its_rate_and_a_burst(rate, steps):
     limits, now, granted = RateLimits(), 0.0, 0
@@ -160,8 +182,12 @@ def test_pages_of_other_origins_are_refused_unless_named(app_of):
         assert (refused.status_code, same.status_code, named.status_code) == (403, 200, 200)
         assert "access-control-allow-origin" not in {**refused.headers, **same.headers}
         assert named.headers["access-control-allow-origin"] == "https://mine.example"
+        assert named.headers["access-control-expose-headers"] == "*"
+        wanted = {"Access-Control-Request-Headers": "authorization,x-stainless-os"}
         for origin, status in (("https://mine.example", 204), ("https://evil.example", 403)):
-            assert client.options("/embed", headers={"Origin": origin}).status_code == status
+            preflight = client.options("/embed", headers={"Origin": origin, **wanted})
+            assert preflight.status_code == status
+            assert ("x-stainless-os" in preflight.headers.get("access-control-allow-headers", "")) == (status == 204)
 
 
 @pytest.mark.parametrize("given", [b"a b", b"", b"x" * 200, b"\xc3\xa9", b"<script>"])

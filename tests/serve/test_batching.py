@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.testclient import TestClient
 
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput
-from likewise.serve import ServeSettings, batching
+from likewise.serve import ServeSettings, batching, create_app
 from likewise.serve.batching import ModelThread, TokenizedInput, next_batch
 from likewise.serve.model_store import ModelStore, loader, model_bytes, served_name
+from likewise.serve.routes import computing, tokens
 from likewise.serve.web.api_errors import ApiError
+from tests.serve.conftest import HOST
 from tests.tiny import colbert_folder
 from tests.without_torch import TORCH
 
@@ -241,6 +244,52 @@ def test_models_make_room_for_each_other_and_come_back(served_models):
         return loaded, {one.name for one in store if one.thread is not None}
 
     assert asyncio.run(run()) == ({"b", "c"}, {"a", "c"})
+
+
+def test_a_model_in_use_stays_and_makes_room_when_the_last_request_has_ended(served_models):
+    async def run():
+        store = ModelStore(ServeSettings(model_memory=1), Nobody())
+        for name in "ab":
+            store.add(name, "embedder", lambda: served_models[0])
+        first = await store.loaded("a", "embedder")
+        with first.in_use():
+            with first.in_use():
+                await store.loaded("b", "embedder")
+            meanwhile = [one.name for one in store if one.thread is not None]
+        return meanwhile, [one.name for one in store if one.thread is not None]
+
+    assert asyncio.run(run()) == (["a", "b"], ["b"])
+
+
+STEPS = {
+    "/embed_all": {"inputs": ["a cat", "dogs"]},
+    "/tokenize": {"inputs": ["a cat", "dogs"]},
+    "/decode": {"ids": [[5, 6], [7]]},
+    "/explain": {"first": "a cat", "second": "dogs bark"},
+    "/dissect": {"text": "dogs bark"},
+    "/v1/search": {"query": "a cat", "rerank": "tiny-reranker"},
+}
+"""Requests that call a model several times."""
+
+
+@pytest.mark.parametrize("path", STEPS)
+def test_a_model_stays_loaded_between_the_steps_of_a_request(path, served_models, collection_parent, monkeypatch):
+    embedder, reranker = served_models
+    models, settings = {"tiny": embedder, "other": embedder}, ServeSettings(model_memory=1, log="errors")
+    app = create_app(models, rerankers={"tiny-reranker": reranker}, collections=collection_parent, settings=settings)
+    watched = computing.watched
+
+    async def and_another_model_is_loaded(exchange, work):
+        found = await watched(exchange, work)
+        await app.state.server.models.loaded("other", "embedder")
+        return found
+
+    monkeypatch.setattr(computing, "watched", and_another_model_is_loaded)
+    monkeypatch.setattr(tokens, "CHARACTERS", 1)
+    with TestClient(app, base_url=HOST) as client:
+        response = client.post(path, json=STEPS[path])
+        assert response.status_code == 200, response.text
+        assert [one.name for one in app.state.server.models if one.thread is not None] == ["other"]
 
 
 @pytest.mark.skipif(not TORCH, reason="poly-encoders are torch's")

@@ -76,6 +76,56 @@ def test_truncation_is_a_warning_or_an_error(client):
         client.embed(long, truncate=False)
 
 
+LOST = [{"index": 0, "tokens": 9, "used": 5}]
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        (lambda client: client.similarity(["a"]), {"matrix": [[1.0]], "truncated": LOST * 2}),
+        (lambda client: client.rerank("a", ["b"]), {"results": [], "truncated": LOST * 2}),
+        (lambda client: client.search("a"), {"passages": [], "truncated": LOST, "reranked": {"truncated": LOST}}),
+    ],
+)
+def test_truncation_is_a_warning_in_each_method(call, answer, monkeypatch):
+    monkeypatch.setattr(Client, "_send", lambda *_: _Answer(200, {}, json.dumps(answer).encode()))
+    with pytest.warns(UserWarning, match="2 inputs were truncated"):
+        call(Client())
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("cat", "is one str; expected a list"),
+        ([1, 2, 3], r"\[0\] is 1 \(int\); expected a str"),
+        (["a", [101]], r"\[1\] is \[101\]"),
+        (["a", None], "expected a str"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused_before_it_is_sent(given, words):
+    for name, call in (("texts", Client().embed), ("texts", Client().similarity)):
+        with pytest.raises(BadInput, match=f"{name}.*{words}"):
+            call(given)
+    with pytest.raises(BadInput, match=f"documents.*{words}"):
+        Client().rerank("a", given)
+
+
+def test_a_redirect_is_refused_with_its_address(monkeypatch):
+    monkeypatch.setattr(Client, "_send", lambda *_: _Answer(308, {"location": "https://other/"}, b""))
+    for call in (Client().embed, Client().similarity):
+        with pytest.raises(BadInput, match=r"redirects to https://other/ \(status 308\)"):
+            call(["a"])
+
+
+def test_a_key_may_end_with_a_newline_and_is_never_shown():
+    assert Client(key="lw-abc\n")._headers["Authorization"] == "Bearer lw-abc"
+    for key in ("lw-a\nb", "lw-é"):
+        with pytest.raises(BadInput, match="likewise serve keys add") as error:
+            Client(key=key)
+        assert "lw-" not in str(error.value)
+
+
 def test_a_busy_server_is_asked_again(scripted, monkeypatch):
     url, statuses = scripted
     waits = []
@@ -135,7 +185,10 @@ def test_a_server_that_never_answers_is_given_up():
             client.similarity(["a"])
 
 
-@pytest.mark.parametrize("url", ["localhost", "ftp://a", "http://"])
+@pytest.mark.parametrize(
+    "url",
+    ["localhost", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://[", "http://u:p@a", "http://a/?b=c"],
+)
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(BadInput):
         Client(url)

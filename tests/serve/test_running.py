@@ -78,12 +78,14 @@ def test_sighup_loads_the_model_again_without_a_failed_request():
         asking.start()
         server.ask("/embed", TEXT)
         server.process.send_signal(signal.SIGHUP)
-        time.sleep(0.4)
+        deadline, line = time.perf_counter() + 20, ""
+        while "was reloaded" not in line and time.perf_counter() < deadline:
+            line = server.process.stderr.readline()  # one for each request
         stop.set()
         asking.join(10)
-        _, log = server.end()
+        server.end()
     assert {*statuses} == {200}
-    assert "was reloaded" in log
+    assert "was reloaded" in line
 
 
 def test_a_killed_worker_is_replaced_and_the_other_answers():
@@ -100,6 +102,25 @@ def test_a_killed_worker_is_replaced_and_the_other_answers():
         code, log = server.end()
     assert code == 0
     assert "SIGKILL" in log
+
+
+def test_workers_stop_when_their_parent_is_killed():
+    with running_server("likewise-static", "--workers", "2", "--log", "off") as server:
+        server.ask("/embed", TEXT)
+        workers = server.children()
+        server.process.kill()
+        server.process.wait()
+        began = time.perf_counter()
+        while any(map(is_running, workers)):
+            assert time.perf_counter() - began < 10
+            time.sleep(0.05)
+        with pytest.raises(ConnectionRefusedError):
+            server.connect()
+
+
+def is_running(pid):
+    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
+    return found.stdout.strip()[:1] not in ("", "Z")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ def system(monkeypatch):
     def pass_by(seconds):
         clock[0] += seconds
 
+    threads = []
     made_up = {
+        "threading": SimpleNamespace(Thread=lambda **how: threads.append(how) or SimpleNamespace(start=lambda: None)),
         "os": SimpleNamespace(**vars(os)),
         "signal": SimpleNamespace(**vars(signal)),
         "time": SimpleNamespace(monotonic=lambda: clock[0], sleep=pass_by),
@@ -30,7 +32,7 @@ def system(monkeypatch):
         monkeypatch.setattr(workers, name, module)
     for name in ("fork", "waitpid", "kill", "_exit"):
         setattr(made_up["os"], name, None)
-    return SimpleNamespace(clock=clock, pass_by=pass_by, **made_up)
+    return SimpleNamespace(clock=clock, pass_by=pass_by, threads=threads, **made_up)
 
 
 @pytest.mark.parametrize(("error", "code"), [(None, 0), (ValueError("no such model"), 1)])
@@ -46,8 +48,19 @@ def test_a_worker_serves_and_tells_by_its_exit_code_how_it_ended(error, code, sy
     system.signal.signal = handlers.__setitem__
     Supervisor(1, serve, lambda: None, 1.0)._start()
     assert done[:2] == ["served", code]
-    assert handlers == dict.fromkeys(SIGNALS, signal.SIG_DFL)
+    assert handlers == {**dict.fromkeys(SIGNALS, signal.SIG_DFL), signal.SIGHUP: signal.SIG_IGN}
     assert ("likewise: no such model" in capsys.readouterr().err) == (error is not None)
+
+
+def test_a_worker_stops_when_its_parent_is_gone(system):
+    sent, parents = [], [os.getpid()] * 3 + [1]
+    system.os.fork, system.os._exit = lambda: 0, lambda code: None
+    system.os.getppid, system.os.kill = lambda: parents.pop(0), lambda *given: sent.append((*given, system.clock[0]))
+    system.signal.signal = lambda *_: None
+    Supervisor(1, lambda: None, lambda: None, 1.0)._start()
+    (watch,) = system.threads
+    watch["target"](*watch["args"])
+    assert watch["daemon"] and sent == [(os.getpid(), signal.SIGTERM, 103.0)]
 
 
 def test_workers_are_given_up_after_five_that_failed_within_three_seconds_one_after_another(system, capsys):

@@ -116,9 +116,9 @@ def _check(args: argparse.Namespace) -> None:
 def _settings(args: argparse.Namespace) -> "ServeSettings":
     from ..serve.serve_settings import ServeSettings
 
-    same = ("host", "port", "max_texts", "max_requests", "deadline", "engine", "precision", "allow", "log", "traces")
+    same = ("host", "port", "max_texts", "max_requests", "deadline", "engine", "precision", "allow", "workers")
     return ServeSettings(
-        **{name: getattr(args, name) for name in same},
+        **{name: getattr(args, name) for name in (*same, "log", "traces")},
         max_body=int(args.max_body * (1 << 20)),
         model_memory=None if args.model_memory is None else int(args.model_memory * 1e9),
         keys=None if args.keys is None else _keys_file(args.keys),

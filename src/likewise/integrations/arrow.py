@@ -32,6 +32,9 @@ def vectors_of_column(column: Any) -> Float[np.ndarray, "N E"]:
         raise BadInput(
             f"the column is {column.type} with {column.null_count} nulls; expected lists of equal size without nulls"
         )
-    tables = [chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1) for chunk in chunks]
-    joined = tables[0] if len(tables) == 1 else np.concatenate([np.empty((0, column.type.list_size)), *tables])
+    flat, width = [chunk.flatten() for chunk in chunks], column.type.list_size
+    if nulls := sum(numbers.null_count for numbers in flat):
+        raise BadInput(f"the vectors hold {nulls} nulls; expected a number in each place")
+    tables = [numbers.to_numpy(zero_copy_only=False).reshape(-1, width) for numbers in flat]
+    joined = tables[0] if len(tables) == 1 else np.concatenate([np.empty((0, width)), *tables])
     return np.asarray(joined, np.float32)

@@ -26,7 +26,7 @@ class Admission:
 
     def __init__(self, settings: ServeSettings) -> None:
         self._keys = None if settings.keys is None else KeyRing(settings.keys)
-        self._rates = RateLimits()
+        self._rates, self._workers = RateLimits(), settings.workers
         self._checks_host = self._keys is None and settings.is_loopback
         self._hosts = {*LOOPBACK, "[::1]", *settings.allowed_hosts}
         self._origins = {*settings.allowed_origins}
@@ -59,18 +59,20 @@ class Admission:
         origin = exchange.headers.get(b"origin")
         if origin is None or not self._allows(origin.decode("latin-1")):
             return (*SAFE, (b"vary", b"origin"))
-        return (*SAFE, (b"vary", b"origin"), (b"access-control-allow-origin", origin))
+        # * means all: it only fails with cookies, which are not allowed
+        exposed = (b"access-control-expose-headers", b"*")
+        return (*SAFE, (b"vary", b"origin"), (b"access-control-allow-origin", origin), exposed)
 
-    def preflight_headers(self, origin: str) -> Headers | None:
-        """CORS preflight headers; None if the origin is not allowed."""
+    def preflight_headers(self, origin: str, wanted: bytes) -> Headers | None:
+        """CORS preflight headers, which allow the wanted request headers; None if the origin is not allowed."""
         if not self._allows(origin):
             return None
         return (
             (b"access-control-allow-origin", origin.encode("latin-1")),
             (b"access-control-allow-methods", b"GET, POST"),
-            (b"access-control-allow-headers", b"authorization, content-type, x-request-id"),
+            (b"access-control-allow-headers", wanted),  # clients send their own, as OpenAI's x-stainless-…
             (b"access-control-max-age", b"600"),
-            (b"vary", b"origin"),
+            (b"vary", b"origin, access-control-request-headers"),
         )
 
     def _allows(self, origin: str) -> bool:
@@ -91,7 +93,7 @@ class Admission:
             found = "the API key is unknown" if secret else "an API key is required: Authorization: Bearer KEY"
             raise ApiError("unauthorized", found)
         exchange.key_name = key.name
-        seconds = 0.0 if key.rate is None else self._rates.wait(key.name, key.rate)
+        seconds = 0.0 if key.rate is None else self._rates.wait(key.name, key.rate / self._workers)
         if seconds:
             raise ApiError("rate_limit", f"this key may send {key.rate:g} requests per minute", retry_after=seconds)
 

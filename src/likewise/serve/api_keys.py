@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ PREFIX = "lw-"
 BYTES = 32
 PATIENCE = 10.0
 """Seconds to wait for another process that is changing the file."""
+SHA256 = re.compile("[0-9a-f]{64}")
+FIELDS = "a name, a sha256 of 64 hex digits, and a rate above 0, or null for no limit"
 CHECK_SECONDS = 1.0
 """Seconds between a running server's checks for changes to the file."""
 
@@ -36,6 +39,12 @@ class ApiKey:
     sha256: str
     rate: float | None = None
     """Requests per minute; None for no limit."""
+
+    def __post_init__(self) -> None:
+        has_rate = self.rate is None or (isinstance(self.rate, int | float) and 0 < self.rate < float("inf"))
+        has_hash = isinstance(self.sha256, str) and SHA256.fullmatch(self.sha256)
+        if not (isinstance(self.name, str) and has_hash and has_rate):
+            raise BadInput(f"a key has the name {self.name!r:.80} and the rate {self.rate!r:.80}; expected {FIELDS}")
 
 
 def default_file() -> Path:
@@ -58,7 +67,9 @@ def read_keys(file: Path) -> list[ApiKey]:
     try:
         return [ApiKey(**row) for row in rows]
     except TypeError:
-        raise BadInput(f"{file} holds a key with unknown or missing fields; expected name, sha256 and rate") from None
+        raise BadInput(f"{file} holds a key with unknown or missing fields; expected {FIELDS}") from None
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None
 
 
 def add_key(file: Path, name: str, rate: float | None = None) -> str:

@@ -196,8 +196,9 @@ class ServerApplication(Starlette):  # type: ignore[misc]
 
     async def _answer_preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a CORS preflight request."""
-        origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
-        headers = self.state.server.admission.preflight_headers(origin) if origin else None
+        given = dict(scope["headers"])
+        origin, wanted = given.get(b"origin", b"").decode("latin-1"), given.get(b"access-control-request-headers", b"")
+        headers = self.state.server.admission.preflight_headers(origin, wanted) if origin else None
         response = Response(status_code=204 if headers else 403)
         response.raw_headers += headers or ()
         await response(scope, receive, send)

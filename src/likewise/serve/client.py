@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from types import TracebackType
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
@@ -59,13 +59,11 @@ class Client:
     def __init__(
         self, url: str = "http://127.0.0.1:8080", *, key: str | None = None, timeout: float = 60.0, attempts: int = 5
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadInput(f"url is {url!r}; expected http://HOST:PORT or https://HOST")
+        parts = _address(url)
         self.url, self._prefix = url, parts.path.rstrip("/")
         self._attempts, self._headers = whole_number("attempts", attempts), {"Content-Type": "application/json"}
         if key is not None:
-            self._headers["Authorization"] = f"Bearer {key}"
+            self._headers["Authorization"] = f"Bearer {_plain_key(key)}"
         if parts.scheme == "https":
             context = ssl.create_default_context()
             self._connection: HTTPConnection = HTTPSConnection(parts.netloc, timeout=timeout, context=context)
@@ -90,7 +88,7 @@ class Client:
         """
         options = {"model": model, "prompt_name": prompt_name, "dimensions": dimensions, "truncate": truncate}
         parts, cut = [], 0
-        for some in _batches(texts, whole_number("batch", batch)):
+        for some in _batches(_texts("texts", texts), whole_number("batch", batch)):
             answer = self._ask("/v1/embeddings", {"input": some, "encoding_format": "bytes", **options})
             shape = tuple(map(int, answer.headers["x-embedding-shape"].split(",")))
             parts.append(np.frombuffer(answer.body, "<f4").reshape(shape))
@@ -101,15 +99,15 @@ class Client:
 
     def similarity(self, texts: Sequence[str], *, model: str | None = None) -> Float[np.ndarray, "N N"]:
         """The cosines between all pairs of texts."""
-        found = self._json("/similarity", {"texts": [*texts], "model": model})
+        found = self._json("/similarity", {"texts": [*_texts("texts", texts)], "model": model})
         return np.asarray(found["matrix"], np.float32)
 
     def rerank(
         self, query: str, documents: Sequence[str], k: int | None = None, *, model: str | None = None
     ) -> list[tuple[int, float]]:
         """The index and score of the k documents (default: all) that best answer the query, best first."""
-        body = {"query": query, "documents": [*documents], "top_n": k, "model": model}
-        found = self._json("/v1/rerank", body)
+        listed = [*_texts("documents", documents)]
+        found = self._json("/v1/rerank", {"query": query, "documents": listed, "top_n": k, "model": model})
         return [(row["index"], row["relevance_score"]) for row in found["results"]]
 
     def search(
@@ -145,7 +143,11 @@ class Client:
         self.close()
 
     def _json(self, path: str, body: dict[str, Any]) -> Any:
-        return json.loads(self._ask(path, body).body)
+        found = json.loads(self._ask(path, body).body)
+        cut = sum(len(one.get("truncated", ())) for one in (found, found.get("reranked", {})))
+        if cut:
+            warnings.warn(f"{cut} inputs were truncated to the model's limit", stacklevel=3)
+        return found
 
     def _ask(self, path: str, body: dict[str, Any]) -> _Answer:
         data, why = json.dumps(body).encode(), ""
@@ -157,8 +159,11 @@ class Client:
                 self._connection.close()
                 why = f"cannot be reached: {error or type(error).__name__}"
             else:
-                if answer.status < 400:
+                if answer.status < 300:
                     return answer
+                if answer.status < 400:
+                    place = answer.headers.get("location", "another address")
+                    raise BadInput(f"{self.url} redirects to {place} (status {answer.status}); pass that server's url")
                 if answer.status not in AGAIN:
                     raise BadInput(f"{self.url}{path}: {answer.message} (status {answer.status})")
                 why = f"answers {answer.status}: {answer.message}"
@@ -174,9 +179,40 @@ class Client:
         return _Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
 
 
+def _address(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        is_plain = "@" not in parts.netloc and not parts.query and not parts.fragment and parts.port != 0
+    except ValueError:  # such as a port that is not a number
+        is_plain = False
+    if not is_plain or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadInput(f"url is {url!r}; expected http://HOST:PORT or https://HOST")
+    return parts
+
+
+def _plain_key(key: str) -> str:
+    """The key without the newline that it has when read from a file."""
+    plain = key.strip()
+    if not (plain.isascii() and plain.isprintable()):
+        raise BadInput("the key has characters that no key has; expected what likewise serve keys add printed")
+    return plain
+
+
+def _texts(name: str, given: Iterable[str]) -> Iterator[str]:
+    """The texts, checked, because a server would read a text as its letters, and numbers as the token ids of one text.
+
+    Raises:
+        BadInput: this is one text, or holds something else than texts.
+    """
+    if isinstance(given, str):
+        raise BadInput(f"{name} is one str; expected a list of texts: [{name}]")
+    for i, text in enumerate(given):
+        if not isinstance(text, str):
+            raise BadInput(f"{name}[{i}] is {text!r:.40} ({type(text).__name__}); expected a str")
+        yield text
+
+
 def _batches(texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    if isinstance(texts, str):
-        raise BadInput("texts is one str; expected a list of texts")
     some: list[str] = []
     for text in texts:
         some.append(text)

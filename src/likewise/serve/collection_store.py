@@ -5,9 +5,10 @@ Requests name a collection by its folder name, which is looked up among existing
 
 import asyncio
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from copy import copy
 from dataclasses import dataclass
 from itertools import count as numbers
@@ -226,8 +227,10 @@ class CollectionStore:
             folder = str(self.folder_of(name))
             collection = await thread.compute(lambda: Collection.open(folder, read_only=True))
             close = collection.close
-            model, generation = await self._model_of(name, collection)
-            texts = await thread.compute(lambda: ServedIndex(collection, model.model, self._settings.allow))
+            with ExitStack() as uses:
+                model, generation = await self._model_of(name, collection, uses)
+                texts = await thread.compute(lambda: ServedIndex(collection, model.model, self._settings.allow))
+                model.used = time.monotonic()  # stays loaded until the requests that wait for it hold it themselves
         except BaseException as error:
             thread.end(close)
             if isinstance(error, BadInput):
@@ -237,8 +240,10 @@ class CollectionStore:
         weakref.finalize(found, thread.end, close)
         self._open[name] = found
 
-    async def _model_of(self, name: str, collection: Collection) -> tuple[ServedModel, int]:
+    async def _model_of(self, name: str, collection: Collection, uses: ExitStack) -> tuple[ServedModel, int]:
         """The served model of a collection's vectors, or else the recorded one, loaded on demand; and its generation.
+
+        The models that are compared stay loaded until `uses` is closed.
 
         Raises:
             ApiError: the model that the collection records is gone or has changed.
@@ -247,13 +252,17 @@ class CollectionStore:
         assert collection.model is not None
         shown = public_model(recorded)
         served_now = [one for one in self._models if one.kind == "embedder" and one.thread is not None]
+        for served in served_now:
+            uses.enter_context(served.in_use())
         for allow in dict.fromkeys([None, self._settings.allow]):  # first those that need no consent
             for served in served_now:
                 generation = served.generation
                 if await _computes(served, collection.model, allow):
                     return served, generation
+        own = self._models.named(self._own_model(recorded), "embedder")
+        uses.enter_context(own.in_use())
         try:
-            served = await self._models.loaded(self._own_model(recorded), "embedder")
+            served = await self._models.loaded(own.name, "embedder")
         except ModelNotFound:
             about = f"{name} holds vectors of {shown}, but this server cannot find that model"
             raise ApiError("model_not_found", about, param="collection") from None

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
@@ -77,11 +78,16 @@ class RerankerWork:
 
 @dataclass(eq=False)
 class ServedModel:
-    """A model under the name that requests use; `thread` is None while it is not loaded."""
+    """A model under the name that requests use; `thread` is None while it is not loaded.
+
+    A request holds it like an account of bytes (`take`, `give_back`), so that it stays loaded until the request ends.
+    """
 
     name: str
     kind: Kind
     load: Loader
+    on_idle: Callable[[], None]
+    """Called when the last request that uses the model ends."""
     model: Any = None
     thread: ModelThread | None = None
     size: int = 0
@@ -89,6 +95,8 @@ class ServedModel:
     is_unit: bool = False
     """Whether the model itself returns unit-length vectors."""
     used: float = 0.0
+    users: int = 0
+    """How many requests use it now; it is only unloaded at 0."""
     dimension: int = 0
     """Dimensions of an embedder's vectors."""
     classifier: "Classifier | None" = None
@@ -98,6 +106,26 @@ class ServedModel:
     generation: int = 0
     """How often the model was loaded; facts about one generation may not hold for the next."""
     _fingerprint: tuple[int, str] = (0, "")
+
+    def take(self, users: int) -> bool:
+        """Keep the model loaded; always succeeds."""
+        self.users += users
+        return True
+
+    def give_back(self, users: int) -> None:
+        """Let the model be unloaded again."""
+        self.users -= users
+        if not self.users:
+            self.on_idle()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """A context in which the model stays loaded."""
+        self.take(1)
+        try:
+            yield
+        finally:
+            self.give_back(1)
 
     async def fingerprint(self) -> str:
         """The loaded model's fingerprint, computed from all weights once per generation."""
@@ -126,7 +154,7 @@ class ModelStore:
         """
         if name in self._models:
             raise BadInput(f"two models are called {name!r}; give one of them another name: NAME=MODEL")
-        self._models[name] = ServedModel(name, kind, load)
+        self._models[name] = ServedModel(name, kind, load, self._make_room)
 
     def named(self, name: str | None, kind: Kind) -> ServedModel:
         """The model with this name; without a name, the first of its kind.
@@ -144,10 +172,10 @@ class ModelStore:
         raise ModelNotFound(f"this server has no {kind}{f' {name!r:.80}' if name else ''}{there_are}")
 
     async def loaded(self, name: str | None, kind: Kind) -> ServedModel:
-        """Like `named`, but loads the model first."""
+        """Like `named`, but loads the model first; it may be unloaded at the next wait, unless it is in use."""
         served = self.named(name, kind)
         served.used = time.monotonic()
-        if served.thread is None:
+        while served.thread is None:  # again if it was unloaded before this request had its turn
             if served.loading is None or served.loading.done():
                 served.loading = asyncio.ensure_future(self._load(served))
             await asyncio.shield(served.loading)  # other requests can use the model even if this one ends first
@@ -157,7 +185,7 @@ class ModelStore:
         async with served.lock:
             if served.thread is None:
                 await self._start(served)
-                self._make_room(served)
+                self._make_room()
 
     async def replace(self, name: str) -> None:
         """Reload a model while the old one keeps serving, then swap them.
@@ -190,15 +218,22 @@ class ModelStore:
         served.generation += 1
         served.thread = ModelThread(served.name, work, self._settings, self._observe)
 
-    def _make_room(self, newest: ServedModel) -> None:
-        """Unload idle models, least recently used first, until the rest fits into memory."""
+    def _make_room(self) -> None:
+        """Unload models that no request uses, least recently used first, until the rest fits into memory.
+
+        The most recently used one stays even if it alone does not fit.
+        """
         bound = self._settings.model_memory
-        for served in sorted(self, key=attrgetter("used")):
-            if bound is None or sum(one.size for one in self if one.thread is not None) <= bound:
-                return
-            if served.thread is not None and served is not newest and not served.thread.waiting_requests:
+        if bound is None:
+            return
+        loaded = sorted((one for one in self if one.thread is not None), key=attrgetter("used"))
+        size = sum(one.size for one in loaded)
+        for served in loaded[:-1]:
+            if size > bound and not served.users:
+                assert served.thread is not None
                 served.thread.close()
                 served.model = served.thread = served.classifier = None
+                size -= served.size
 
 
 def classifier_of(model: Embedder) -> "Classifier | None":

@@ -46,6 +46,8 @@ class ServeSettings:
     """`"int8"`: a served model may search collections of another precision even if one of the two is in int8."""
     keys: Path | None = None
     """The file of API keys; None: no keys are required."""
+    workers: int = 1
+    """Number of processes that share the port; each of them grants an equal part of a key's rate."""
     log: Literal["all", "errors", "off"] = "all"
     """Which requests are logged."""
     traces: bool = False

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +15,8 @@ TOO_SOON = 3.0
 """Seconds; a worker that dies sooner has probably hit a problem that will recur."""
 MOST_FAILURES = 5
 """How many workers in a row may die that soon before the parent gives up."""
-
-
+ORPHAN_SECONDS = 1.0
+"""Seconds between a worker's checks that its parent is alive."""
 KILL_SECONDS = 1.75
 """Seconds after the drain time until workers that are still running are killed."""
 
@@ -60,14 +61,17 @@ class Supervisor:
     def _start(self) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
+        parent = os.getpid()
         child = os.fork()
         if child:
             self._began[child] = time.monotonic()
             return
         code = 1
         try:
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # nothing is loaded that could be reloaded
+            threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
             self._serve()
             code = 0
         except Exception as error:
@@ -121,6 +125,13 @@ class Supervisor:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _end_with(parent: int) -> None:
+    """Stop this worker if its parent was killed; otherwise it would keep the port."""
+    while os.getppid() == parent:
+        time.sleep(ORPHAN_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _cause(status: int) -> str:

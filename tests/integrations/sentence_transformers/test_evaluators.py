@@ -42,3 +42,9 @@ def test_candidates_are_ranked_by_score_beside_their_first_order():
     assert found["map"] == found["base_map"] == pytest.approx((1 / 2 + 2 / 4) / 2)
     alone = CrossEncoderRerankingEvaluator([sample], at_k=3, always_rerank_positives=False)(Scores())
     assert alone["map"] == 0.5 and alone["base_map"] == pytest.approx(0.5)
+
+
+def test_a_document_may_come_twice():
+    sample = {"query": "q", "positive": ["good 2"], "documents": ["bad 3", "good 2", "good 2"]}
+    found = CrossEncoderRerankingEvaluator([sample])(Scores())
+    assert found["base_map"] == pytest.approx((1 / 2 + 2 / 3) / 2) and found["map"] == 0.5

@@ -218,6 +218,16 @@ def test_the_device_is_the_one_that_is_there(model, folders):
             other.encode(TEXTS, device="cuda")
 
 
+def test_a_model_that_is_loaded_onto_another_device_keeps_its_settings(folders, monkeypatch):
+    model = SentenceTransformer(str(folders("bert")), device="cpu")
+    model.max_seq_length = 9
+    model.set_pooling_include_prompt(False)
+    before = model.embedder
+    monkeypatch.setattr(type(before), "device", "elsewhere")
+    assert model.to("cpu").embedder is not before
+    assert (model.max_seq_length, model.embedder.manifest.include_prompt) == (9, False)
+
+
 def test_dtypes_are_precisions(folders):
     model = SentenceTransformer(str(folders("bert")), model_kwargs={"torch_dtype": torch.bfloat16}, device="cpu")
     assert model.embedder.precision == "bf16" and model.encode(TEXTS).dtype == np.float32

@@ -130,6 +130,58 @@ def test_the_best_model_is_loaded_at_the_end_and_older_checkpoints_are_removed(m
     assert kept == {f"checkpoint-{trainer.state.best_global_step}", "checkpoint-6"}
 
 
+def test_checkpoints_of_another_run_are_not_counted_and_those_before_a_resumption_are(made, tmp_path):
+    def kept():
+        return {path.name for path in (tmp_path / "out").glob("checkpoint-*")}
+
+    def stop(_, state, control, **__):
+        control.should_training_stop = state.global_step == 3
+
+    few = {"max_steps": 4, "save_steps": 1, "save_total_limit": 2}
+    made(max_steps=6, save_steps=6).train()
+    made([SimpleNamespace(on_step_end=stop)], **few).train()
+    assert kept() == {"checkpoint-6", "checkpoint-3", "checkpoint-2"}
+    made(**few).train(resume_from_checkpoint=True)
+    assert kept() == {"checkpoint-6", "checkpoint-4", "checkpoint-3"}
+
+
+def test_the_best_checkpoint_stays_however_its_path_is_written(made, tmp_path, monkeypatch):
+    """The path of an earlier run may be relative to the folder that it was started in."""
+    every = {"eval_strategy": "steps", "eval_steps": 1, "save_steps": 1, "save_total_limit": 1, "learning_rate": 1e-12}
+    best = {"load_best_model_at_end": True, "metric_for_best_model": "dev_spearman_cosine"}
+    monkeypatch.chdir(tmp_path)
+    rewritten = SimpleNamespace(on_save=lambda _, state, *__, **___: setattr(state, *BEST))
+    made([rewritten], evaluator=EVALUATOR, max_steps=3, **every, **best).train()
+    assert {path.name for path in (tmp_path / "out").glob("checkpoint-*")} == {"checkpoint-1", "checkpoint-3"}
+
+
+BEST = ("best_model_checkpoint", "out/checkpoint-1")
+NAMED = {"a": ROWS, "b": ROWS}
+ONE_LOSS = {"loss": {"a": losses.CoSENTLoss}}
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"train_dataset": ROWS}, "for a, but train_dataset is one data set"),
+        ({"train_dataset": NAMED}, "train_dataset has 'b', which has no loss; there are losses for a"),
+        ({"eval_dataset": ROWS}, "for a, but eval_dataset is one data set"),
+        ({"eval_dataset": {"dev": ROWS}}, "eval_dataset has 'dev', which has no loss"),
+    ],
+)
+def test_a_data_set_without_a_loss_is_refused_when_the_trainer_is_made(folders, data, words):
+    with pytest.raises(BadInput, match=words):
+        SentenceTransformerTrainer(SentenceTransformer(str(folders("bert"))), **data, **ONE_LOSS)
+
+
+@pytest.mark.parametrize("how", [ONE_LOSS, {"loss": losses.CoSENTLoss}], ids=["by name", "one"])
+def test_one_of_the_evaluation_sets_is_evaluated_by_its_name(folders, how):
+    trainer = SentenceTransformerTrainer(SentenceTransformer(str(folders("bert"))), eval_dataset={"a": ROWS}, **how)
+    assert trainer.evaluate("a")["eval_loss"] == trainer.evaluate()["eval_a_loss"]
+    with pytest.raises(BadInput, match="there is no evaluation data set 'zzz'; there are: a"):
+        trainer.evaluate("zzz")
+
+
 def test_early_stopping_ends_a_run_that_does_not_improve(made):
     never = {"eval_strategy": "steps", "eval_steps": 1, "learning_rate": 1e-12, "save_strategy": "no"}
     stopper = EarlyStoppingCallback(early_stopping_patience=2)

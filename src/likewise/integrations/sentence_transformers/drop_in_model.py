@@ -130,7 +130,7 @@ class DropInModel(Generic[Model]):
         if hasattr(self._any, "cuda"):
             self._any.to(str(device))
         elif self._load_on is not None:
-            self.loaded = self._load_on(str(device))
+            self._load_again(str(device))
         else:
             raise BadInput(f"a loaded model was passed in, on {present}; load it with device={str(device)!r}")
         return self
@@ -154,9 +154,14 @@ class DropInModel(Generic[Model]):
             return
         if self._load_on is None:
             raise BadInput(f"the model was passed in, in {model.precision}; to train it, load it with {options}")
-        length = self.max_seq_length
-        self.loaded = self._load_on(str(model.device), **options)
-        self._any.manifest, self.max_seq_length = model.manifest, length
+        self._load_again(str(model.device), **options)
+
+    def _load_again(self, device: str, **options: str) -> None:
+        """Load the model anew, with the settings that it has now."""
+        assert self._load_on is not None
+        manifest, length = self._any.manifest, self.max_seq_length
+        self.loaded = self._load_on(device, **options)
+        self._any.manifest, self.max_seq_length = manifest, length
 
     def _use(self, device: Any, pool: Any, chunk_size: int | None) -> None:
         """Move to the device given for a call; a pool, or several CPUs, stands for this process with all its cores."""

@@ -398,7 +398,7 @@ class CrossEncoderRerankingEvaluator(_Evaluator):
         if "documents" in sample:
             found = np.array([float(one in positive) for one in documents])
             missing = len(positive) - int(found.sum())
-            self.base.append(np.append(found, np.ones(missing)) if found.any() else found)
+            self.base.append(np.append(found, np.ones(max(0, missing))) if found.any() else found)
         if "negative" in sample or always_rerank_positives:
             others = [one for one in documents if "negative" in sample or one not in positive]
             relevant = np.array([1.0] * len(positive) + [0.0] * len(others))

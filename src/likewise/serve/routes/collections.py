@@ -14,7 +14,7 @@ from ..web.api_errors import ApiError
 from ..web.bodies import Body, Name
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from .computing import OBJECT, computed, pair_scores, places_by_score, watched
+from .computing import OBJECT, computed, model_for, pair_scores, places_by_score, watched
 
 if TYPE_CHECKING:
     from ...search.texts.passages import Passage
@@ -84,9 +84,10 @@ async def search_collection(exchange: Exchange) -> Reply:
     """Search a collection by meaning, optionally also by words and with a reranker."""
     body = exchange.body
     name = body.collection or next(iter(exchange.server.collections.names()), "")
-    reranker = body.rerank and await exchange.server.models.loaded(body.rerank, "reranker")
+    reranker = body.rerank and await model_for(exchange, body.rerank, "reranker")
     # opened last, since the model may be replaced during any earlier wait
     found: OpenCollection = await exchange.server.collections.opened(name)
+    exchange.hold(found.model, 1)
     began = time.perf_counter()
     prompts = found.model.model.manifest.prompts
     prompt = prompts.get("query", found.model.model.default_prompt)

@@ -11,7 +11,7 @@ from msgspec import Meta
 from ...array_types import Float
 from ...arrays.similarity import unit
 from ..batching import Job
-from ..model_store import ServedModel
+from ..model_store import Kind, ServedModel
 from ..web.api_errors import ApiError
 from ..web.bodies import Body, Name, shown
 from ..web.exchange import Exchange
@@ -59,6 +59,18 @@ def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
     return given  # type: ignore[no-any-return]
 
 
+async def model_for(exchange: Exchange, name: str | None, kind: Kind) -> ServedModel:
+    """The model with this name (default: the first of its kind), which stays loaded until the request ends.
+
+    Raises:
+        ModelNotFound: there is no such model.
+    """
+    models = exchange.server.models
+    exchange.hold(models.named(name, kind), 1)
+    served: ServedModel = await models.loaded(name, kind)
+    return served
+
+
 class Embedded(NamedTuple):
     """Vectors, the model that computed them, and the headers of the answer."""
 
@@ -88,7 +100,7 @@ async def embedded(
         ApiError: as `computed`; the prompt is unknown; the model has fewer dimensions than requested; the answer is
             too large.
     """
-    served = await exchange.server.models.loaded(options.model, "embedder")
+    served = await model_for(exchange, options.model, "embedder")
     dimensions, normalize = getattr(options, "dimensions", None), getattr(options, "normalize", True)
     if dimensions is not None and dimensions > served.dimension:
         found = f"dimensions: the vectors of {served.name} have {served.dimension} dimensions; got {dimensions:,}"

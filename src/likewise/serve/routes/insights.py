@@ -15,7 +15,7 @@ from ..web.api_errors import ApiError
 from ..web.bodies import Body
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply, json_around, json_rows
-from .computing import OBJECT, ModelName, Truncate, TruncationFields, called, embedded, json_bytes_of
+from .computing import OBJECT, ModelName, Truncate, TruncationFields, called, embedded, json_bytes_of, model_for
 
 if TYPE_CHECKING:
     from ...text.truncation import TruncationReport
@@ -109,7 +109,7 @@ async def dissect(exchange: Exchange) -> Reply:
 async def _explained(exchange: Exchange, function: Callable[..., dict[str, Any]], *texts: str) -> Reply:
     """Count the texts' tokens, then apply a function to them, both on the model's thread."""
     body = exchange.body
-    served = await exchange.server.models.loaded(body.model, "embedder")
+    served = await model_for(exchange, body.model, "embedder")
     report = await called(exchange, served, partial(served.model.encode_report, texts))
     _check_size(exchange, served.model, report)
     overflow: Overflow = "truncate" if body.truncate else "error"

@@ -11,7 +11,7 @@ from ..serve_settings import ServeSettings
 from ..web.bodies import Body
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from .computing import ModelName
+from .computing import ModelName, model_for
 
 CARD = "README.md"
 MOST_BYTES = 1 << 20
@@ -44,7 +44,7 @@ def model_card_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG00
 
 async def show_card(exchange: Exchange) -> Reply:
     """Show a model's properties and the contents of its card."""
-    served = await exchange.server.models.loaded(exchange.query.model, "embedder")
+    served = await model_for(exchange, exchange.query.model, "embedder")
     model, fingerprint = served.model, await served.fingerprint()
     text = await asyncio.to_thread(card_text, Path(model.manifest.encoder))
     named = {field: front_value(text, field) for field in ("license", "language", "base_model")}

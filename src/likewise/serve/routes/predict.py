@@ -11,7 +11,7 @@ from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Pieces, Reply, json_bytes
-from .computing import TruncationFields, as_inputs, computed, prompt_of, timing_headers, watched
+from .computing import TruncationFields, as_inputs, computed, model_for, prompt_of, timing_headers, watched
 
 if TYPE_CHECKING:
     from ...classify import Classifier
@@ -45,7 +45,7 @@ def predict_routes(settings: ServeSettings) -> list[ApiRoute]:
 async def predict(exchange: Exchange) -> Reply:
     """Return the most probable classes of a text, or of several texts, with calibrated probabilities."""
     body = exchange.body
-    served = await exchange.server.models.loaded(body.model, "embedder")
+    served = await model_for(exchange, body.model, "embedder")
     classifier = served.classifier
     if classifier is None:
         raise ApiError("not_supported", f"{served.name} has no classifier; {HOW}")

@@ -12,7 +12,7 @@ from ..web.api_errors import ApiError
 from ..web.bodies import Body, Name
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from .computing import Headers, TruncationFields, pair_scores, places_by_score, prompt_of, timing_headers
+from .computing import Headers, TruncationFields, model_for, pair_scores, places_by_score, prompt_of, timing_headers
 
 IGNORED = Meta(description="ignored: documents are not split into chunks")
 TopN = Annotated[
@@ -128,7 +128,7 @@ async def _scored(
 ) -> tuple[Job, np.ndarray, Headers]:
     """Score all texts with the query."""
     query, truncate = exchange.body.query, exchange.body.truncate
-    served = await exchange.server.models.loaded(exchange.body.model, "reranker")
+    served = await model_for(exchange, exchange.body.model, "reranker")
     prompt = prompt_of(served, prompt_name)
     job, scores = await pair_scores(exchange, served, query, texts, raw, prompt=prompt, truncate=truncate)
     characters = len(query) * len(texts) + sum(map(len, texts))

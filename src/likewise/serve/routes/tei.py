@@ -9,7 +9,7 @@ from ..serve_settings import ServeSettings
 from ..web.bodies import MOST_IDS, Dimensions, TokenId, TokenIds
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply, json_rows
-from .computing import OBJECT, TruncationFields, as_inputs, embedded
+from .computing import OBJECT, TruncationFields, as_inputs, embedded, model_for
 
 
 def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -42,7 +42,7 @@ async def embed(exchange: Exchange) -> Reply:
 
 async def info(exchange: Exchange) -> Reply:
     """Describe the first model in the same way that TEI describes its only model."""
-    served = await exchange.server.models.loaded(None, "embedder")
+    served = await model_for(exchange, None, "embedder")
     settings: ServeSettings = exchange.server.settings
     model, fingerprint = served.model, await served.fingerprint()
     return Reply(

@@ -14,7 +14,7 @@ from ..web.api_errors import ApiError
 from ..web.bodies import Body, TokenId
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Pieces, Reply, json_bytes, json_rows
-from .computing import ModelName, PromptName, TruncationFields, as_inputs, called, json_bytes_of, prompt_of
+from .computing import ModelName, PromptName, TruncationFields, as_inputs, called, json_bytes_of, model_for, prompt_of
 
 AT_A_TIME = 1_000
 """How many tokens of an answer are written as JSON at a time."""
@@ -77,7 +77,7 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
 async def embed_all(exchange: Exchange) -> Reply:
     """Return the last layer's vector for every token, including special tokens."""
     body = exchange.body
-    served = await exchange.server.models.loaded(body.model, "embedder")
+    served = await model_for(exchange, body.model, "embedder")
     texts, model = as_inputs(exchange, "inputs"), served.model
     prompt = prompt_of(served, body.prompt_name)
     tokens, cut = await _token_counts(exchange, served, texts, prompt)
@@ -94,7 +94,7 @@ async def embed_all(exchange: Exchange) -> Reply:
 async def tokenize(exchange: Exchange) -> Reply:
     """Return token ids and positions; the texts are not truncated."""
     body = exchange.body
-    served = await exchange.server.models.loaded(body.model, "embedder")
+    served = await model_for(exchange, body.model, "embedder")
     prompt = prompt_of(served, body.prompt_name)
     texts = [prompt + text for text in as_inputs(exchange, "inputs")]
     return await _in_parts(exchange, served, texts, partial(_tokens, served.model, special=body.add_special_tokens))
@@ -127,7 +127,7 @@ def _special(model: Embedder, number: int) -> dict[str, Any]:
 async def decode(exchange: Exchange) -> Reply:
     """Convert token ids to texts with the tokenizer's own decoder."""
     body = exchange.body
-    served = await exchange.server.models.loaded(body.model, "embedder")
+    served = await model_for(exchange, body.model, "embedder")
     tokenizer, lists = served.model.tokenizer, as_inputs(exchange, "ids")
     if len(lists) > MOST_TEXTS:
         raise ApiError("invalid", f"ids: expected 1 to {MOST_TEXTS:,} lists; got {len(lists):,}", param="ids")

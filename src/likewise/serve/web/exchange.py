@@ -64,7 +64,7 @@ class Exchange:
     key_name: str = ""
     """The name of the client's API key, if keys are used."""
     held: dict[Any, int] = field(default_factory=dict)
-    """The bytes held for this request, by account (`likewise.serve.budget`)."""
+    """What is held until this request ends, by account: bytes (`likewise.serve.budget`), and the models it uses."""
     ends: float = float("inf")
     """The deadline of the request, in `time.perf_counter` time."""
     is_late: bool = False
@@ -100,7 +100,7 @@ class Exchange:
         return values
 
     def hold(self, account: Any, size: int) -> None:
-        """Count bytes that the server holds until the request ends.
+        """Count bytes, or users of a model, that the server holds until the request ends.
 
         Raises:
             ApiError: the budget is full.
@@ -144,7 +144,7 @@ class Exchange:
                 answers.give_back(more)
 
     def release(self) -> None:
-        """Release all counted bytes."""
+        """Release everything that is held."""
         for account, size in self.held.items():
             account.give_back(size)
         self.held.clear()

@@ -43,12 +43,30 @@ def read_data(data: Any, losses: Objective | Mapping[str, Objective], prompts: A
 
 def named_sets(data: Any) -> dict[str, Columns]:
     """The data sets of a DatasetDict, or of a dictionary of data sets; empty if this is one data set."""
-    if not isinstance(data, Mapping) or not data:
-        return {}
-    values = list(data.values())
-    if all(hasattr(one, "column_names") or isinstance(one, Mapping) or _is_rows(one) for one in values):
-        return {name: columns_of(one) for name, one in data.items()}
-    return {}
+    return {name: columns_of(data[name]) for name in set_names(data)}
+
+
+def set_names(data: Any) -> list[str]:
+    """The names of the data sets of `named_sets`."""
+    if not isinstance(data, Mapping):
+        return []
+    are_sets = (hasattr(one, "column_names") or isinstance(one, Mapping) or _is_rows(one) for one in data.values())
+    return [*data] if all(are_sets) else []
+
+
+def check_losses(what: str, data: Any, losses: Any) -> None:
+    """Check that losses that are given by data set cover all data sets, if any are given.
+
+    Raises:
+        BadInput: a data set has no loss.
+    """
+    if data is None or not isinstance(losses, Mapping):
+        return
+    names, known = set_names(data), ", ".join(losses)
+    if not names:
+        raise BadInput(f"the losses are for {known}, but {what} is one data set; expected a dictionary by these names")
+    if missing := [name for name in names if name not in losses]:
+        raise BadInput(f"{what} has {missing[0]!r}, which has no loss; there are losses for {known}")
 
 
 def _is_rows(data: Any) -> bool:

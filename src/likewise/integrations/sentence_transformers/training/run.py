@@ -123,6 +123,8 @@ class RunFolders(RunCheckpoints):
     def __init__(self, flow: RunFlow, folder: Path | None, identity: Mapping[str, Any], writes: bool) -> None:
         super().__init__(folder=folder, identity=identity, writes=writes)
         self.flow, self.root = flow, folder
+        self.own: list[str] = []
+        """The names of the checkpoints that this run has written, before it was resumed too."""
 
     def save(self, state: RunState) -> None:
         """Write a checkpoint if one is due; then begin the next step."""
@@ -138,26 +140,30 @@ class RunFolders(RunCheckpoints):
         trainer.save_checkpoint_model(folder)
         if run.best_global_step == state.step:
             run.best_model_checkpoint = str(folder)
+        self.own = [*(name for name in self.own if name != folder.name), folder.name]
         stoppers = [one for one in trainer.callbacks if isinstance(one, EarlyStoppingCallback)]
         run.patience_counters = [one.early_stopping_patience_counter for one in stoppers]
+        progress = {**run.as_json(), "losses": self.flow.losses, "checkpoints": self.own}
         with atomic_file(folder / STATE) as partial:
-            partial.write_text(json.dumps({**run.as_json(), "losses": self.flow.losses}, indent=2) + "\n", "utf-8")
+            partial.write_text(json.dumps(progress, indent=2) + "\n", "utf-8")
         if not self.flow.args.save_only_model:
             content = {**state.as_json(), "run": self.identity}
             checkpoints.save_checkpoint(folder / CHECKPOINTS, state.tensors(), state.optimizer, content)
         self._remove_older()
 
     def _remove_older(self) -> None:
-        """Keep as many checkpoints as `save_total_limit` says, among them the best and the newest."""
+        """Of this run's checkpoints, keep as many as `save_total_limit` says, among them the best and the newest."""
         limit, best = self.flow.args.save_total_limit, self.flow.state.best_model_checkpoint
-        found = checkpoint_folders(self.root)
-        if not limit or limit < 0:
+        if not limit or limit < 0 or self.root is None:
             return
-        kept = [folder for folder in found if str(folder) == best and self.flow.args.load_best_model_at_end]
+        found = [self.root / name for name in self.own]
+        protected = Path(best).resolve() if best and self.flow.args.load_best_model_at_end else None
+        kept = [folder for folder in found if folder.resolve() == protected]
         kept += [folder for folder in found[::-1] if folder not in kept][: max(1, limit - len(kept))]
         for folder in found:
             if folder not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
+        self.own = [folder.name for folder in found if folder in kept]
 
     def resume(self, state: RunState, device: torch.device, tokens: int | None) -> None:
         chosen = self.flow.trainer.resume_folder
@@ -166,6 +172,9 @@ class RunFolders(RunCheckpoints):
         saved = read_object(chosen / STATE)
         self.flow.state.restore(saved)
         self.flow.losses = list(saved.get("losses", []))
+        if self.root is not None and chosen.parent.resolve() == self.root.resolve():
+            known = saved.get("checkpoints", [chosen.name])
+            self.own = [one.name for one in checkpoint_folders(self.root) if one.name in known]
         stoppers = [one for one in self.flow.trainer.callbacks if isinstance(one, EarlyStoppingCallback)]
         for one, count in zip(stoppers, self.flow.state.patience_counters, strict=False):
             one.early_stopping_patience_counter = count

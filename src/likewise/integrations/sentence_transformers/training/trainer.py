@@ -32,7 +32,7 @@ from ..loading import refuse_argument
 from ..losses import CoSENTLoss
 from .batch_order import PeerSchedule
 from .callbacks import TrainerControl, TrainerState, check_callback
-from .data import NamedData, named_sets, read_data
+from .data import NamedData, check_losses, named_sets, read_data, set_names
 from .learning_rates import rates_by_weight
 from .run import RunFlow, RunFolders, folder_to_resume, without_default_prompt
 from .training_arguments import CrossEncoderTrainingArguments, SentenceTransformerTrainingArguments
@@ -109,6 +109,8 @@ class SentenceTransformerTrainer:
         self.loss = self._losses(loss)
         self.evaluator = SequentialEvaluator(evaluator) if isinstance(evaluator, list | tuple) else evaluator
         self.train_dataset, self.eval_dataset = train_dataset, eval_dataset
+        for name in ("train_dataset", "eval_dataset"):
+            check_losses(name, given[name], self.loss)
         if eval_dataset is None and evaluator is None and self.args.eval_strategy != "no":
             raise BadInput(f"eval_strategy is {self.args.eval_strategy!r}, but there is no eval_dataset or evaluator")
         self.state, self.control = TrainerState(), TrainerControl()
@@ -274,28 +276,39 @@ class SentenceTransformerTrainer:
     def evaluate(
         self, eval_dataset: Any = None, ignore_keys: Any = None, metric_key_prefix: str = "eval"
     ) -> dict[str, float]:
-        """The mean loss over each evaluation data set, and the evaluator's metrics."""
+        """The mean loss over each evaluation data set, and the evaluator's metrics.
+
+        `eval_dataset` replaces the trainer's own data; a str names one of its data sets.
+        """
         refuse_argument("evaluate", "ignore_keys", ignore_keys, "leave it out")
-        data = self.eval_dataset if eval_dataset is None else eval_dataset
+        data, name = self.eval_dataset if eval_dataset is None else eval_dataset, ""
         if isinstance(data, str):
-            data = self.eval_dataset[data]
+            name, data = data, self._eval_set(data)
+        check_losses("eval_dataset", {name: data} if name else data, self.loss)
         if data is None and self.evaluator is None:
             raise BadInput(f"{type(self).__name__} has neither an eval_dataset nor an evaluator")
         training = self.model.loaded.training
         self.model.loaded.eval()
-        metrics = self._eval_losses(data, metric_key_prefix) if data is not None else {}
+        metrics = self._eval_losses(data, metric_key_prefix, name) if data is not None else {}
         metrics |= self._evaluator_metrics(metric_key_prefix)
         self.model.loaded.train(training)
         self.log(metrics)
         self.call_event("on_evaluate", metrics=metrics)
         return {**metrics, "epoch": self.state.epoch}
 
-    def _eval_losses(self, data: Any, prefix: str) -> dict[str, float]:
+    def _eval_set(self, name: str) -> Any:
+        known = set_names(self.eval_dataset)
+        if name not in known:
+            raise BadInput(f"there is no evaluation data set {name!r}; there are: {', '.join(known) or 'none by name'}")
+        return self.eval_dataset[name]
+
+    def _eval_losses(self, data: Any, prefix: str, only: str) -> dict[str, float]:
+        """The mean loss over each data set; `only` is the name of a single one, whose metrics have no name in them."""
         found = {}
         sets = named_sets(data)
-        for name, one in (sets or {"": data}).items():
+        for name, one in (sets or {only: data}).items():
             losses = self.loss[name] if isinstance(self.loss, dict) else self.loss
-            named = f"{prefix}_{name}" if name else prefix
+            named = f"{prefix}_{name}" if sets else prefix
             began = time.perf_counter()
             with without_default_prompt(self.model), torch.no_grad():
                 read = read_data({name: one} if name else one, losses, self._prompts())
