@@ -220,7 +220,7 @@ typedef struct {
     const void* query_vectors; /* one behind the other; floats where the corpus has halves, else of its type */
     const float* query_scales; /* as scales */
     int64_t rows, row_bytes, queries;
-    int32_t width;
+    int32_t width;  /* at most 1 << 20; in int8, where sums are exact, below 1 << 17 */
     int32_t type;   /* LW_FP32, LW_FP16, LW_INT8 or LW_BITS */
     int32_t cosine; /* of floats: queries have length 1, and scores are divided by the length of rows */
     int32_t threads;

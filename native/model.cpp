@@ -142,7 +142,6 @@ Norm Model::read_norm(const lw_linear& norm, int width, const char* what) const 
 }
 
 Model::~Model() {
-    for (std::atomic<Workspace*>& spare : spare_) delete spare.load();
     Pool* pool = pool_.load();
     if (pool && pool->here()) delete pool;  // another process's pool is left alone
 }
@@ -297,23 +296,11 @@ size_t Model::bytes() const {
     return total;
 }
 
-std::unique_ptr<Workspace> Model::borrow() const {
-    for (std::atomic<Workspace*>& spare : spare_) {
-        if (Workspace* found = spare.exchange(nullptr)) return std::unique_ptr<Workspace>(found);
-    }
-    return std::make_unique<Workspace>();
-}
+std::unique_ptr<Workspace> Model::borrow() const { return spares_.borrow(); }
 
 void Model::give_back(std::unique_ptr<Workspace> workspace) const {
     constexpr size_t MOST_BYTES = 64U << 20U;  // memory for a very long text is released
-    if (workspace->bytes() > MOST_BYTES) return;
-    for (std::atomic<Workspace*>& spare : spare_) {
-        Workspace* none = nullptr;
-        if (spare.compare_exchange_strong(none, workspace.get())) {
-            workspace.release();
-            return;
-        }
-    }
+    if (workspace->bytes() <= MOST_BYTES) spares_.give_back(std::move(workspace));
 }
 
 Pool& Model::pool() const { return pool_of(pool_); }

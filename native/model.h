@@ -1,7 +1,6 @@
 // A model ready to run: packed weights, norms and tables. It never changes once built, so threads may share it.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "likewise_native.h"
 #include "pack.h"
 #include "pool.h"
+#include "spares.h"
 
 namespace likewise {
 
@@ -88,8 +88,7 @@ private:
     std::vector<float> distances_;  // [rows][stride], normed; while the model is built
     size_t rotation_of(const Rotation&);
 
-    // No locks: after a fork, one held by another thread would stay locked forever.
-    mutable std::array<std::atomic<Workspace*>, 64> spare_{};
+    mutable Spares<Workspace> spares_;
     mutable std::atomic<Pool*> pool_{nullptr};
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t MOST_CHUNK = 2048, LEAST_CHUNK = SCAN_BLOCK;  // rows that a thread takes at a time
 constexpr int64_t MOST_QUERIES = 1 << 20, MOST_WIDTH = 1 << 20;
+constexpr int64_t MOST_INT8_WIDTH = (1 << 17) - 1;  // a sum of as many products of two bytes fits into 32 bits
 constexpr int MOST_THREADS = 1024;
 constexpr int64_t CHUNKS_PER_THREAD = 8;
 
@@ -24,6 +25,10 @@ void check(const lw_scan& s) {
     }
     if (s.rows < 0 || s.queries < 0 || s.queries > MOST_QUERIES || s.width < 1 || s.width > MOST_WIDTH) {
         fail(LW_BAD_INPUT, "there is no such scan: ", s.rows, " rows, ", s.queries, " queries, width ", s.width);
+    }
+    if (s.type == LW_INT8 && s.width > MOST_INT8_WIDTH) {
+        fail(LW_BAD_INPUT, "vectors have ", s.width, " dimensions; in int8, expected at most ", MOST_INT8_WIDTH,
+             ", whose scores are exact. Scan them in float32 or float16");
     }
     if ((s.rows > 0 && s.corpus == nullptr) || (s.queries > 0 && s.query_vectors == nullptr)) {
         fail(LW_BAD_INPUT, "there are no vectors");

@@ -11,7 +11,7 @@ import likewise
 import likewise.train
 from likewise import Embedder, Reranker, similarity
 from likewise.engine_registry import ENGINES
-from likewise.errors import BadInput
+from likewise.errors import BadInput, BadModel
 from tests.tiny import TEXTS, classifier_folder
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -78,6 +78,9 @@ def test_the_maximum_length_is_read_and_set(folders, embedder):
     )
     with pytest.raises(BadInput, match="max_seq_length is 100000; this encoder reads 1 to"):
         embedder.max_seq_length = 100_000
+    with pytest.raises(BadModel, match="max_seq_length is 2, but 2 special tokens leave no room for text"):
+        embedder.max_seq_length = 2
+    assert embedder.max_seq_length == 9
     embedder.max_seq_length = whole
 
 
@@ -106,6 +109,10 @@ def test_pairs_of_texts_have_their_similarity(embedder):
         embedder.pair_scores(first, second, similarity="spherical")
     with pytest.raises(BadInput, match="expected equally many"):
         embedder.pair_scores(first, second[:1])
+    streamed = embedder.pair_scores(iter(first), iter(second))
+    np.testing.assert_array_equal(streamed, embedder.pair_scores(first, second))
+    with pytest.raises(BadInput, match="first is 'A cat' .str.; expected a list of texts"):
+        embedder.pair_scores("A cat", "A dog")
 
 
 def test_rank_returns_documents_where_asked(reranker):

@@ -16,12 +16,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 import likewise
 from likewise import Embedder, LikewiseError
+from likewise.arrays.ragged import Ragged
 from likewise.arrays.reductions import REDUCTIONS
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
+from likewise.heads import Dense
 from likewise.runtime.devices import PRECISIONS
 from likewise.text import inputs
 from likewise.text.truncation import Overflow
@@ -654,6 +657,32 @@ def test_encoding_leaves_gradients_switched_on_and_training_untouched(tiny):
     tiny.encode(TEXTS)
     assert torch.is_grad_enabled()
     assert not torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("part", ["", "encoder"])
+@pytest.mark.parametrize("verb", ["encode", "encode_tokens", "encode_chunks"])
+def test_a_model_in_training_mode_encodes_without_dropout(part, verb, own):
+    folder = own()
+    amend(folder / "config.json", hidden_dropout_prob=0.5)
+    embedder = TorchEmbedder.load(folder)
+    before = getattr(embedder, verb)(TEXTS[:3])
+    embedder.get_submodule(part).train()
+    assert any(module.p and module.training for module in embedder.modules() if hasattr(module, "p"))
+    for one, other in zip(before, getattr(embedder, verb)(TEXTS[:3]), strict=True):
+        assert np.array_equal(getattr(one, "vectors", one), getattr(other, "vectors", other))
+    assert not any(module.training for module in embedder.modules())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_a_model_with_a_matrix_after_its_pooling_encodes_in_every_type_it_is_moved_to(dtype, own):
+    below = TorchEmbedder.load(own())
+    torch.manual_seed(0)
+    embedder = TorchEmbedder(below.tokenizer, below.encoder, below.pooling, nn.Sequential(Dense(32, 8)), below.manifest)
+    before = embedder.eval().encode(TEXTS)
+    moved = embedder.to(dtype)
+    _close(moved.encode(TEXTS), before, atol=0.05)
+    assert moved.dimension == 8
+    assert moved(Ragged.of([[1, 2, 3]])).dtype == dtype
 
 
 def test_a_changed_weight_changes_the_vectors(own):

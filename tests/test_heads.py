@@ -1,5 +1,6 @@
 """What is done to a sentence's vector after pooling."""
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -50,6 +51,7 @@ def test_a_truncation_is_normalised_again_where_the_model_normalises():
 @pytest.mark.parametrize("width", [0, -1, 1.5, True, "8"])
 @pytest.mark.usefixtures("unchecked")
 def test_a_truncation_to_no_whole_number_is_refused(width):
+    assert type(with_truncation([], np.int64(3), 6)[0].width) is int
     with pytest.raises(BadInput, match="how many of the 6 dimensions to keep"):
         with_truncation([], width, 6)
 

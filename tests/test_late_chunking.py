@@ -139,6 +139,22 @@ def test_chunks_can_be_given_and_may_overlap_or_hold_no_token(tiny):
     assert found.vectors.shape == (3, 32) and np.isfinite(found.vectors).all()
 
 
+def test_chunks_that_were_found_can_be_given_again(tiny):
+    texts = [f"# Cats\n\n{DOCUMENT}", "a dog"]
+    found = tiny.encode_chunks(texts, chunking=ChunkSettings(9))
+    again = tiny.encode_chunks(iter(texts), chunks=[one.chunks for one in found])
+    for one, other in zip(found, again, strict=True):
+        assert one.chunks == other.chunks and any(chunk.headings for chunk in found[0].chunks)
+        np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-6)
+
+
+@pytest.mark.parametrize("chunk", [(0.5, 3.7), (0,), "ab", 3, None, (0, 1, (), ())])
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_span_is_refused(tiny, chunk):
+    with pytest.raises(BadInput, match="expected its start and stop in characters, two whole numbers"):
+        tiny.encode_chunks(["a cat"], chunks=[[chunk]])
+
+
 @pytest.mark.parametrize("span", [(0, 0), (-1, 2), (2, 1), (0, 6)])
 def test_a_span_that_is_no_part_of_the_document_is_refused(tiny, span):
     with pytest.raises(BadInput, match="is outside a text of 5 characters"):

@@ -1,6 +1,7 @@
 // Holds every instruction set of this processor to the portable kernels' bits: products, norms, activations, attention.
 // Run as it is, under sanitizers, and under an emulator of another processor (`make -C native check`).
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -8,11 +9,18 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
+
+#if defined(__linux__)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 #include "../kernels.h"
 #include "../pack.h"
 #include "../scan.h"
+#include "../text/tokenizer.h"
 #include "synthetic.h"
 
 using namespace likewise;
@@ -318,6 +326,38 @@ void check_hashes(const Kernels& kernels) {
     }
 }
 
+// A process forked while other threads tokenize has none of them, but whatever they had locked.
+void check_forks() {
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // whose allocator has locks of its own
+    const text::Tokenizer tokenizer(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}})");
+    const auto encode = [&] {
+        text::Tokens tokens;
+        tokenizer.encode("", 0, nullptr, 0, false, tokens);
+    };
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; i++)
+        threads.emplace_back([&] {
+            while (!stop) encode();
+        });
+    int status = 0;
+    for (int i = 0; i < 100 && status == 0; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(10);
+            encode();
+            _exit(0);
+        }
+        waitpid(child, &status, 0);
+    }
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+    if (status == 0) return;
+    failures++;
+    std::printf("a tokenizer hangs in a forked process\n");
+#endif
+}
+
 }  // namespace
 
 int main() {
@@ -333,6 +373,7 @@ int main() {
         check_hashes(kernels);
         std::printf("%s: checked\n", name.c_str());
     }
+    check_forks();
     std::printf("%d failures\n", failures);
     return failures == 0 ? 0 : 1;
 }

@@ -185,20 +185,15 @@ void AddedTokens::split(const std::u32string& characters, Text text, Token found
 class Tokenizer::Call {
 public:
     Call(const Tokenizer& tokenizer, Tokens& out, bool spans)
-        : tokenizer_(tokenizer), out_(out), spanned_(spans), tracks_(spans || tokenizer.needs_.spans) {
-        const std::lock_guard<std::mutex> held(tokenizer_.lock_);
-        if (tokenizer_.idle_.empty()) {
-            workspace_ = std::make_unique<Workspace>();
-        } else {
-            workspace_ = std::move(tokenizer_.idle_.back());
-            tokenizer_.idle_.pop_back();
-        }
-    }
+        : tokenizer_(tokenizer),
+          out_(out),
+          spanned_(spans),
+          tracks_(spans || tokenizer.needs_.spans),
+          workspace_(tokenizer.spares_.borrow()) {}
 
     ~Call() {
-        if (workspace_->word.size() + workspace_->ids.size() > KEPT_BYTES) workspace_ = std::make_unique<Workspace>();
-        const std::lock_guard<std::mutex> held(tokenizer_.lock_);
-        tokenizer_.idle_.push_back(std::move(workspace_));
+        if (workspace_->word.size() + workspace_->ids.size() <= KEPT_BYTES)
+            tokenizer_.spares_.give_back(std::move(workspace_));
     }
 
     void text(const unsigned char* at, const unsigned char* end) {

@@ -3,11 +3,11 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "../spares.h"
 #include "normalizer.h"
 #include "pre_tokenizer.h"
 #include "word_models.h"
@@ -75,8 +75,7 @@ private:
     bool reads_short_words_ = false;  // no word of eight characters is too long
     PreTokenizerNeeds needs_;
     bool prefix_space_ = false, trims_ = false;
-    mutable std::mutex lock_;
-    mutable std::vector<std::unique_ptr<Workspace>> idle_;  // each with a cache of words
+    mutable Spares<Workspace> spares_;  // each with a cache of words
 
     class Call;
     void read_trimming(const json::Value& processor);

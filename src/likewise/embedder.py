@@ -35,6 +35,7 @@ from .text.inputs import (
     TokenizedTexts,
     Windows,
     check_readable,
+    checked_texts,
     count_texts,
     mean_of_windows,
     resolve_prompt,
@@ -331,11 +332,12 @@ class Embedder(ABC):
                 yield unit(block) if normalize and not self.is_unit else block  # normalizing twice changes bits
 
     def pair_scores(
-        self, first: Sequence[str], second: Sequence[str], *, similarity: str = "cosine", **options: Any
+        self, first: Iterable[str], second: Iterable[str], *, similarity: str = "cosine", **options: Any
     ) -> Float[np.ndarray, " N"]:
         """The similarity of each pair of texts: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`."""
         if similarity not in PAIRWISE:
             raise BadInput(f"there is no similarity {similarity!r}; expected one of {', '.join(PAIRWISE)}")
+        first, second = checked_texts(first, "first"), checked_texts(second, "second")
         if len(first) != len(second):
             raise BadInput(f"got {len(first):,} first texts but {len(second):,} second texts; expected equally many")
         vectors = self.encode([*first, *second], **options)
@@ -389,10 +391,10 @@ class Embedder(ABC):
 
     def encode_chunks(
         self,
-        documents: Sequence[str],
+        documents: Iterable[str],
         *,
         chunking: ChunkSettings | None = None,
-        chunks: Sequence[Sequence[tuple[int, int]]] | None = None,
+        chunks: Sequence[Sequence[tuple[int, int] | Chunk]] | None = None,
         prompt: str | None = None,
         prompt_name: str | None = None,
         show_progress_bar: Progress = None,
@@ -415,12 +417,12 @@ class Embedder(ABC):
         Raises:
             BadInput: the model's pooling is not a mean or maximum of tokens, or a chunk lies outside its document.
         """
-        if chunks is not None and (chunking is not None or len(chunks) != len(documents)):
+        names, texts = late_reductions(self.pooling.spec), [text for part in text_chunks(documents) for text in part]
+        if chunks is not None and (chunking is not None or len(chunks) != len(texts)):
             raise BadInput(
-                f"expected chunking, or chunks for each of {len(documents):,} documents; got {len(chunks):,} lists"
+                f"expected chunking, or chunks for each of {len(texts):,} documents; got {len(chunks):,} lists"
                 f"{'' if chunking is None else ' and chunking'}"
             )
-        names, texts = late_reductions(self.pooling.spec), [text for part in text_chunks(documents) for text in part]
         prompt_name = self._prompt_for("document") if prompt is None and prompt_name is None else prompt_name
         text_prompt, tokenizer = self._prompt(prompt, prompt_name), self.tokenizer
         given = [None] * len(texts) if chunks is None else chunks

@@ -66,11 +66,18 @@ class Truncate(nn.Module):
         return x[:, : self.width]
 
 
+def apply_heads(heads: nn.Module, x: Float[Tensor, "N W"]) -> Float[Tensor, "N E"]:
+    """Pass pooled vectors through the heads, in the precision of their weights."""
+    first = next(heads.parameters(), x)
+    out: Tensor = heads(x.to(first.dtype))
+    return out
+
+
 def out_width(heads: nn.Module, width: int) -> int:
     """The output width of the heads, given their input width."""
     with torch.no_grad():
         device = next((p.device for p in heads.parameters()), torch.device("cpu"))
-        return int(heads(torch.zeros(1, width, device=device)).shape[1])
+        return int(apply_heads(heads, torch.zeros(1, width, device=device)).shape[1])
 
 
 def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
@@ -84,7 +91,7 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
 
 def with_truncation(heads: Sequence[nn.Module], width: int, available: int) -> list[nn.Module]:
     """The heads followed by truncation of their output, which is renormalized if they normalize it."""
-    check_truncation(width, available)
+    width = check_truncation(width, available)
     again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
     return [*heads, Truncate(width), *again]
 

@@ -8,6 +8,8 @@ from the window in which it is closer to the middle.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -185,13 +187,23 @@ def _grouped(documents: Iterable[TokenizedDocument]) -> Iterator[list[TokenizedD
 
 
 def document_chunks(
-    text: str, given: Sequence[tuple[int, int]] | None, tokenizer: Tokenizer, settings: ChunkSettings | None
+    text: str, given: Sequence[tuple[int, int] | Chunk] | None, tokenizer: Tokenizer, settings: ChunkSettings | None
 ) -> list[Chunk]:
     """The chunks given as spans of a text, checked; or the chunks that the settings produce."""
     if given is None:
         settings = settings or ChunkSettings(min(ChunkSettings.size, tokenizer.max_content_length))
         return split_document(text, lambda texts: [len(ids) for ids in tokenizer.token_ids(texts)], settings)
-    for start, stop in given:
-        if not 0 <= start < stop <= len(text):
-            raise BadInput(f"the chunk ({start}, {stop}) is outside a text of {len(text):,} characters")
-    return [Chunk(int(start), int(stop)) for start, stop in given]
+    return [_checked_chunk(chunk, len(text)) for chunk in given]
+
+
+def _checked_chunk(given: Any, length: int) -> Chunk:
+    try:
+        start, stop, *headings = given
+        whole = isinstance(start, Integral) and isinstance(stop, Integral) and len(headings) <= 1
+    except (TypeError, ValueError):
+        whole = False
+    if not whole:
+        raise BadInput(f"a chunk is {given!r:.80}; expected its start and stop in characters, two whole numbers")
+    if not 0 <= start < stop <= length:
+        raise BadInput(f"the chunk ({start}, {stop}) is outside a text of {length:,} characters")
+    return Chunk(int(start), int(stop), *headings)

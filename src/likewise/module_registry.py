@@ -6,6 +6,7 @@ learned fusion, a pooling with weights, is read in the same way. Nothing here ne
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,11 @@ def check_layer_range(first: int, last: int) -> None:
         raise BadModel(f"layers {first} to {last} were requested; expected 0 ≤ first ≤ last")
 
 
-def check_truncation(width: object, available: int) -> None:
-    """Reject a `truncate_dim` beyond the dimensions that the model has."""
-    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= available:
+def check_truncation(width: object, available: int) -> int:
+    """Return `truncate_dim` as a plain int, after checking that the model has as many dimensions."""
+    if isinstance(width, bool) or not isinstance(width, Integral) or not 1 <= int(width) <= available:
         raise BadInput(f"truncate_dim is {width!r}; expected how many of the {available} dimensions to keep")
+    return int(width)
 
 
 def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> HeadShapes:

@@ -126,5 +126,5 @@ def test_memory_is_what_the_container_leaves(tmp_path):
 def test_threads_name_what_limits_them(tmp_path):
     (tmp_path / "cpu.max").write_text("150000 100000\n")
     threads = machine.threads({"OMP_NUM_THREADS": "3", "HOME": "/"}, tmp_path)
-    assert (threads["quota"], threads["used"], threads["environment"]) == (1.5, 1, {"OMP_NUM_THREADS": "3"})
+    assert (threads["quota"], threads["used"], threads["environment"]) == (1.5, 3, {"OMP_NUM_THREADS": "3"})
     assert machine.threads({}, tmp_path / "nothing")["quota"] is None

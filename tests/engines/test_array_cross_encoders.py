@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -323,6 +324,17 @@ def test_the_fingerprint_changes_with_anything_that_changes_scores(change, fresh
     assert light.load(fresh).fingerprint == before and len(before) == 32
     CHANGES[change](fresh)
     assert light.load(fresh).fingerprint != before
+
+
+def test_a_model_saved_over_its_own_folder_is_still_itself(fresh, tmp_path, light):
+    folder = fresh
+    loaded = light.load(folder)
+    for length in (12, 9):
+        loaded.tokenizer = replace(loaded.tokenizer, max_seq_length=length)
+        loaded.save(folder)
+        assert loaded.fingerprint == light.load(folder).fingerprint
+    loaded.save(tmp_path / "elsewhere")
+    assert light.load(tmp_path / "elsewhere").fingerprint == loaded.fingerprint
 
 
 def test_weights_that_changed_on_disk_are_not_saved_nor_fingerprinted(fresh, tmp_path, light):

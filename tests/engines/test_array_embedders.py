@@ -346,6 +346,17 @@ def test_what_is_saved_is_the_same_model_to_every_engine(own, tmp_path, light, h
         np.testing.assert_allclose(again.encode(LONG, overflow="truncate"), vectors, atol=3e-6)
 
 
+def test_a_model_saved_over_its_own_folder_is_still_itself(own, tmp_path, light):
+    folder = own()
+    loaded = light.load(folder)
+    for length in (12, 9):
+        loaded.max_seq_length = length
+        loaded.save(folder)
+        assert loaded.fingerprint == light.load(folder).fingerprint
+    loaded.save(tmp_path / "elsewhere")
+    assert light.load(tmp_path / "elsewhere").fingerprint == loaded.fingerprint
+
+
 def test_weights_that_changed_on_disk_are_not_saved_nor_fingerprinted(own, tmp_path, light):
     folder = own()
     loaded = light.load(folder)

@@ -1,5 +1,7 @@
 """Late interaction (ColBERT): MaxSim over vectors of tokens on every engine, and folders that do not fit."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -9,8 +11,10 @@ from likewise.engine_registry import engine_of
 from likewise.engines.late_interaction import LateInteraction, max_similarity
 from likewise.engines.numpy.encoders import attention
 from likewise.errors import BadInput, BadModel, TooLong
+from likewise.inference import TOKENS_PER_BATCH
 from likewise.model_files.late_interaction_folder import FORMS
 from likewise.reranker import CrossEncoder
+from likewise.text.truncation import TruncationCounter
 from tests.native_library import needs_native
 from tests.tiny import LONG, TEXTS, amend, colbert_folder, write
 
@@ -66,7 +70,8 @@ def test_a_prompt_that_is_text_has_no_marker(tmp_path):
     piece = next(word for word in words if word.startswith("##"))  # which no text begins with
     amend(folder / SPOKEN, prompts={"query": f"{piece} ", "document": ""})
     reranker = Reranker.load(folder, engine="numpy")
-    (prompted,), tokenizer = reranker._contents(["cat"], is_query=True)[0], reranker.tokenizer
+    counter, tokenizer = TruncationCounter(9, "truncate"), reranker.tokenizer
+    (prompted,) = reranker._contents(["cat"], True, counter, np.arange(1))
     assert words[piece] not in prompted
     assert prompted == (*tokenizer.prefix, *tokenizer.token_ids([f"{piece} cat"])[0], *tokenizer.suffix)
 
@@ -87,12 +92,52 @@ def test_punctuation_of_documents_is_not_compared(tmp_path):
 
 def test_texts_over_their_lengths_are_truncated_with_a_warning(tmp_path):
     reranker = Reranker.load(colbert_folder(tmp_path / "m"))
-    assert [len(v) for v in reranker.query_vectors([LONG])] == [32] and reranker.max_content_length == 57
-    for pair in ((QUERY, LONG), (LONG, "a cat")):
-        with pytest.warns(UserWarning, match="1 of 1 pair was truncated"):
-            reranker.score([pair])
-        with pytest.raises(TooLong):
-            reranker.score([pair], overflow="error")
+    assert [len(v) for v in reranker.query_vectors([LONG], overflow="truncate")] == [
+        32
+    ] and reranker.max_content_length == 57
+    for pair, side, limit in (((QUERY, LONG), "document", 57), ((LONG, "a cat"), "query", 29)):
+        vectors = partial(getattr(reranker, f"{side}_vectors"), [LONG])
+        for call in (partial(reranker.score, [pair]), vectors):
+            with pytest.warns(UserWarning, match=f"1 of 1 {side} was truncated to the {limit} tokens"):
+                call()
+            with pytest.raises(TooLong, match=f"and the model reads {limit}"):
+                call(overflow="error")
+
+
+@pytest.mark.parametrize(("pair", "name"), [((QUERY, "x" * 300), "documents"), (("x" * 300, QUERY), "queries")])
+def test_words_too_long_for_the_tokenizer_are_reported(pair, name, tmp_path):
+    reranker = Reranker.load(colbert_folder(tmp_path / "m"))
+    with pytest.warns(UserWarning, match=rf"words of more than 100 characters.*first is {name}\[1\]"):
+        reranker.score([(QUERY, QUERY), pair])
+    with pytest.raises(TooLong, match=rf"{name}\[1\] has a word of 300 characters"):
+        reranker.score([(QUERY, QUERY), pair], overflow="error")
+
+
+@pytest.mark.parametrize("side", ["query", "document"])
+@pytest.mark.usefixtures("unchecked")
+def test_vectors_are_of_lists_of_texts(side, tmp_path):
+    vectors = getattr(Reranker.load(colbert_folder(tmp_path / "m")), f"{side}_vectors")
+    assert vectors([]) == [] and len(vectors(text for text in TEXTS[2:5])) == 3
+    with pytest.raises(BadInput, match="is 'a cat' .str.; expected a list of texts"):
+        vectors("a cat")
+    with pytest.raises(BadInput, match=r"\[1\] is None"):
+        vectors(["a cat", None])
+
+
+def test_documents_are_encoded_in_batches(tmp_path, monkeypatch):
+    reranker, sizes = Reranker.load(colbert_folder(tmp_path / "m")), []
+    encode = reranker._documents
+
+    def batch(contents):
+        sizes.append(sum(map(len, contents)))
+        return encode(contents)
+
+    monkeypatch.setattr(reranker, "_documents", batch)
+    texts = [f"{text} {i}" for i in range(100) for text in TEXTS]
+    found = reranker.document_vectors(texts, overflow="truncate")
+    assert len(sizes) > 2 and max(sizes) <= TOKENS_PER_BATCH["cpu"] * reranker.batch_threads
+    for one, text in zip(found[::97], texts[::97], strict=True):
+        np.testing.assert_allclose(one, reranker.document_vectors([text], overflow="truncate")[0], atol=1e-5)
 
 
 def test_its_fingerprint_is_the_same_for_every_engine_and_changes_with_its_settings(tmp_path):

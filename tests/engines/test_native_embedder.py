@@ -1,7 +1,10 @@
 """The native engine: the same bits in any company, precisions, instruction sets, threads."""
 
+import copy
+import gc
 import json
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -18,7 +21,7 @@ from likewise.engines.native.golden import FEW, FILE, PART, SCRIPTS, golden_hash
 from likewise.engines.native.library import load
 from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
-from likewise.errors import BadModel
+from likewise.errors import BadInput, BadModel
 from likewise.heads import Dense
 from likewise.native.library import ARITHMETIC
 from likewise.pooling import Dissection, Fusion, Reduce, Stack
@@ -130,6 +133,21 @@ def test_golden_texts_are_of_many_scripts_and_lengths():
     assert all(any(chr(first) <= letter < chr(end) for letter in letters) for first, end in SCRIPTS)
     words = [len(text.split()) for text in found]
     assert max(words[:FEW]) <= 12 and max(words) > 200
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_copies_share_the_librarys_memory_and_are_not_pickled(duplicate, folders):
+    embedder = NativeEmbedder.load(folders("bert"))
+    before = embedder.encode(TEXTS)
+    for original in (embedder, embedder.encoder, embedder._through_heads, embedder.tokenizer):
+        twin = duplicate(original)
+        if original is embedder:
+            assert twin.encode(TEXTS).tobytes() == before.tobytes()
+        del twin
+        gc.collect()
+        assert embedder.encode(TEXTS).tobytes() == before.tobytes()
+    with pytest.raises(BadInput, match="cannot be pickled: load it in each process by its name or folder"):
+        pickle.dumps(embedder)
 
 
 def test_loading_and_encoding_import_no_torch(folders):

@@ -110,6 +110,10 @@ def test_limits_poolings_and_options_reach_every_part(tmp_path):
     assert {part.max_seq_length for part in embedder.parts.values()} == {9} and embedder.dimension == 8
     embedder.max_seq_length = 5
     assert {part.max_seq_length for part in embedder.parts.values()} == {embedder.tokenizer.max_seq_length} == {5}
+    embedder.part(embedder.routes[0]).max_seq_length = 7
+    assert embedder.shown.max_seq_length == embedder.tokenizer.max_seq_length
+    embedder.shown.max_seq_length = 6
+    assert embedder.tokenizer.max_seq_length == 6
     other = embedder.with_pooling("max")
     assert isinstance(other, RoutedEmbedder) and other.pooling_weights() == {}
     assert {part.pooling.spec for part in other.parts.values()} == {"max"}

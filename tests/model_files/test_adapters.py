@@ -196,6 +196,26 @@ def test_adapters_that_do_not_fit_are_refused(name, tmp_path, cache):
     assert not cache.exists() or not [*cache.iterdir()]
 
 
+def test_an_adapter_named_like_its_base_model_is_not_its_own_base(tmp_path, monkeypatch):
+    base = model_folder(tmp_path / "models/the-base")
+    adapter = adapter_folder(tmp_path / "here/the-base", base)
+    monkeypatch.chdir(tmp_path / "here")
+    for place in ("the-base", adapter):
+        with pytest.raises(BadModel, match="is an adapter for the model 'the-base', which was not found"):
+            Embedder.load(place)
+    monkeypatch.setenv("LIKEWISE_MODELS", str(tmp_path / "models"))
+    assert Embedder.load(adapter).encode(["cat"]).shape == (1, 32)
+
+
+def test_an_adapter_is_no_base_model(tmp_path, monkeypatch):
+    base = model_folder(tmp_path / "base")
+    first, second = (adapter_folder(tmp_path / name, base) for name in ("first", "second"))
+    for adapter, other in ((first, second), (second, first)):
+        amend(adapter / "adapter_config.json", base_model_name_or_path=str(other))
+    with pytest.raises(BadModel, match="adapter for .*second, which is an adapter itself; expected a whole model"):
+        Embedder.load(first)
+
+
 def test_a_base_model_in_int8_is_refused(tmp_path):
     base = model_folder(tmp_path / "base")
     adapter = adapter_folder(tmp_path / "adapter", base)

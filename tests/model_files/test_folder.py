@@ -476,13 +476,38 @@ def test_an_unknown_name_suggests_the_nearest_model_and_how_to_get_it(name, hint
     assert str(caught.value).startswith(f"there is no model {name!r}. {hint}")
 
 
-def test_a_folder_of_models_that_cannot_be_listed_hides_no_error(monkeypatch):
-    def fail():
-        raise PermissionError(13, "Permission denied")
+@pytest.mark.parametrize("call", ["is_file", "is_dir", "iterdir"])
+def test_a_folder_that_may_not_be_searched_hides_no_other_model_and_no_error(call, tmp_path, monkeypatch):
+    before = getattr(Path, call)
 
-    monkeypatch.setattr(names, "local_models", fail)
+    def refused(path):
+        if path.is_relative_to(tmp_path):
+            raise PermissionError(13, "Permission denied")
+        return before(path)
+
+    (tmp_path / "lost+found").mkdir()
+    for variable in (names.MODELS_VARIABLE, "XDG_DATA_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.setattr(Path, call, refused)
+    monkeypatch.setattr(names, "find_spec", find_spec)
+    assert local_models().keys() == names.PACKAGED_MODELS.keys()
+    assert locate("likewise-mini").name == "likewise-mini"
     with pytest.raises(ModelNotFound, match="Did you mean likewise-mini"):
         locate("likewise-min")
+
+
+def test_a_model_folder_that_may_not_be_searched_is_refused_by_name(own, monkeypatch):
+    before = Path.stat
+
+    def refused(path, **options):
+        if path.parent == folder:
+            raise PermissionError(13, "Permission denied")
+        return before(path, **options)
+
+    folder = own()
+    monkeypatch.setattr(Path, "stat", refused)
+    with pytest.raises(BadModel, match="adapter_config.json cannot be opened: Permission denied"):
+        locate(folder)
 
 
 def test_the_setting_names_a_folder_of_models(monkeypatch, tmp_path):

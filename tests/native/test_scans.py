@@ -11,6 +11,7 @@ from likewise.native.scanning import Scan
 from tests.native.conftest import check_same_bits
 
 LARGEST = 1 << 20  # queries, and dimensions
+WIDEST_INT8 = (1 << 17) - 1  # dimensions of which every score fits into 32 bits
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 120), st.integers(1, 90))
 
 
@@ -112,6 +113,9 @@ def test_what_cannot_be_scanned_is_refused(library: Library) -> None:
         "threads are 1025; wanted 1 to 1024": Scan(x, x, 4, threads=1025),
         "4 rows, 4 queries, width 0": Scan(x[:, :0], x[:, :0], 0),
         "1 rows, 1 queries, width 1048577": Scan(*[np.ones((1, LARGEST + 1), np.int8)] * 2, LARGEST + 1),
+        "vectors have 131072 dimensions; in int8, expected at most 131071": Scan(
+            *[np.ones((1, WIDEST_INT8 + 1), np.int8)] * 2, WIDEST_INT8 + 1
+        ),
         "1 rows, 1048577 queries, width 1": Scan(np.ones((LARGEST + 1, 1), np.int8), np.ones((1, 1), np.int8), 1),
         "row 0 is so long that its scores may overflow": Scan(x, 2e23 * x, 4),
         "row 1 is not finite": Scan(x, np.where(np.arange(4)[:, None] == 1, np.nan, x).astype(np.float32), 4),
@@ -126,8 +130,12 @@ def test_what_cannot_be_scanned_is_refused(library: Library) -> None:
 def test_the_largest_scans_are_computed(library: Library) -> None:
     ones = np.ones((1, 1), np.int8)
     assert (Scan(np.ones((LARGEST, 1), np.int8), ones, 1).best(1, library=library).scores == 1).all()
-    wide = np.ones((1, LARGEST), np.int8)
+    wide = np.ones((1, LARGEST), np.float32)
     assert Scan(wide, wide, LARGEST, threads=1024).best(1, library=library).scores == LARGEST
+    lowest = np.full((1, WIDEST_INT8), -128, np.int8)
+    for name in library.instruction_sets:
+        best = Scan(lowest, lowest, WIDEST_INT8).best(1, library=library, instructions=name)
+        assert best.scores == np.float32(128 * 128 * WIDEST_INT8), name
 
 
 @pytest.mark.parametrize("factor", [1e-25, 1e-16, 1.0, 1e16, 3e18])

@@ -55,6 +55,15 @@ def fresh(tmp_path):
     return classifier_folder(tmp_path / "fresh")
 
 
+@pytest.mark.parametrize("start", [CrossEncoder.start, PolyEncoder.start])
+def test_a_reranker_in_training_mode_scores_without_dropout(start, own):
+    folder = own(changes={"hidden_dropout_prob": 0.5})
+    reranker = start(str(folder))
+    before = reranker.score(PAIRS)
+    reranker.train()
+    assert np.array_equal(reranker.score(PAIRS), before) and not reranker.training
+
+
 def test_every_family_of_encoders_has_a_classification_head():
     others = {"t5", "t5_gated", "qwen3", "gemma3_text"}  # whose heads read a decoder, or the last token
     assert set(CLASSIFIERS) == set(TRANSFORMERS) - others

@@ -88,6 +88,9 @@ def test_what_was_encoded_apart_meets_to_the_same_scores(polys):
     assert candidates.shape == (len(PAIRS), 32)
     scores = reranker.match(contexts, candidates)
     np.testing.assert_allclose(scores.diagonal(), reranker.score(PAIRS), rtol=1e-5, atol=1e-4)
+    for kind in (np.float64, np.float16):
+        again = reranker.match(contexts.astype(kind), candidates.astype(kind))
+        np.testing.assert_allclose(again, scores, rtol=1e-2, atol=1e-2 * np.abs(scores).max())
     ranked = reranker.rank(first[1], second)
     order = [i for i, _ in ranked]
     assert sorted(order) == list(range(len(PAIRS)))

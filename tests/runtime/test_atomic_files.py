@@ -31,6 +31,15 @@ def test_a_private_file_is_its_owners_alone(private, mode, tmp_path):
     assert (tmp_path / "f").stat().st_mode & 0o777 == mode
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_file_that_is_replaced_passes_its_permissions_on(mode, tmp_path):
+    (tmp_path / "f").touch()
+    (tmp_path / "f").chmod(mode)
+    with atomic_file(tmp_path / "f") as partial:
+        partial.write_text("whole")
+    assert (tmp_path / "f").stat().st_mode & 0o777 == mode
+
+
 def test_only_a_durable_file_waits_for_the_disk_its_content_before_its_name(tmp_path, monkeypatch):
     synced, target = [], tmp_path / "f"
     for name in ("sync_file", "sync_folder"):

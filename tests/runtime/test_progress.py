@@ -61,6 +61,16 @@ def test_nothing_is_shown_where_none_is_wanted(screen, live, show):
     assert shown.getvalue() == ""
 
 
+@pytest.mark.parametrize("stream", [None, "a log"])
+@pytest.mark.parametrize("show", [None, True])
+def test_work_goes_on_where_stderr_is_missing_or_has_only_write_and_flush(stream, show, screen, monkeypatch, capsys):
+    screen(live=False)
+    log = stream and type("Log", (), {"write": lambda *_: None, "flush": lambda _: None})()
+    monkeypatch.setattr("sys.stderr", log)
+    _work(show)
+    assert capsys.readouterr().out == ""
+
+
 def test_short_work_shows_nothing(screen, monkeypatch):
     shown = screen(live=True)
     monkeypatch.setattr(progress, "SHOW_AFTER", 100)

@@ -3,6 +3,7 @@
 import itertools
 import json
 
+import numpy as np
 import pytest
 import tokenizers
 from hypothesis import given
@@ -260,11 +261,16 @@ def test_windows_are_evenly_spread_from_the_first_token_to_the_last(plain):
 
 @pytest.mark.parametrize(
     ("requested", "configured", "found"),
-    [(None, None, 512), (1, None, 1), (None, 128, 128), (64, 128, 64), (None, 900, 512), (512, 1, 512)],
+    [
+        *((None, None, 512), (1, None, 1), (None, 128, 128), (64, 128, 64), (None, 900, 512), (512, 1, 512)),
+        (np.int64(64), None, 64),
+    ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_the_longest_input_is_as_asked_for_or_as_configured_or_as_the_encoder_reads(requested, configured, found):
-    assert max_input_length(requested, configured, 512) == found
-    for wrong in (0, -1, 513, 5000):
+    result = max_input_length(requested, configured, 512)
+    assert result == found and type(result) is int
+    for wrong in (0, -1, 513, 5000, True, 1.5):
         with pytest.raises(BadInput, match=f"max_seq_length is {wrong}; this encoder reads 1 to 512 tokens"):
             max_input_length(wrong, configured, 512)
 

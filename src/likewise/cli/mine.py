@@ -74,19 +74,19 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     require_torch("likewise mine")
+    from ..data.column_names import ColumnNames
     from ..files import check_table
     from ..mine import MiningPrompts, MiningSettings, mine_negatives
     from ..model_names import load_named_embedder
-    from .train.build import data_source
-    from .train.config import DataOptions
+    from ..train.data.sources import load_texts
+    from ..train.objectives import Contrastive
 
     if args.output is not None:
         check_table(args.output, input_files(args.data, args.corpus))
     prepare_runtime(args)
     choice = {name: getattr(args, name) for name in ("k", "strategy", "missing", "metric", "seed")}
     columns = tuple(args.columns.split(",")) if args.columns else ()
-    source = data_source(DataOptions(args.data, "contrastive", columns, where=args.where), training=False)
-    texts = source.rows.texts  # type: ignore[union-attr]  # a file is not a stream
+    texts = load_texts(args.data, Contrastive(), ColumnNames.parse(columns, where=args.where))
     if args.column is not None and not args.corpus:
         raise BadInput("--column requires --corpus")
     corpus = _corpus(args.corpus, args.column) if args.corpus else None

@@ -1,7 +1,8 @@
 """A data set's columns under the catalogue's names: scores as numbers, texts as strings."""
 
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ from .catalogue.entry import TEXT_COLUMNS
 
 DatasetColumns = Mapping[str, Sequence[Any]]
 """The columns of a data set by name, all of the same length."""
+
+
+def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
+    """The digest of a data set's values, so that a different copy of the data gets its own results."""
+    hasher = hashlib.sha256()
+    for name, values in sorted(columns.items()):
+        hasher.update(f"{name} {list(values)!r}".encode("utf-8", "surrogatepass"))
+    return hasher.hexdigest()[:32]
 
 
 def read_columns(path: Path, name: str, file: DatasetFile, filename_column: str | None = None) -> tuple[Table, int]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,6 +42,7 @@ from .stored_weights import (
     check_unchanged,
     file_states,
     has_int8,
+    replaces,
     write_tensors,
 )
 
@@ -114,7 +115,8 @@ class ArrayCrossEncoder(JointReranker, Loadable):
         warn_of_readers(["weights in int8"] if in_int8 else [])
         older = {"activation_fn": manifest.activation}  # where sentence-transformers 4 and 5 look for it
         config = {**config, "sentence_transformers": older}
-        with atomic_folder(target_folder(folder)) as partial:
+        target = target_folder(folder)
+        with atomic_folder(target) as partial:
             write_pair_manifest(partial, manifest, self.encoder.width)
             self._written_tokenizer().save(partial)
             settings = in_eight_bits(config) if in_int8 else config
@@ -122,6 +124,8 @@ class ArrayCrossEncoder(JointReranker, Loadable):
             write_tensors(partial / "model.safetensors", stored)
             self.head.write(partial)
             check_same(written=manifest, read_back=read_pair_manifest(partial))
+        if replaces(target, self.manifest.encoder):
+            self.manifest, self._files = replace(self.manifest, encoder=target), file_states(target)
 
     def _stored_tensors(self, config: Config) -> dict[str, StoredTensor]:
         """The encoder's tensors, and the head's tensors beside them, by their names in files."""

@@ -36,6 +36,7 @@ from .stored_weights import (
     file_states,
     has_int8,
     in_int8,
+    replaces,
     write_tensors,
 )
 
@@ -161,8 +162,11 @@ class ArrayEmbedder(Embedder, Loadable):
         if weights == "int8":
             stored = in_int8(stored)
         warn_of_readers(self.only_here(weights="int8" if has_int8(stored.values()) else None))
-        with atomic_folder(target_folder(folder)) as partial:
+        target = target_folder(folder)
+        with atomic_folder(target) as partial:
             self.write_files(partial, stored)
+        if weights is None and replaces(target, self.manifest.encoder):
+            self.manifest, self._files = replace(self.manifest, encoder=target), file_states(target)
 
     def write_files(self, folder: Path, weights: Mapping[str, StoredTensor]) -> None:
         """Write the files of this model, with these weights of its encoder, into an empty folder."""

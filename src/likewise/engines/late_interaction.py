@@ -6,7 +6,7 @@ where q_i and d_j are the vectors of tokens, mapped to fewer dimensions and scal
 not depend on the query. A short query is filled up with mask tokens, whose vectors count too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,10 +21,11 @@ from ..errors import BadInput, BadModel
 from ..inference import Rows, WindowBatches, infer
 from ..model_files import Manifest, PairManifest
 from ..model_files.late_interaction_folder import TokenVectors
-from ..reranker.reranker import Reranker, RunOptions
+from ..reranker.reranker import PairOverflow, Reranker, RunOptions
 from ..reranker.text_pairs import in_windows
 from ..runtime.fingerprint import Weights
-from ..text.truncation import TruncationCounter
+from ..text.inputs import checked_texts
+from ..text.truncation import TruncationCounter, longest_words
 from .description import check_described, read_description, stored_encoder_settings, tensors
 from .numpy.encoders import NumpyEncoder
 from .numpy.poolings_and_heads import heads_of, weights_of_heads
@@ -73,13 +74,13 @@ class LateInteraction(Reranker):
     def batch_threads(self) -> int:
         return self.shown.batch_threads
 
-    def query_vectors(self, texts: Sequence[str]) -> list[Float[Array, "t E"]]:
+    def query_vectors(self, texts: Iterable[str], *, overflow: PairOverflow = "warn") -> list[Float[Array, "t E"]]:
         """The vectors of each query's tokens, those of its mask tokens included."""
-        return [self._query(ids) for ids in self._contents(texts, is_query=True)[0]]
+        return self._vectors(texts, overflow, is_query=True)
 
-    def document_vectors(self, texts: Sequence[str]) -> list[Float[Array, "t E"]]:
+    def document_vectors(self, texts: Iterable[str], *, overflow: PairOverflow = "warn") -> list[Float[Array, "t E"]]:
         """The vectors of each document's tokens, without those that are not compared (punctuation)."""
-        return self._documents(self._contents(texts, is_query=False)[0])
+        return self._vectors(texts, overflow, is_query=False)
 
     def save(self, folder: str | Path) -> NoReturn:
         """Raise an error: a late-interaction model is used as it was published."""
@@ -94,12 +95,32 @@ class LateInteraction(Reranker):
         stored = [(tensor.name, tensor.identifying) for tensor in tensors(read_description(self.manifest.encoder))]
         return [*stored, *weights_of_heads(self.heads)]
 
+    def _vectors(self, texts: Iterable[str], overflow: PairOverflow, is_query: bool) -> list[Float[Array, "t E"]]:
+        what, encode = ("queries", self._queries) if is_query else ("documents", self._documents)
+        checked = checked_texts(texts, what)
+
+        def vectors(contents: list[Ids], batches: WindowBatches) -> list[Float[Array, "t E"]]:
+            lengths, results = np.array([len(ids) for ids in contents]), [np.empty((0, 0), np.float32)] * len(contents)
+            return batches.run(lengths, lambda batch: encode([contents[i] for i in batch]), results, _store_vectors)
+
+        with self._run(what, len(checked), (overflow, None, None), self._room(is_query)) as run:
+
+            def tokenize(distinct: list[str], rows: Rows) -> list[Ids]:
+                return self._contents(distinct, is_query, run.counter, rows)
+
+            return [one for block in infer(in_windows(checked), tokenize, vectors, run) for one in block]
+
     def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[Array, "N 1"]:
-        pairs = list(zip(first, second, strict=True))
-        with self._run("pairs", len(pairs), options) as run:
+        pairs, silent = list(zip(first, second, strict=True)), (options[0], False, options[2])
+        with (
+            self._run("queries", len(pairs), silent, self._room(is_query=True)) as queries,
+            self._run("documents", len(pairs), options) as run,
+        ):
 
             def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[tuple[Ids, Ids]]:
-                return self._pairs(distinct, rows, run.counter)
+                first, second = zip(*distinct, strict=True)
+                of_queries = self._contents(first, True, queries.counter, rows)
+                return list(zip(of_queries, self._contents(second, False, run.counter, rows), strict=True))
 
             blocks = list(infer(in_windows(pairs), tokenize, self._window_logits, run))
         return np.concatenate([np.empty((0, 1), np.float32), *blocks])
@@ -115,19 +136,13 @@ class LateInteraction(Reranker):
         lengths = np.array([len(document) for _, document in contents])
         return batches.run(lengths, logits, np.empty((len(contents), 1), np.float32))
 
-    def _pairs(self, pairs: Sequence[tuple[str, str]], rows: Rows, counter: TruncationCounter) -> list[tuple[Ids, Ids]]:
-        """The ids of both texts of each pair, truncated; the counter counts the truncated pairs."""
-        queries, over = self._contents([query for query, _ in pairs], is_query=True)
-        documents, beyond = self._contents([document for _, document in pairs], is_query=False)
-        counter.add((np.maximum(over, beyond) + self.max_content_length)[rows])
-        return list(zip(queries, documents, strict=True))
-
-    def _contents(self, texts: Sequence[str], is_query: bool) -> tuple[list[Ids], Array]:
-        """The ids of texts with special tokens and prefix, and by how many tokens each exceeds its limit."""
+    def _contents(self, texts: Sequence[str], is_query: bool, counter: TruncationCounter, rows: Rows) -> list[Ids]:
+        """The ids of distinct texts with special tokens and prefix, truncated; the tokens of every row are counted."""
         room, (marker, rest) = self._room(is_query), self._prefix(is_query)
         begin, end = (*self.tokenizer.prefix, *marker), self.tokenizer.suffix
-        ids = self._token_ids([rest + text for text in texts]).lists()
-        return [(*begin, *one[:room], *end) for one in ids], np.array([len(one) - room for one in ids])
+        encoded = self._token_ids([rest + text for text in texts])
+        counter.add(encoded.lengths[rows], longest_words(encoded.long_words, rows))
+        return [(*begin, *ids[:room], *end) for ids in encoded.lists()]
 
     def _room(self, is_query: bool) -> int:
         """The number of tokens read from a text, excluding special ones and the marker."""
@@ -154,6 +169,9 @@ class LateInteraction(Reranker):
             raise BadModel(f"{self.manifest.encoder} pads queries with mask tokens, but its tokenizer has none")
         return self._known[found]
 
+    def _queries(self, contents: Sequence[Ids]) -> list[Float[Array, "t E"]]:
+        return [self._query(ids) for ids in contents]
+
     def _query(self, ids: Ids) -> Float[Array, "t E"]:
         """The vectors of one query, filled up with mask tokens."""
         filled = [*ids, *[self._mask] * (self.settings.expanded_to - len(ids))]
@@ -176,6 +194,11 @@ class LateInteraction(Reranker):
         for head in self.heads:
             x = head(x)
         return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
+
+
+def _store_vectors(results: list[Array], batch: Rows, block: list[Array]) -> None:
+    for i, vectors in zip(batch, block, strict=True):
+        results[i] = vectors
 
 
 def max_similarity(query: Float[Array, "q E"], document: Float[Array, "d E"]) -> float:

@@ -1,6 +1,6 @@
 """RoutedEmbedder: a Router, which encodes queries and documents with separate models into one vector space."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +14,7 @@ from ..inference import WindowBatches
 from ..late_chunking import DocumentChunks
 from ..runtime.fingerprint import Weights, fingerprint
 from ..text.inputs import Windows
+from ..text.tokenizer import Tokenizer
 
 
 class RoutedEmbedder(Embedder):
@@ -28,12 +29,16 @@ class RoutedEmbedder(Embedder):
         if len(set(widths.values())) > 1:
             raise BadModel(f"the routes of {self.shown.manifest.encoder.parent} have different dimensions: {widths}")
         self.encoder, self.pooling, self.manifest = self.shown.encoder, self.shown.pooling, self.shown.manifest
-        self.tokenizer = self.shown.tokenizer
 
     @property
     def shown(self) -> Embedder:
         """The part whose properties are shown: the default one, or the first."""
         return self.parts[self.default_route or self.routes[0]]
+
+    @property
+    def tokenizer(self) -> Tokenizer:  # type: ignore[override]
+        """That of the part shown, whose maximum input length can be set."""
+        return self.shown.tokenizer
 
     @property
     def _default(self) -> Embedder:
@@ -107,9 +112,8 @@ class RoutedEmbedder(Embedder):
     def max_seq_length(self, tokens: int) -> None:
         for part in self.parts.values():
             part.max_seq_length = tokens
-        self.tokenizer = self.shown.tokenizer
 
-    def encode_chunks(self, documents: Sequence[str], **options: Any) -> list[DocumentChunks]:
+    def encode_chunks(self, documents: Iterable[str], **options: Any) -> list[DocumentChunks]:
         """As `Embedder.encode_chunks`, with the part for documents."""
         return self.part("document").encode_chunks(documents, **options)
 

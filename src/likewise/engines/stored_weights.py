@@ -94,6 +94,11 @@ def check_unchanged(folder: Path, before: list[FileState]) -> None:
         raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
 
 
+def replaces(target: Path, own: Path) -> bool:
+    """Whether a model saved into `target` has replaced its own files, which may have been in a sub-folder."""
+    return target.resolve() in (own.resolve(), own.resolve().parent)
+
+
 def file_states(folder: Path) -> list[FileState]:
     """Inode, size and time of each of an encoder's files, which show whether they have changed."""
     config = folder / "config.json"  # which StaticEmbedding's folders lack

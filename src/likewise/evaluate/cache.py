@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -223,14 +223,6 @@ def text_key(text: str) -> bytes:
 
 def json_digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
-    """The digest of a data set's values, so that a different copy of the data gets its own results."""
-    hasher = hashlib.sha256()
-    for name, values in sorted(columns.items()):
-        hasher.update(f"{name} {list(values)!r}".encode("utf-8", "surrogatepass"))
-    return hasher.hexdigest()[:32]
 
 
 @cache

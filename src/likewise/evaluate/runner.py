@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..data import datasets
+from ..data.columns import columns_digest
 from ..errors import BadInput, DataNotFound, LikewiseError
 from ..model_files.provenance import Provenance
 from ..runtime.progress import format_duration
-from .cache import Cache, CachedEncode, TextsCallback, columns_digest, json_digest, source_digest
+from .cache import Cache, CachedEncode, TextsCallback, json_digest, source_digest
 from .models import ROLES, EvaluatedModel, FitModel, LoadModel, OpenedModel, models_to_evaluate
 from .rankers import EmbeddingRanker
 from .results import Cell, Results, from_json, to_json, without_secondary_evidence

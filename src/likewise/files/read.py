@@ -131,7 +131,7 @@ def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> 
     raise BadInput(f"{path}: {asked} it has {', '.join(names) or 'none'} (choose one with --column)")
 
 
-def text_column(path: Path, column: str | None) -> str:
+def column_of_texts(path: Path, column: str | None) -> str:
     """The column that `Texts` reads, chosen by the names in the first row, even if later JSON objects have others."""
     chosen: list[str] = []
 

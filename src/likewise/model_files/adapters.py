@@ -84,6 +84,8 @@ def _base(folder: Path, name: str, find: Callable[[str], Path]) -> Path:
 
 
 def _checked_base(folder: Path, base: Path) -> Path:
+    if regular_file_exists(base / ADAPTER_SETTINGS):
+        raise BadModel(f"{folder} is an adapter for {base}, which is an adapter itself; expected a whole model")
     manifest = read_manifest(base)
     if manifest.routes or manifest.static or manifest.encoder != base:
         raise BadModel(f"{folder} is an adapter for {base}, whose encoder is not in the folder itself")

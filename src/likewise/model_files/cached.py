@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ..runtime.home_folder import expanded
@@ -15,9 +16,15 @@ def cached_folder(name: str, key: str, write: Callable[[Path], None]) -> Path:
     """The cache folder with this name and key; if it does not exist, `write` fills it."""
     folder = cache_folder() / f"{name}-{_digest(key)}"
     if not (folder / "config.json").is_file():
-        with atomic_folder(folder) as partial:
+        with suppress(_AlreadyWrittenError), atomic_folder(folder) as partial:
             write(partial)
+            if (folder / "config.json").is_file():
+                raise _AlreadyWrittenError
     return folder
+
+
+class _AlreadyWrittenError(Exception):
+    """Another thread or process was faster: its folder is kept, since models may have been loaded from it."""
 
 
 def cache_folder() -> Path:

@@ -5,6 +5,7 @@
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -89,13 +90,18 @@ PACKAGED_MODELS: dict[str, PackagedModel] = {
 
 def locate(name: str | Path) -> Path:
     """The folder of the model with this name."""
+    return _with_adapter(_located(name))
+
+
+def _located(name: str | Path, adapter: Path | None = None) -> Path:
+    """The folder with this name, which may hold an adapter; `adapter`, whose base model is sought, is passed over."""
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
         raise ModelNotFound(f"expected a model's name or folder, not {name!r}")
     tried: list[str] = []
     for find in (_folder, _models_folder, _downloaded, _word_file, _packaged, _hub):
         folder = find(str(name), tried)
-        if folder is not None:
-            return _with_adapter(folder)
+        if folder is not None and (adapter is None or folder.resolve() != adapter.resolve()):
+            return folder
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
         f"there is no model {str(name)!r}.{_hint(str(name))}Tried:{places}\nLocal models: likewise model list. "
@@ -106,13 +112,14 @@ def locate(name: str | Path) -> Path:
 
 def _with_adapter(folder: Path) -> Path:
     """The folder itself or, if it contains an adapter, that of the merged model."""
-    from .saving import ADAPTER_SETTINGS  # imported here, since help needs no hashes
+    from ..runtime.untrusted_files import regular_file_exists  # imported here, since help needs no hashes
+    from .saving import ADAPTER_SETTINGS
 
-    if not (folder / ADAPTER_SETTINGS).is_file():
+    if not regular_file_exists(folder / ADAPTER_SETTINGS):
         return folder
     from .adapters import merged_folder  # imported here, since most folders hold whole models
 
-    return merged_folder(folder, locate)
+    return merged_folder(folder, lambda name: _located(name, adapter=folder))
 
 
 def _hint(name: str) -> str:
@@ -128,10 +135,7 @@ def _hint(name: str) -> str:
 def nearest_model(name: str) -> str | None:
     """The local or packaged model whose name best matches a name or path: equal, containing it, or similar."""
     sought = short_name(name).rstrip("/").rpartition("/")[2].casefold()
-    try:
-        known = {model.casefold(): model for model in local_models()}
-    except OSError:  # the model folder cannot be listed; `locate` reports this
-        known = {model.casefold(): model for model in PACKAGED_MODELS}
+    known = {model.casefold(): model for model in local_models()}
     containing = [model for model in known if len(sought) >= MIN_NAME_PART and sought in model]
     nearest = [sought] * (sought in known) or containing or get_close_matches(sought, known, 1)
     return known[nearest[0]] if nearest else None
@@ -141,8 +145,9 @@ def local_models() -> dict[str, Path | None]:
     """The folders of local models, by name; None for a packaged model whose package is not installed."""
     folders: dict[str, Path | None] = {name: _inside(model) for name, model in PACKAGED_MODELS.items()}
     for root in (downloads_folder(), models_folder()):
-        if root is not None and root.is_dir():
-            folders |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
+        with suppress(OSError):  # it may not be searched; `locate` reports this for the folder that the user sets
+            if root is not None and root.is_dir():
+                folders |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
     return folders
 
 
@@ -180,7 +185,9 @@ def how_to_install(name: str) -> str:
 def _is_model(folder: Path) -> bool:
     from .saving import ADAPTER_SETTINGS  # as above
 
-    return any((folder / name).is_file() for name in ("modules.json", "config.json", ADAPTER_SETTINGS))
+    with suppress(OSError):  # the folder may not be searched: another user's home, or lost+found on a volume
+        return any((folder / name).is_file() for name in ("modules.json", "config.json", ADAPTER_SETTINGS))
+    return False
 
 
 def _folder(name: str, tried: list[str]) -> Path | None:

@@ -28,6 +28,7 @@ from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write
 from ..model_files.folder import check_same
 from ..pooling.reductions import Reduce
 from ..runtime.atomic_files import target_folder
+from ..runtime.devices import leave_training_mode
 from ..runtime.fingerprint import Weights
 from ..text.tokenizer import Tokenizer
 from .classification_heads import CLASSIFIERS, HeadShape, check_head, head_of, labels_of
@@ -159,6 +160,7 @@ class CrossEncoder(TorchReranker, JointReranker):
 
     @torch.inference_mode()
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
+        leave_training_mode(self, self.encoder, self.head)
 
         def logits(batch: Rows) -> Float[np.ndarray, "b C"]:
             return np.asarray(self(self.packed([contents[i] for i in batch])).float().cpu().numpy())

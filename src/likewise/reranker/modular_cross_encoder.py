@@ -13,7 +13,7 @@ from ..array_types import Float
 from ..arrays.ragged import Layers, Ragged
 from ..encoders import checkpoint
 from ..errors import BadModel
-from ..heads import head_settings, out_width, read_head
+from ..heads import apply_heads, head_settings, out_width, read_head
 from ..model_files import ModulePart, PairManifest
 from ..module_registry import head_shapes
 from ..pooling.reductions import Reduce
@@ -85,5 +85,4 @@ class PooledHeads(nn.Module):
         return [self.reduce.spec, kinds]
 
     def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N C"]:
-        logits: Tensor = self.heads(self.reduce(layers, tokens).float())
-        return logits
+        return apply_heads(self.heads, self.reduce(layers, tokens).float())

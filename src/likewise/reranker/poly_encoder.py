@@ -34,13 +34,15 @@ from ..model_files.folder import check_same
 from ..pooling import describe_pooling
 from ..pooling.reductions import Reduce, last
 from ..runtime.atomic_files import target_folder
+from ..runtime.devices import leave_training_mode
 from ..runtime.fingerprint import Weights
 from ..runtime.progress import Progress
 from ..runtime.untrusted_files import regular_file_exists
+from ..text.inputs import checked_texts
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter, longest_words
 from .reranker import PairOverflow, RunOptions
-from .text_pairs import checked_texts, in_windows
+from .text_pairs import in_windows
 from .torch_reranker import TorchReranker, parts_of, tokenizer_of
 
 Encode = Callable[[Ragged], Tensor]
@@ -178,6 +180,7 @@ class PolyEncoder(TorchReranker):
     ) -> Float[np.ndarray, "Q C"]:
         """The score of every context with every candidate, both already encoded."""
         m, width = self.codes.shape
+        contexts, candidates = (np.asarray(vectors, np.float32) for vectors in (contexts, candidates))
         if contexts.ndim != 3 or contexts.shape[1:] != (m, width) or candidates.shape[1:] != (width,):
             raise BadInput(
                 f"contexts have shape {contexts.shape} and candidates {candidates.shape}; "
@@ -252,6 +255,7 @@ class PolyEncoder(TorchReranker):
         self, texts: Iterable[Sequence[str]], encode: Encode, shape: Sequence[int], run: InferenceRun
     ) -> Iterator[Float[np.ndarray, "..."]]:
         """The results of `encode` on packed tokens, each of this shape, one block per window of texts."""
+        leave_training_mode(self, self.encoder)
 
         @torch.inference_mode()
         def compute(tokens: Sequences, batches: WindowBatches) -> Float[np.ndarray, "..."]:

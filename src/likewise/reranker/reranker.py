@@ -22,10 +22,10 @@ from ..native.tokenizing import EncodedTexts
 from ..runtime.fingerprint import Weights, fingerprint
 from ..runtime.lazy_imports import require_torch
 from ..runtime.progress import Progress
-from ..text.inputs import resolve_prompt
+from ..text.inputs import checked_texts, resolve_prompt
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter
-from .text_pairs import TextPairs, checked_texts, columns
+from .text_pairs import TextPairs, columns
 
 Loaded = TypeVar("Loaded")
 """The class on which `load` was called."""
@@ -254,12 +254,13 @@ class Reranker(ABC):
             return int(label)
         raise BadInput(f"there is no label {label!r}; expected one of {known}")
 
-    def _run(self, what: str, total: int, options: RunOptions) -> AbstractContextManager[InferenceRun]:
-        """The run that scores this many items; `what` names them in warnings."""
+    def _run(
+        self, what: str, total: int, options: RunOptions, limit: int | None = None
+    ) -> AbstractContextManager[InferenceRun]:
+        """The run over this many items, which `what` names in warnings, of at most `limit` tokens each."""
         overflow, show_progress_bar, batch_tokens = options
-        counter = TruncationCounter(
-            self.max_content_length, overflow, what, windows=False, word_limit=self.tokenizer.longest_word
-        )
+        limit = self.max_content_length if limit is None else limit
+        counter = TruncationCounter(limit, overflow, what, windows=False, word_limit=self.tokenizer.longest_word)
         return inference_run(
             counter,
             total=total,

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..errors import BadInput
-from ..text.inputs import CHUNK_TEXTS, describe_value, is_list_of_rows
+from ..text.inputs import CHUNK_TEXTS, checked_text, checked_texts, describe_value, is_list_of_rows
 
 T = TypeVar("T", bound=Hashable)
 TextPairs = Iterable[Any]
@@ -14,7 +14,10 @@ TextPairs = Iterable[Any]
 def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[list[str], list[str]]:
     """The first and second texts of all pairs, from pairs or from two columns of equal length."""
     if documents is None:
-        both = [_two(i, pair) for i, pair in enumerate(_rows(pairs, "pairs"))]
+        if not is_list_of_rows(pairs, 2):
+            expected = "a list of pairs of texts, or two lists of texts"
+            raise BadInput(f"pairs is {describe_value(pairs)}; expected {expected}")
+        both = [_two(i, pair) for i, pair in enumerate(pairs)]
         return [first for first, _ in both], [second for _, second in both]
     first, second = checked_texts(pairs, "queries"), checked_texts(documents, "documents")
     if len(first) != len(second):
@@ -25,34 +28,14 @@ def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[l
     return first, second
 
 
-def checked_texts(texts: Iterable[Any], what: str) -> list[str]:
-    """Convert to a list of texts; the error names the index of an item that is not a str."""
-    return [_text(text, f"{what}[{i}]") for i, text in enumerate(_rows(texts, what))]
-
-
 def in_windows(items: Sequence[T], largest: int | None = None) -> Iterator[Sequence[T]]:
     """Split the items into parts of at most `largest`."""
     size = min(CHUNK_TEXTS, largest or CHUNK_TEXTS)
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _rows(given: Any, what: str) -> Iterable[Any]:
-    expected = "a list of pairs of texts, or two lists of texts" if what == "pairs" else "a list of texts"
-    if not is_list_of_rows(given, 2 if what == "pairs" else 1):
-        raise BadInput(f"{what} is {describe_value(given)}; expected {expected}")
-    rows: Iterable[Any] = given
-    return rows
-
-
 def _two(i: int, pair: Any) -> tuple[str, str]:
     texts = None if isinstance(pair, str | bytes | dict | set) or not isinstance(pair, Iterable) else list(pair)
     if texts is None or len(texts) != 2:
         raise BadInput(f"pairs[{i}] is {describe_value(pair)}; expected two texts")
-    return _text(texts[0], f"pairs[{i}][0]"), _text(texts[1], f"pairs[{i}][1]")
-
-
-def _text(text: Any, name: str) -> str:
-    text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
-    if not isinstance(text, str):
-        raise BadInput(f"{name} is {describe_value(text)}; expected a str")
-    return text
+    return checked_text(texts[0], f"pairs[{i}][0]"), checked_text(texts[1], f"pairs[{i}][1]")

@@ -22,8 +22,9 @@ def atomic_file(
     """Yield a path to write to; the file is moved to `path` when the block ends, and removed if the block fails.
 
     If `path` is a symbolic link, its target is written and the link is kept. If `durable`, the file survives a power
-    failure once the block has ended. A `private` file is readable only by its owner. The file is written in a temporary
-    folder in `parent`, by default next to `path`.
+    failure once the block has ended. A `private` file is readable only by its owner; any other file keeps the
+    permissions of the file that it replaces. The file is written in a temporary folder in `parent`, by default next to
+    `path`.
     """
     from .temporary_files import temporary_folder  # imported here because the checks below need no temporary files
 
@@ -40,6 +41,8 @@ def atomic_file(
             yield partial
             if private:
                 partial.chmod(0o600)
+            elif target.exists():
+                partial.chmod(target.stat().st_mode & 0o777)
             else:
                 apply_umask(partial, folder)
             if durable:

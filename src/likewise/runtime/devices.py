@@ -43,6 +43,15 @@ class MovableModule(nn.Module):
         return _moved(super().cuda, device)
 
 
+def leave_training_mode(model: nn.Module, *parts: nn.Module) -> None:
+    """Put the model into eval mode if it or one of these parts is in training mode, as sentence-transformers does.
+
+    With dropout, vectors and scores would be random.
+    """
+    if model.training or any(part.training for part in parts):
+        model.eval()
+
+
 def _moved(move: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     try:
         return move(*args, **kwargs)
@@ -54,8 +63,8 @@ def _moved(move: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 
 
 def precision_name(dtype: torch.dtype) -> str:
-    """The name of the precision that uses this data type."""
-    return next(name for name, known in PRECISIONS.items() if known == dtype)
+    """The name of the precision that uses this data type; another type's own name, such as float64."""
+    return next((name for name, known in PRECISIONS.items() if known == dtype), str(dtype).removeprefix("torch."))
 
 
 def none_if_out_of_memory(make: Callable[[], T]) -> T | None:

@@ -41,12 +41,17 @@ Progress = bool | Callable[[Meter], None] | None
 """Whether to show progress (None: only on a terminal), or a callback that receives a `Meter`."""
 
 
+def on_terminal() -> bool:
+    """Whether stderr is a terminal. A process without a console has none, and a log in its place may lack `isatty`."""
+    return bool(getattr(sys.stderr, "isatty", bool)())
+
+
 @contextmanager
 def show_progress(progress: Progress, total: int | None) -> Iterator[Advance]:
     """Yield `advance(texts, tokens)`. `None` shows progress only on a terminal, `True` always, and `False` never."""
     meter = Meter(total)
     if progress is None:
-        progress = sys.stderr.isatty()
+        progress = on_terminal()
     show = progress if callable(progress) else StatusLine() if progress else None
 
     def advance(texts: float, tokens: int) -> None:
@@ -66,7 +71,7 @@ def show_progress(progress: Progress, total: int | None) -> Iterator[Advance]:
 class StatusLine:
     """A status line on stderr that is overwritten, or printed again from time to time; nothing is shown at first."""
 
-    live: bool = field(default_factory=lambda: sys.stderr.isatty())
+    live: bool = field(default_factory=on_terminal)
     began: float = field(default_factory=time.perf_counter)
     shown: float = 0.0
     wrote: bool = False
@@ -77,17 +82,22 @@ class StatusLine:
             self.shown, self.wrote = now, True
             if self.live:  # a line wider than the terminal could not be overwritten
                 room = shutil.get_terminal_size().columns - 1
-                print(f"\r\x1b[K{str(state)[:room]}", end="", file=sys.stderr, flush=True)
+                _print(f"\r\x1b[K{str(state)[:room]}", end="")
             else:
-                print(state, file=sys.stderr, flush=True)
+                _print(str(state))
 
     def note(self, text: str) -> None:
         """Print a permanent line above the status line."""
-        print(f"\r\x1b[K{text}" if self.live else text, file=sys.stderr, flush=True)
+        _print(f"\r\x1b[K{text}" if self.live else text)
 
     def close(self, state: object) -> None:
         if self.wrote:
             self.note(str(state))
+
+
+def _print(text: str, end: str = "\n") -> None:
+    if sys.stderr is not None:  # print would write to stdout instead
+        print(text, end=end, file=sys.stderr, flush=True)
 
 
 def format_rate(count: float, seconds: float, unit: str) -> str:

@@ -71,6 +71,21 @@ def is_list_of_rows(given: object, dimensions: int = 1) -> bool:
     return 1 <= getattr(given, "ndim", 1) <= dimensions
 
 
+def checked_texts(texts: Iterable[Any], what: str) -> list[str]:
+    """Convert to a list of texts; the error names the index of an item that is not a str."""
+    if not is_list_of_rows(texts):
+        raise BadInput(f"{what} is {describe_value(texts)}; expected a list of texts")
+    return [checked_text(text, f"{what}[{i}]") for i, text in enumerate(texts)]
+
+
+def checked_text(text: Any, name: str) -> str:
+    """The text as a str; an error calls it by this name."""
+    text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
+    if not isinstance(text, str):
+        raise BadInput(f"{name} is {describe_value(text)}; expected a str")
+    return text
+
+
 def describe_value(value: Any) -> str:
     """A value as shown in errors: the beginning of its repr, and its type."""
     shown = repr(value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,13 @@ class Tokenizer:
     companions: Mapping[str, str]
     unknown: UnknownWords | None = None
 
+    def __post_init__(self) -> None:
+        if self.max_content_length < 1:
+            specials = len(self.prefix) + len(self.suffix)
+            raise BadModel(
+                f"max_seq_length is {self.max_seq_length}, but {specials} special tokens leave no room for text"
+            )
+
     @classmethod
     def load(cls, folder: Path, max_seq_length: int, lowercase: bool = False) -> "Tokenizer":
         what, described = f"the tokenizer in {folder}", read_described(folder)
@@ -61,9 +69,6 @@ class Tokenizer:
         unknown = UnknownWords.read(folder)
         if unknown is not None:  # a mean of word or token vectors has no place for special tokens
             prefix, suffix = (), ()
-        specials = len(prefix) + len(suffix)
-        if max_seq_length <= specials:
-            raise BadModel(f"max_seq_length is {max_seq_length}, but {specials} special tokens leave no room for text")
         companions = _companions(folder) | ({} if unknown is None else {FILE: json.dumps(asdict(unknown))})
         tokenizer = cls(description, max_seq_length, lowercase, prefix, suffix, companions, unknown)
         with reading(what):
@@ -279,9 +284,12 @@ def window_starts(length: int, width: int, overlap: int) -> list[int]:
 
 def max_input_length(requested: int | None, configured: int | None, limit: int) -> int:
     """Maximum tokens of an input: as requested, else as configured in the model's folder, else the encoder's limit."""
-    if requested is not None and (not isinstance(requested, int) or not 1 <= requested <= limit):
-        raise BadInput(f"max_seq_length is {requested!r}; this encoder reads 1 to {limit:,} tokens")
-    return min(requested or configured or limit, limit)
+    if requested is not None:
+        whole = isinstance(requested, Integral) and not isinstance(requested, bool)
+        if not whole or not 1 <= requested <= limit:
+            raise BadInput(f"max_seq_length is {requested!r}; this encoder reads 1 to {limit:,} tokens")
+        return int(requested)
+    return min(configured or limit, limit)
 
 
 def truncate_longest_first(first: int, second: int, limit: int) -> tuple[int, int]:

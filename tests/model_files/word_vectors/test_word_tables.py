@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from likewise import Embedder
 from likewise.errors import BadInput, BadModel, LikewiseError, MissingExtra, ModelNotFound
 from likewise.model_files import names
+from likewise.model_files.word_vectors import text_files
 from likewise.model_files.word_vectors.text_files import read_array_vectors, read_text_vectors
 from likewise.model_files.word_vectors.word_tables import WordVectors, converted_folder, write_word_vectors
 
@@ -40,6 +41,8 @@ def file(folder: Path, text: str | bytes, name: str = "table.txt") -> Path:
 @pytest.mark.parametrize("end", ["\n", " \n", "\r\n"], ids=repr)
 def test_a_text_file_is_read_with_and_without_a_first_line(tmp_path, head, end):
     result = read_text_vectors(file(tmp_path, head + TABLE.replace("\n", end)))
+    marked = read_text_vectors(file(tmp_path, "\ufeff" + head + TABLE.replace("\n", end)))  # by a Windows editor
+    assert list(marked.words) == list(result.words)
     assert list(result.words) == ["cat", "dog", ",", "straße"]
     assert result.rows.tolist() == np.float32([[0, 0, 0], [1, 2, 3], [4, 5, 6], [0.5, 0, -0.1], [7, 8, 9]]).tolist()
 
@@ -132,6 +135,19 @@ def test_a_file_is_converted_once_and_again_when_it_changed(tmp_path, cache):
     second = names.locate(f"avg-glove({path})")
     assert second != first and Embedder.load(second).encoder.vocabulary == 6
     assert all(not folder.name.startswith(".") for folder in cache.iterdir())
+
+
+def test_of_two_that_convert_a_file_at_once_the_first_folder_stays(tmp_path, monkeypatch):
+    name, read, loaded = glove(tmp_path), text_files.read_word_vectors, []
+
+    def slowly(path):
+        monkeypatch.setattr(text_files, "read_word_vectors", read)
+        loaded.append(Embedder.load(name))  # another process, which is faster
+        return read(path)
+
+    monkeypatch.setattr(text_files, "read_word_vectors", slowly)
+    second = Embedder.load(name)
+    assert loaded[0].fingerprint == second.fingerprint  # raises if its files have changed
 
 
 def test_a_broken_file_leaves_nothing_in_the_cache(tmp_path, cache):

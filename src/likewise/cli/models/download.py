@@ -1,7 +1,6 @@
 """Downloads a published model: all-MiniLM-L6-v2 (91 MB), which is recommended if quality matters."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from ..output import print_result
@@ -28,8 +27,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ...model_files.download import download
+    from ...runtime.progress import on_terminal
 
-    result = download(args.name, args.into, show_progress_bar=not args.json and sys.stderr.isatty())
+    result = download(args.name, args.into, show_progress_bar=not args.json and on_terminal())
     value = {"model": args.name, "folder": str(result.folder), "source": result.source}
     found = "is already there" if result.source is None else f"from {result.source}"
     print_result(args, value, f"{args.name} {found}: {result.folder}", indent=None)

@@ -48,13 +48,13 @@ class TextRows:
 def read_text_rows(file: str, column: str | None) -> TextRows:
     """Read every column of a file, including the texts; standard input has a single column, text."""
     from ...files import Table
-    from ...files.read import text_column
+    from ...files.read import column_of_texts
 
     texts = list(read_texts(file, column))  # first, because this checks that every value is a text
     if file == STDIN:
         return TextRows({"text": texts}, "text")
     path = Path(file)
-    return TextRows(Table.read(path, list).columns, text_column(path, column))
+    return TextRows(Table.read(path, list).columns, column_of_texts(path, column))
 
 
 def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: str) -> None:

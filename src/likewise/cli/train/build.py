@@ -50,11 +50,11 @@ def prepare_training(command: TrainCommand) -> ReadyToTrain:
     return ReadyToTrain(command=command, job=replace(job, recipe=options.recipe), evaluator=evaluator)
 
 
-def data_source(one: DataOptions, kind: Kind = "embedder", *, training: bool = True) -> DataSource:
+def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
     """The rows of one --data option, with their objective."""
     columns = ColumnNames.parse(one.columns, one.labels, one.where)
     objectives = OBJECTIVES if kind == "embedder" else RERANKER_OBJECTIVES
-    known: dict[str, Any] = {"licence": one.licence, "hub": one.hub, "training": training}
+    known = {"licence": one.licence, "hub": one.hub}
     return load_data(one.file, one.objective, columns, prompts=one.prompts, objectives=objectives, **known)
 
 

@@ -9,7 +9,7 @@ from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t, c_voi
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -163,7 +163,23 @@ class Library(CompiledLibrary):
         return out
 
 
-class Model:
+class _Unique:
+    """Memory of the library, which never changes. A copy is the object itself: two would free the memory twice."""
+
+    def __copy__(self) -> "_Unique":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "_Unique":
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise BadInput(
+            "a model of the compiled library cannot be pickled: load it in each process by its name or folder, with "
+            "Embedder.load or Reranker.load"
+        )
+
+
+class Model(_Unique):
     """A packed encoder. It is thread-safe, and a sentence's results are bit-identical in any batch.
 
     `threads` is initially `thread_count()`, and can be set.
@@ -287,7 +303,7 @@ class Model:
         return NativeOutput(arrays["layers"], arrays["pooled"], measured)
 
 
-class Heads:
+class Heads(_Unique):
     """The heads of a model. They are thread-safe, and the result of a row depends on that row alone."""
 
     def __init__(self, heads: Sequence[NumpyHead], width: int, library: Library | None = None) -> None:

@@ -232,7 +232,7 @@ def _normalised(x: Array) -> Array:
 
 def truncated(heads: Sequence[NumpyHead], width: int, available: int) -> list[NumpyHead]:
     """The heads followed by a truncation of their output, which is normalized again if they normalize it."""
-    check_truncation(width, available)
+    width = check_truncation(width, available)
     activation = "torch.nn.modules.linear.Identity"
     config = {"in_features": available, "out_features": width, "bias": False, "activation_function": activation}
     keep = {"linear.weight": np.eye(width, available, dtype=np.float32)}

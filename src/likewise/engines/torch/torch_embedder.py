@@ -26,7 +26,7 @@ from ...encoders.encoder import Encoder
 from ...encoders.families import family_name
 from ...engine_registry import Loadable, LoadOptions
 from ...errors import BadInput, BadModel
-from ...heads import Normalize, head_settings, heads_in_order, out_width, read_head, with_truncation
+from ...heads import Normalize, apply_heads, head_settings, heads_in_order, out_width, read_head, with_truncation
 from ...inference import Rows, WindowBatches
 from ...model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
 from ...model_files.folder import check_same
@@ -35,7 +35,7 @@ from ...module_registry import head_shapes
 from ...pooling import Pooling, describe_pooling, pooling_of, read_pooling
 from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
-from ...runtime.devices import MovableModule, device_and_dtype, precision_name
+from ...runtime.devices import MovableModule, device_and_dtype, leave_training_mode, precision_name
 from ...runtime.fingerprint import Weights
 from ...runtime.weight_files import WeightFormat
 from ...text.inputs import Windows
@@ -50,8 +50,10 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
     >>> embedder.encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    Several threads can use one embedder at the same time. Change weights under `torch.no_grad()` or by an optimizer:
-    an in-place change through `weight.data` bypasses version tracking, and `encode` on a CPU would not see it.
+    Several threads can use one embedder at the same time. `encode` and its relatives put it into eval mode, as in
+    sentence-transformers: call `train()` before the next step of your own training loop. Change weights under
+    `torch.no_grad()` or by an optimizer: an in-place change through `weight.data` bypasses version tracking, and
+    `encode` on a CPU would not see it.
     """
 
     encoder: Encoder
@@ -99,8 +101,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
         """Packed tokens to vectors, with gradients if they are on."""
         if not isinstance(tokens, Ragged):
             raise BadInput("an embedder is called with packed tokens (Ragged); for texts: embedder.encode(texts)")
-        vectors: Tensor = self.heads(self.pool(tokens))
-        return vectors
+        return apply_heads(self.heads, self.pool(tokens))
 
     def head_weights(self) -> list[HeadWeights]:
         found = head_settings(self.heads, self.pooling.width(self.encoder.width))
@@ -216,6 +217,8 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
 
     @torch.inference_mode()
     def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "P W"]:
+        leave_training_mode(self, self.encoder)
+
         def pooled(tokens: Sequences, skips: Rows | None) -> Tensor:
             return self.pool(Ragged.packed(tokens, self.device), None if skips is None else skips.tolist()).float()
 
@@ -224,11 +227,13 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
 
     @torch.inference_mode()
     def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
-        headed: Tensor = self.heads(torch.from_numpy(pooled).to(self.device))
+        leave_training_mode(self, self.heads)
+        headed = apply_heads(self.heads, torch.from_numpy(pooled).to(self.device))
         return np.asarray(headed.float().cpu().numpy())
 
     @torch.inference_mode()
     def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
+        leave_training_mode(self, self.encoder)
         results = [np.empty((0, 0, 0), np.float32)] * len(tokens)
         return batches.run(
             tokens.lengths, lambda rows: self._block(tokens.take(rows), only_last), results, _store_layers

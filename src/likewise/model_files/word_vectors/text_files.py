@@ -2,6 +2,7 @@
 
 import warnings
 from array import array
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -29,7 +30,7 @@ def read_text_vectors(path: Path) -> WordVectors:
     warning reports how many were skipped.
     """
     with path.open("rb") as file:
-        first = file.readline()
+        first = file.readline().removeprefix(BOM_UTF8)
         header = _header(first)
         count, width = header or (None, len(first.split()) - 1)
         if not 0 < width <= WIDEST:
