@@ -1,7 +1,7 @@
 """The ledger from which a run resumes: one line of JSON per finished experiment, appended and synced to disk.
 
-If a killed process leaves an incomplete line, the next process that appends removes it; all earlier lines remain valid.
-Only one process writes at a time.
+If a killed process leaves an incomplete last line, the next process that appends removes it. Any other line that cannot
+be read is skipped and stays in the file. Only one process writes at a time.
 """
 
 import json
@@ -90,23 +90,17 @@ def measured_figures(entry: Entry) -> dict[str, Measured]:
 
 
 def _read(path: Path) -> tuple[dict[str, Entry], int]:
-    """The complete lines by key (the last one for each key), and their length in bytes."""
-    entries: dict[str, Entry] = {}
-    length = 0
+    """The entries by key (the last one for each key), and the length in bytes of the lines that end in a newline."""
     content = path.read_bytes() if path.exists() else b""
-    for line in content.splitlines(keepends=True):
-        entry = _parsed(line)
-        if entry is None:
-            break
-        entries[entry["key"]] = entry
-        length += len(line)
-    return entries, length
+    ended = content[: content.rfind(b"\n") + 1]
+    entries = [entry for line in ended.split(b"\n") if (entry := _parsed(line)) is not None]
+    return {entry["key"]: entry for entry in entries}, len(ended)
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """A line's entry; None if it is incomplete."""
+    """A line's entry; None if the line is empty or damaged."""
     try:
-        entry = json.loads(line) if line.endswith(b"\n") else None
+        entry = json.loads(line)
     except ValueError:
         return None
     return entry if isinstance(entry, dict) and isinstance(entry.get("key"), str) else None

@@ -11,6 +11,8 @@ MEAN = "avg"
 """The column that is the plain mean of a table's other columns."""
 QUICK_ROWS = 500
 """Number of rows used of each test file with --quick: a random sample, the same for every system."""
+BERT = "bert-base-uncased"
+"""The backbone of most of the papers' rows."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,11 @@ class PaperTable:
     def system(self, name: str) -> System:
         """The system with this name."""
         return next(one for one in self.systems if one.name == name)
+
+
+def is_model(backbone: str, name: str) -> bool:
+    """Whether a backbone, given by name or folder, is the model with this name on the hub."""
+    return Path(backbone).name == name
 
 
 def data_reasons(files: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,7 +83,8 @@ def run_tables(
             else:
                 run.finished[name].append((experiment, entry))
             progress.done, progress.expected = progress.done + 1, progress.expected - experiment.seconds
-    shutil.rmtree(folder / EXPERIMENTS, ignore_errors=True)
+    with suppress(OSError):  # it still has the checkpoints of experiments that failed or that another command started
+        (folder / EXPERIMENTS).rmdir()
     return run
 
 
@@ -94,17 +96,15 @@ def experiment_text(experiment: Experiment) -> str:
 
 def _finished(experiment: Experiment, ledger: Ledger, folder: Path, progress: RunProgress, run: TablesRun) -> Entry:
     key = experiment_key(experiment)
-    if key in ledger:
-        return ledger[key]
-    start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # notes on data and models are in the results
-        result = experiment.compute(folder / EXPERIMENTS / key)
-    seconds = time.perf_counter() - start
-    entry = ledger.append(key, experiment, result, seconds)
-    shutil.rmtree(
-        folder / EXPERIMENTS / key, ignore_errors=True
-    )  # only now, since the trained model might be lost before
-    progress.spent, progress.guessed = progress.spent + seconds, progress.guessed + experiment.seconds
-    run.computed += 1
-    return entry
+    own = folder / EXPERIMENTS / key
+    if key not in ledger:
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # notes on data and models are in the results
+            result = experiment.compute(own)
+        seconds = time.perf_counter() - start
+        ledger.append(key, experiment, result, seconds)
+        progress.spent, progress.guessed = progress.spent + seconds, progress.guessed + experiment.seconds
+        run.computed += 1
+    shutil.rmtree(own, ignore_errors=True)  # only now: before its line is on disk, the trained model could be lost
+    return ledger[key]

@@ -10,8 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..paper_table import Effort, Experiment, ExperimentResult, Measured, PaperTable
-from ..recipes.recipe import KEYS
+from likewise.evaluate.tasks.registry import TASKS
+
+from ..paper_table import BERT, QUICK_ROWS, Effort, Experiment, ExperimentResult, Measured, PaperTable, is_model
+from ..recipes.recipe import DEV, KEYS
 from .evaluated import BACKBONE, Measures, evaluated_figures, files_identity, model_fingerprint
 
 RUN_KEYS = {column: task for task, column in KEYS.items()}
@@ -29,6 +31,7 @@ class TrainedByRecipe:
     data: tuple[str, ...]  # the training files
     start: str = BACKBONE
     flags: tuple[str, ...] = ()
+    small: tuple[str, ...] = ()  # more flags for every backbone but the paper's, such as a larger learning rate
     quick: tuple[str, ...] = ()  # more flags with --quick, such as the number of rows or steps
     seconds: tuple[float, float] = (600.0, 30.0)  # estimated time per run, full and quick
     on_tasks: bool = False  # measure the columns' tasks rather than use the recipe's scores
@@ -40,8 +43,10 @@ class TrainedByRecipe:
 
     def _experiment(self, system: str, table: PaperTable, effort: Effort, name: str, seed: int) -> Experiment:
         quick = effort.quick_training
-        flags = (*self.flags, *(self.quick if quick else ()))
+        flags = (*self.flags, *(() if is_model(name, BERT) else self.small), *(self.quick if quick else ()))
         measures = {column: table.measures[column] for column in self.columns} if self.on_tasks else {}
+        tasks = [table.measures.get(column, (column, None))[0] for column in self.columns]
+        files = [*self.data, DEV, *(file for task in tasks for file in TASKS[task].data)]
         return Experiment(
             system=system,
             backbone=name,
@@ -50,13 +55,16 @@ class TrainedByRecipe:
             seed=seed,
             quick=quick,
             seconds=self.seconds[quick],
-            identity=partial(self._identity, name, flags, measures),
-            compute=partial(self._result, [name, *flags, "--seed", str(seed)], measures, quick),
+            identity=partial(self._identity, name, flags, measures, files, effort.quick),
+            compute=partial(self._result, [name, *flags, "--seed", str(seed)], measures, effort.quick),
         )
 
-    def _identity(self, name: str, flags: Sequence[str], measures: Measures) -> dict[str, Any]:
-        known = {"recipe": self.recipe, "flags": list(flags), "data": files_identity(self.data)}
-        return {**known, "model": model_fingerprint(name), "tasks": sorted(measures)}
+    def _identity(
+        self, name: str, flags: Sequence[str], measures: Measures, files: Sequence[str], quick: bool
+    ) -> dict[str, Any]:
+        known = {"recipe": self.recipe, "flags": list(flags), "data": files_identity(files)}
+        rows = QUICK_ROWS if measures and quick else None  # a recipe's own scores are on all test data
+        return {**known, "model": model_fingerprint(name), "tasks": sorted(measures), "rows": rows}
 
     def _result(self, given: Sequence[str], measures: Measures, quick: bool, folder: Path) -> ExperimentResult:
         run_list = folder / RUN_LIST

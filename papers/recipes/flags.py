@@ -2,15 +2,19 @@
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from likewise.errors import BadInput
+from likewise.runtime.atomic_files import check_writable_file, check_writable_folder
 from likewise.train.settings import TrainSettings
 
 OUTPUT = Path("out")
 """The folder for the runs' folders, unless the flags name another."""
 RUN_LIST = OUTPUT / "training.jsonl"
+PAPER_RATE = 2e-5
+"""Sentence-BERT's peak learning rate."""
 
 
 def flags(
@@ -19,22 +23,25 @@ def flags(
     backbone: str | None = None,
     epochs: float = 1,
     batch_size: int = 16,
-    learning_rate: float = 2e-5,
+    learning_rate: float = PAPER_RATE,
 ) -> argparse.ArgumentParser:
     """A parser with the flags of every recipe; the numbers are the recipe's defaults."""
     description, _, epilog = (docstring or "").partition("\n")
     parser = argparse.ArgumentParser(description=description, epilog=epilog)
     add = parser.add_argument
     add("backbone", nargs="?" if backbone else None, default=backbone, help="the model to start from: name or folder")
-    add("-o", "--output", type=Path, metavar="FOLDER", help="folder for the model (default: out/RECIPE-BACKBONE-SEED)")
-    add("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
+    message = "folder for the model (default: out/RECIPE-BACKBONE-SEED)"
+    add("-o", "--output", type=checked_path(check_writable_folder), metavar="FOLDER", help=message)
+    add("--seed", type=count_from(0), default=0, metavar="N", help="random seed (default: %(default)s)")
     add("--epochs", type=float, default=epochs, metavar="X", help="passes over the data (default: %(default)g)")
-    add("--batch-size", type=int, default=batch_size, metavar="N", help="rows per step (default: %(default)s)")
+    add(
+        "--batch-size", type=count_from(1), default=batch_size, metavar="N", help="rows per step (default: %(default)s)"
+    )
     add("--learning-rate", type=float, default=learning_rate, metavar="X", help="peak learning rate (%(default)g)")
-    add("--rows", type=int, metavar="N", help="train on only N random rows, the same ones for every seed")
-    add("--max-steps", type=int, metavar="N", help="stop after N steps")
+    add("--rows", type=count_from(1), metavar="N", help="train on only N random rows, the same ones for every seed")
+    add("--max-steps", type=count_from(1), metavar="N", help="stop after N steps")
     add("--tasks", metavar="NAMES", help="evaluate on only these comma-separated tasks (default: the STS sets)")
-    add("--threads", type=int, metavar="N", help="number of CPU threads")
+    add("--threads", type=count_from(1), metavar="N", help="number of CPU threads")
     add("--device", help="cpu, cuda …; by default, a GPU if there is one")
     add("--precision", choices=("fp32", "bf16"), default="fp32", help="precision of matrix products (%(default)s)")
     add("--adam-bias-correction", action="store_true", help="use Adam's bias correction, unlike the authors' code")
@@ -44,12 +51,25 @@ def flags(
     add("--fresh", action="store_true", help="start over; otherwise the same command resumes from its checkpoint")
     add(
         "--record",
-        type=Path,
-        default=RUN_LIST,
+        type=checked_path(check_writable_file),
+        default=str(RUN_LIST),  # argparse checks text, but not a path
         metavar="FILE",
         help="append a line about the run to this .jsonl file (default: %(default)s)",
     )
     return parser
+
+
+def checked_path(check: Callable[[Path], None]) -> Callable[[str], Path]:
+    """The argument type of a flag that takes a path; `check` raises BadInput if it cannot be used."""
+
+    def path(text: str) -> Path:
+        try:
+            check(Path(text))
+        except BadInput as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return Path(text)
+
+    return path
 
 
 def count_from(least: int) -> Callable[[str], int]:
@@ -75,6 +95,19 @@ def number_up_to(most: float) -> Callable[[str], float]:
     return number
 
 
+def parse_used(
+    parser: argparse.ArgumentParser, argv: Sequence[str] | None, unused: Sequence[str]
+) -> argparse.Namespace:
+    """Parse the arguments of a recipe in which some of the flags of every recipe have no effect; reject those."""
+    args = parser.parse_args(argv)
+    for name in unused:
+        if getattr(args, name) != parser.get_default(name):
+            parser.error(f"--{name.replace('_', '-')} has no effect in this recipe; leave it out")
+    return args
+
+
+STEP_FLAGS = ("max_steps", "adam_bias_correction", "ema_decay", "soup")
+"""Flags of every recipe without effect if the recipe takes no training steps."""
 SETTINGS = (
     *("epochs", "max_steps", "batch_size", "seed", "learning_rate"),
     *("adam_bias_correction", "precision", "ema_decay"),

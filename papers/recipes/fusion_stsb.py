@@ -1,6 +1,6 @@
 """Learned dissection on the STS benchmark: a map over all layers of a frozen model, trained to rank pairs.
 
-Every text is encoded once, and training takes seconds. The saved model can be trained further.
+Every text is encoded once, in fp32, and training takes seconds. The saved model can be trained further.
 """
 
 import time
@@ -15,15 +15,18 @@ from likewise.train.layers.fusion_training import FusionEvaluation, layer_vector
 from likewise.train.layers.fusion_training import FusionSettings as How
 from likewise.train.objectives import CoSENT
 
-from .flags import flags
+from .flags import STEP_FLAGS, flags, parse_used
 from .recipe import Recipe, backbone, data_by_name, start
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Train, evaluate, save and record the model."""
-    args = flags(__doc__, batch_size=How.batch_size, learning_rate=How.learning_rate, epochs=How.epochs).parse_args(
-        argv
-    )
+    parser = flags(__doc__, batch_size=How.batch_size, learning_rate=How.learning_rate, epochs=How.epochs)
+    args = parse_used(parser, argv, STEP_FLAGS)
+    if args.epochs < 1 or not float(args.epochs).is_integer():
+        parser.error(
+            f"--epochs is {args.epochs:g}; expected a whole number of at least 1, as this recipe trains whole passes"
+        )
     how = How(seed=args.seed, batch_size=args.batch_size, learning_rate=args.learning_rate, epochs=int(args.epochs))
     embedder, data = backbone(args), data_by_name("stsb/train", CoSENT(), args, names={"score": "score/5"})
     rows, started = data.rows, time.perf_counter()

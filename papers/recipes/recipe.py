@@ -45,7 +45,7 @@ from likewise.train.step.trainable import Trainable
 from likewise.train.step_state import TrainResult
 
 from ..measuring.mean_interval import average_interval
-from .flags import OUTPUT
+from .flags import OUTPUT, paper_settings
 from .soup import COUNT, has_fewer_runs, soup_in_folder
 
 MAX_LENGTH = 130  # tokens: the authors' 128 plus two special ones
@@ -162,12 +162,18 @@ class Recipe:
     def evaluate(
         self, embedder: TorchEmbedder, sources: Sequence[DataSource] = (), seconds: float = 0.0
     ) -> dict[str, Any]:
-        """Evaluate a model that was fitted without training steps or not at all; append a line; save it if fitted."""
+        """Evaluate a model that was fitted without training steps or not at all; append a line; save it if fitted.
+
+        The model is in fp32, whatever `--precision` says.
+        """
         earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
         if earlier:
             return self._after(earlier).evaluate(embedder, sources, seconds)
-        settings = TrainSettings(max_steps=0, seed=self.args.seed, precision=self.args.precision)
-        job = self._job(embedder, sources, settings)
+        settings = TrainSettings(max_steps=0, seed=self.args.seed)
+        if sources:
+            settings = paper_settings(self.args, precision="fp32")
+        leaks = (*self.leaks, *test_leaks(sources, self._tasks()))
+        job = replace(self._job(embedder, sources, settings), leaks=leaks)
         folder = self.folder or folder_of(self.name, self.args)
         scores = self._scores(embedder, self.name)
         record = training_record(job, TrainResult(seconds=seconds), scores)

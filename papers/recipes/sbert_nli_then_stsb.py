@@ -1,7 +1,8 @@
 """Sentence-BERT on natural language inference, then on the STS benchmark: table 2's best model (section 4.2).
 
-The flags apply to the second stage; the first, saved in FOLDER/nli, trains for one epoch. With `--soup N`, each stage
-is the mean of N runs, and the second stage starts from the mean of the first.
+The first stage, saved in FOLDER/nli, trains for one epoch; `--epochs` applies to the second. All other training flags,
+such as `--learning-rate`, `--rows` and `--max-steps`, apply to each stage. With `--soup N`, each stage is the mean of N
+runs, and the second stage starts from the mean of the first.
 """
 
 from collections.abc import Sequence

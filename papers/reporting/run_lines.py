@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from likewise.errors import BadInput
+
 Line = Mapping[str, Any]
 Group = Sequence[Line]
 """Runs that differ in nothing but the seed."""
@@ -13,13 +15,19 @@ UNTRAINED = "untrained"
 """The recipe name of an unchanged backbone."""
 LATER = {"PairRegression": {"offset": 0.0}}
 """Options of objectives that are missing from older lines."""
+REQUIRED = (
+    *("recipe", "backbone", "seed", "data", "rows", "steps", "seconds"),
+    *("whole", "other_data", "pooling", "objective", "epochs", "batch", "rate"),
+)
+"""What every line has."""
 IN_TWO_RUNS = ("sbert-nli, sbert-stsb", "sbert-nli-contrastive, sbert-stsb")
 """Recipes whose second run continues from the first run with the same seed."""
 
 
 def read_runs(path: Path) -> list[Line]:
     """The lines of a list of runs; of equal runs, only the last."""
-    return distinct_runs(json.loads(text) for text in path.read_text("utf-8").splitlines() if text.strip())
+    lines = enumerate(path.read_text("utf-8", "replace").split("\n"), 1)
+    return distinct_runs([_parsed(text, f"{path}, line {number}") for number, text in lines if text.strip()])
 
 
 def distinct_runs(lines: Iterable[Line]) -> list[Line]:
@@ -52,6 +60,21 @@ def run_settings(line: Line) -> tuple[Any, ...]:
 def concatenation(line: Line) -> list[str]:
     """The parts that the softmax classifier reads, such as u, v and |u-v|; empty for other objectives."""
     return list(line["objective"].get("concatenation", line["objective"].get("parts", ())))
+
+
+def _parsed(text: str, where: str) -> Line:
+    wanted = "expected a finished training run, as written by a recipe's --record"
+    try:
+        line = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"{where} is not JSON ({error}); {wanted}") from None
+    if not isinstance(line, dict):
+        raise BadInput(f"{where} is not a JSON object; {wanted}")
+    if missing := [name for name in REQUIRED if name not in line]:
+        raise BadInput(f"{where} has no {' or '.join(missing)}; {wanted}")
+    if not isinstance(line["objective"], dict):
+        raise BadInput(f"{where} has the objective {line['objective']!r:.80}; {wanted}")
+    return line
 
 
 def _completed(line: Line) -> Line:

@@ -1,11 +1,13 @@
 """A table's results as plain values, from which its page is generated: rows with verdicts, the paper's rows, claims."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ..ledger import Entry, measured_figures
-from ..paper_table import MEAN, Effort, Experiment, Measured, PaperRow, PaperTable, System, data_reasons
+from ..paper_table import MEAN, Effort, Experiment, Measured, PaperRow, PaperTable, System, data_reasons, is_model
+from ..recipes.flags import PAPER_RATE
 from ..recipes.recipe import KEYS
 from .claims import checked_claims, difference_text, holds
 from .run_lines import Line, distinct_runs, over_the_seeds
@@ -62,7 +64,7 @@ def _rows(table: PaperTable, finished: Finished) -> Iterator[dict[str, Any]]:
                 "beside": system.beside,
             },
             _by_seed(entries),
-            _reasons(system, backbone, any(entry["quick"] for entry in entries)),
+            _reasons(system, backbone, entries),
         )
 
 
@@ -107,13 +109,15 @@ def _with_mean(table: PaperTable, figures: Mapping[str, Measured]) -> dict[str, 
     return known
 
 
-def _reasons(system: System, backbone: str, quick: bool) -> list[str]:
+def _reasons(system: System, backbone: str, entries: Sequence[Entry]) -> list[str]:
     """Why a system's figures are not comparable with the paper's; empty if they are."""
     reasons = [system.differs] if system.differs else []
-    if system.original is not None and backbone.rpartition("/")[2] != system.original:
-        reasons.append(f"{backbone} in place of {system.original}")
+    if system.original is not None:
+        rates = {entry["run"]["rate"] for entry in entries if entry["run"] is not None}
+        reasons += [] if is_model(backbone, system.original) else [f"{backbone} in place of {system.original}"]
+        reasons += [f"learning rate {rate:g} in place of {PAPER_RATE:g}" for rate in sorted(rates - {PAPER_RATE})]
     reasons += data_reasons(system.method.data)
-    return [*reasons, *(["--quick"] if quick else [])]
+    return [*reasons, *(["--quick"] if any(entry["quick"] for entry in entries) else [])]
 
 
 def _recorded_rows(table: PaperTable, runs: Sequence[Line]) -> Iterator[dict[str, Any]]:
@@ -177,7 +181,8 @@ def measured_claims(table: PaperTable, rows: Sequence[Mapping[str, Any]]) -> lis
 
 def _command(table: PaperTable, effort: Effort, runs: Sequence[Line]) -> str:
     quick = "--quick" if effort.quick else "--quick-training" if effort.quick_training else ""
-    flags = (f"python -m papers {table.name}", quick, f"--seeds {effort.seeds}", "--runs FILE" if runs else "")
+    models = [f"--model {shlex.quote(name)}" for name in effort.backbones]
+    flags = (f"python -m papers {table.name}", *models, quick, f"--seeds {effort.seeds}", "--runs FILE" if runs else "")
     return " ".join(filter(None, flags))
 
 

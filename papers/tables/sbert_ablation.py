@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..measuring.trained import TrainedByRecipe
-from ..paper_table import PaperRow, PaperTable, System
+from ..paper_table import BERT, PaperRow, PaperTable, System
 from ..recipes.ablation_pooling_concatenation import CELLS
 from ..reporting.run_lines import concatenation
-from .sbert_sts import BERT, QUICK_TRAINING, SBERT, SMALL_RATE
+from .sbert_sts import QUICK_TRAINING, SBERT, SMALL_RATE
 
 ABLATION = {
     ("ablation-nli", "mean", "u v |u-v|"): 80.78,
@@ -39,7 +39,8 @@ def _system(cell: str) -> System:
         "ablation_pooling_concatenation",
         (_COLUMN,),
         ("nli/train",) if on_nli else ("stsb/train",),
-        flags=("--only", cell, "--tasks", _COLUMN, *(SMALL_RATE)),
+        flags=("--only", cell, "--tasks", _COLUMN),
+        small=SMALL_RATE,
         quick=QUICK_TRAINING,
         seconds=(3600.0 if on_nli else 300.0, 12.0),
     )

@@ -4,8 +4,8 @@ from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES
 
 from ..measuring.evaluated import ModelOnTasks
 from ..measuring.trained import TrainedByRecipe
-from ..paper_table import MEAN, PaperRow, PaperTable, System
-from .sbert_sts import AVERAGED, AVERAGED_GLOVE, BERT, FIRST_TOKEN, GLOVE, SBERT, SMALL_RATE, TUNED
+from ..paper_table import BERT, MEAN, PaperRow, PaperTable, System
+from .sbert_sts import AVERAGED, AVERAGED_GLOVE, FIRST_TOKEN, GLOVE, SBERT, SMALL_RATE, TUNED
 
 STAND_IN = "UKP ASPECT in place of AFS"
 ARGUMENTS = "argument_similarity"
@@ -20,7 +20,7 @@ def _pairs(columns: tuple[str, str], pearson: float, spearman: float) -> dict[st
 _COSINE = ("ukp-aspect pearson", "ukp-aspect spearman")
 _FINE_TUNED = TrainedByRecipe(
     *(ARGUMENTS, (*_TRAINED, *_ACROSS), ("ukp_aspect/all",)),
-    flags=SMALL_RATE,
+    small=SMALL_RATE,
     quick=("--epochs", "1", "--rows", "1000", "--ways", "10-fold", "--tasks", "stsb"),
     seconds=(3000.0, 100.0),
 )
@@ -76,7 +76,7 @@ SBERT_3 = PaperTable(
 SECTIONS = "4,000 test triplets from 60 articles, not Dor et al.'s 222,957"
 _SECTION_TRAINING = TrainedByRecipe(
     *("wiki_sections_triplets", ("wiki-sections",), ("wiki_sections/triplets",)),
-    flags=SMALL_RATE,
+    small=SMALL_RATE,
     quick=("--max-steps", "100", "--tasks", "wiki-sections"),
     seconds=(120.0, 25.0),
 )

@@ -5,8 +5,8 @@ from likewise.evaluate.tasks.sts import SBERT_WK_NAMES
 from ..measuring.evaluated import ModelOnTasks
 from ..measuring.paired_models import PairedModels
 from ..measuring.trained import TrainedByRecipe
-from ..paper_table import MEAN, PaperRow, PaperTable, System
-from .sbert_sts import AVERAGED_GLOVE, BERT
+from ..paper_table import BERT, MEAN, PaperRow, PaperTable, System
+from .sbert_sts import AVERAGED_GLOVE
 
 NLI_MODEL = "bert-base-nli-mean-tokens"
 """The backbone of the paper's last two rows."""

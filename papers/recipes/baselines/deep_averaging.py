@@ -25,7 +25,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     embedder = placed(deep_averaging(args.backbone, pairs=args.pairs, layers=args.layers, seed=args.seed), args)
     name = "deep-averaging" + ("" if args.objective == "classification" else f"-{args.objective}")
-    return Recipe(name, args, random_weights=True).train(embedder, [nli(args, args.objective)], paper_settings(args))
+    note = f"layers of {' and '.join(map(str, args.layers))}, {args.pairs:,} bigram rows"
+    return Recipe(name, args, note=note, random_weights=True).train(
+        embedder, [nli(args, args.objective)], paper_settings(args)
+    )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 from likewise.baselines.random_weights import random_weights
 
-from ..flags import flags
+from ..flags import STEP_FLAGS, flags, parse_used
 from ..recipe import Recipe, backbone, start
 from ..sbert_nli import POOLINGS
 
@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument(
         "--random", action="store_true", help="replace the weights with random ones, drawn from the seed"
     )
-    args = parser.parse_args(argv)
+    args = parse_used(parser, argv, ("rows", "epochs", "batch_size", "learning_rate", *STEP_FLAGS))
     embedder = backbone(args, args.pooling)
     if args.random:
         random_weights(embedder, args.seed)

@@ -244,14 +244,46 @@ def test_rerankers_are_measured_on_the_pairs_of_the_benchmark_alone(kind, place,
 def test_a_fused_model_can_be_trained_further(place, model, data, tmp_path, monkeypatch):
     shutil.copytree(data, tmp_path / "more")
     rows = [f"cat {i},the dog {i % 7} sleeps,{i % 6},a,NEUTRAL" for i in range(200)]
-    (tmp_path / "more" / "stsb" / "train.csv").write_text("\n".join(["sentence1,sentence2,score,subset,label", *rows]))
+    for name in ("stsb/train", "sts13/test"):
+        (tmp_path / "more" / f"{name}.csv").write_text("\n".join(["sentence1,sentence2,score,subset,label", *rows]))
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path / "more"))
-    _, line = carried_out("fusion_stsb", model, place, "--batch-size", "8", "--epochs", "2", out="fused", steps=None)
+    told = ["--batch-size", "8", "--epochs", "2", "--learning-rate", "0.01", "--precision", "bf16"]
+    record, line = carried_out("fusion_stsb", model, place, *told, out="fused", steps=None)
+    assert [line[name] for name in ("batch", "epochs", "rate", "precision")] == [8, 2, 0.01, "fp32"]
+    assert any("200 of its 200 pairs" in leak for leak in record["leaks"])
     assert line["stsb_train"] is True and line["rows"] == 200 and line["pooling"].startswith(("fusion", "mean"))
     fused = TorchEmbedder.load(place / "fused")
     _, line = carried_out("sbert_stsb", str(place / "fused"), place, "--objective", "cosent", out="further")
     assert line["recipe"] == "fusion-stsb, sbert-stsb-cosent" and line["data"] == ["stsb/train", "stsb/train"]
     assert TorchEmbedder.load(place / "further").pooling.spec == fused.pooling.spec
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "why"),
+    [
+        ("fusion_stsb", ["--soup", "2"], "--soup has no effect"),
+        ("fusion_stsb", ["--max-steps", "2"], "--max-steps has no effect"),
+        ("fusion_stsb", ["--ema-decay", "0.9"], "--ema-decay has no effect"),
+        ("fusion_stsb", ["--epochs", "0.5"], "--epochs is 0.5; expected a whole number of at least 1"),
+        ("untrained", ["--learning-rate", "1"], "--learning-rate has no effect"),
+        ("sbert_stsb", ["--rows", "-5"], "--rows: -5 is not a whole number of at least 1"),
+        ("sbert_stsb", ["--rows", "0"], "--rows: 0 is not a whole number of at least 1"),
+        ("sbert_stsb", ["--threads", "-1"], "--threads: -1 is not a whole number of at least 1"),
+        ("sbert_stsb", ["--seed", "-1"], "--seed: -1 is not a whole number of at least 0"),
+        ("sbert_stsb", ["--record", "/proc/none/runs.jsonl"], "--record: /proc/none/runs.jsonl cannot be written"),
+        ("sbert_stsb", ["--record", "."], "--record: . is a folder"),
+        ("sbert_stsb", ["--output", "/proc/none/model"], "--output: /proc/none/model cannot be written"),
+    ],
+)
+def test_a_flag_that_cannot_work_is_refused_before_anything_is_trained(name, flags, why, place, model, capsys):
+    with pytest.raises(SystemExit):
+        carried_out(name, model, place, *flags, steps=None)
+    assert why in " ".join(capsys.readouterr().err.split()) and not (place / "out").exists()
+
+
+def test_the_line_of_a_deep_averaging_network_has_its_sizes(place, words):
+    _, line = carried_out("deep_averaging", words, place, "--pairs", "50", "--layers", "8", "4", "--tasks", "stsb")
+    assert line["note"] == "layers of 8 and 4, 50 bigram rows"
 
 
 def test_a_run_upon_a_finished_run_tells_of_both(place, model):

@@ -1,6 +1,7 @@
 """Figures are those of the tasks, the recipes and the clock, on the data that the settings say."""
 
 import csv
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +10,12 @@ import torch
 
 from likewise.errors import BadInput
 from likewise.evaluate.runner import evaluate
-from papers.measuring import evaluated, sentence_rates
+from papers.measuring import evaluated, sentence_rates, trained
 from papers.measuring.evaluated import ModelOnTasks, sampled_dataset
 from papers.measuring.paired_models import PairedModels
 from papers.measuring.sentence_rates import SentenceRate, encode_padded, in_turn, rates, ratio
 from papers.measuring.trained import TrainedByRecipe, recorded_figures
-from papers.paper_table import Effort, Measured, data_reasons
+from papers.paper_table import Effort, ExperimentResult, Measured, data_reasons
 from papers.tests.reproduce.fake_tables import fake_table
 from tests.tiny import model_folder
 
@@ -113,6 +114,33 @@ def test_a_recipe_trains_every_backbone_and_seed_and_its_line_is_kept(place, mod
     assert result.figures["stsb"].low is not None
     again = first.compute(place / "experiment")  # as after a kill between training and the ledger
     assert again.figures == result.figures and again.run == result.run
+
+
+def test_a_trained_row_is_measured_again_if_a_test_file_changes(place, model):
+    method = TrainedByRecipe("sbert_stsb", ("stsb",), ("stsb/train",))
+    identities = []
+    for name in ("train", "dev", "test"):
+        (experiment,) = method.experiments("trained", TABLE, Effort((model,), (), seeds=1))
+        identities.append(json.dumps(experiment.identity()))
+        with (place / "data" / "stsb" / f"{name}.csv").open("a") as file:
+            file.write("the cat,a dog,3\n")
+    identities.append(json.dumps(experiment.identity()))
+    assert len(set(identities)) == 4
+
+
+def test_only_a_quick_run_samples_the_test_data_of_a_trained_model(place, model, monkeypatch):
+    seen = []
+    monkeypatch.setattr(trained, "evaluated_figures", lambda *a: seen.append(a[-1]) or ExperimentResult({}))
+    method = TrainedByRecipe(
+        "sbert_stsb", ("stsb",), ("stsb/train",), quick=("--max-steps", "1", "--tasks", "stsb"), on_tasks=True
+    )
+    identities = []
+    for quick in (False, True):
+        effort = Effort((model,), (), seeds=1, quick=quick, quick_training=True)
+        (experiment,) = method.experiments("trained", TABLE, effort)
+        experiment.compute(place / "experiment")
+        identities.append(experiment.identity())
+    assert seen == [False, True] and identities[0] != identities[1]
 
 
 def test_the_names_of_recipes_scores_become_columns():

@@ -88,6 +88,15 @@ def test_every_recipe_takes_the_flags_that_it_is_given(recipe, monkeypatch):
         import_module(f"papers.recipes.{name}").main(["tiny", *flags, "--seed", "1", "-o", "x", "--record", "y"])
 
 
+@pytest.mark.parametrize(
+    ("name", "rate"), [("bert-base-uncased", None), ("google-bert/bert-base-uncased", None), ("tiny", 1e-4)]
+)
+def test_the_papers_backbone_is_trained_at_the_papers_rate(name, rate):
+    for table, system in [("sbert-2", "STS-B, cosine"), ("sbert-3", "trained on arguments"), ("sbert-6", "stsb, mean")]:
+        flags = {one.settings for one in PAPER_TABLES[table].experiments(Effort((name,), ())) if one.system == system}
+        assert ["--learning-rate 1e-4" in one for one in flags] == [rate is not None]
+
+
 def test_only_equal_systems_share_a_line_of_the_ledger(monkeypatch):
     for module in (evaluated, trained, sentence_rates):
         monkeypatch.setattr(module, "model_fingerprint", str)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +46,27 @@ def test_the_folder_of_an_experiment_stays_until_its_line_is_written_and_is_remo
     assert at_sync == [False, False, 1] and not folders.exists()
 
 
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_the_checkpoints_of_an_unfinished_experiment_stay_whatever_other_command_finishes(tmp_path, monkeypatch, error):
+    table = fake_table()
+    method = table.system("trained").method
+    folders = []
+
+    def compute(folder):
+        folders.append(folder)
+        (folder / "model").mkdir(parents=True)
+        raise error
+
+    failing = replace(method.experiment("trained", 0), compute=compute)
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(method, "experiments", lambda *_: [failing])
+        run_tables([table], EFFORT, tmp_path)
+    run_tables([replace(table, systems=table.systems[:1])], EFFORT, tmp_path)
+    assert (folders[0] / "model").exists()
+    run_tables([table], EFFORT, tmp_path)
+    assert not (tmp_path / "experiments").exists()
+
+
 def test_models_as_they_are_come_before_those_that_are_trained(tmp_path):
     run = run_tables([fake_table()], EFFORT, tmp_path)
     assert [experiment.seed for experiment, _ in run.finished["fake"]] == [None, None, 0, 1]
@@ -69,6 +91,18 @@ def test_a_line_that_was_left_incomplete_is_computed_again_and_the_rest_stays(tm
     path.write_bytes(b"".join(whole) + last[:kept])  # as a kill within a write leaves it
     assert run_tables([fake_table()], EFFORT, tmp_path).computed == 1
     assert len(lines(tmp_path)) == 4 and len({line["key"] for line in lines(tmp_path)}) == 4
+
+
+@pytest.mark.parametrize("damaged", [b"\n", b"{\n", b"[]\n", b"\xff\n", b'{"key": "x\n'])
+def test_a_damaged_line_within_the_ledger_costs_no_other_line(tmp_path, damaged):
+    run_tables([fake_table()], EFFORT, tmp_path)
+    path = tmp_path / "ledger.jsonl"
+    first, _, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + damaged + b"".join(rest))
+    assert run_tables([fake_table()], EFFORT, tmp_path).computed == 1
+    kept = path.read_bytes()
+    assert kept.startswith(first + damaged + b"".join(rest)) and len(kept.splitlines()) == 5
+    assert run_tables([fake_table()], EFFORT, tmp_path).computed == 0
 
 
 def test_a_process_killed_within_a_write_loses_that_line_alone(tmp_path):

@@ -2,10 +2,13 @@
 
 import pytest
 
+from papers.paper_table import Effort
+from papers.reporting import summary
 from papers.reporting.comparison_plot import comparison_chart, row_names
 from papers.reporting.page import drawn_page, figure_text, markdown_table, row_verdict
-from papers.reporting.summary import summarized
+from papers.reporting.summary import _reasons, summarized
 from papers.run_tables import run_tables
+from papers.tables.paper_tables import PAPER_TABLES
 from papers.tests.reproduce.fake_tables import EFFORT, fake_table
 
 RUN = {
@@ -57,6 +60,19 @@ def test_recorded_runs_are_rows_over_their_seeds(results):
     assert [row["system"] for row in rows] == ["plain", "trained", "own", "sbert-nli (recorded)"]
     assert rows[-1]["figures"]["a"]["value"] == 41 and rows[-1]["seeds"] == 2
     assert rows[-1]["verdicts"]["a"] == "not comparable: tiny in place of the paper's backbone"
+
+
+@pytest.mark.parametrize(("rate", "reasons"), [(2e-5, []), (1e-4, ["learning rate 0.0001 in place of 2e-05"])])
+def test_another_learning_rate_than_the_papers_is_a_reason(rate, reasons, monkeypatch):
+    monkeypatch.setattr(summary, "data_reasons", lambda _: [])
+    entries = [{"run": RUN | {"rate": rate}, "quick": False}]
+    assert _reasons(PAPER_TABLES["sbert-2"].system("STS-B, cosine"), "x/bert-base-uncased", entries) == reasons
+
+
+def test_the_command_names_everything_that_it_was_run_with():
+    effort = Effort(("tiny", "my models/big"), (), seeds=2, quick=True, quick_training=True)
+    command = "python -m papers fake --model tiny --model 'my models/big' --quick --seeds 2 --runs FILE"
+    assert summarized(fake_table(), effort, [], runs=[RUN])["made"]["command"] == command
 
 
 def test_a_verdict_that_all_columns_share_stands_alone():

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..native.threads import CGROUP, allowed_cpus, cpu_quota
+from ..native.threads import CGROUP, cpu_quota, thread_count
 from .model_options import THREADS
 
 CPUINFO, MEMINFO = Path("/proc/cpuinfo"), Path("/proc/meminfo")
@@ -46,9 +46,9 @@ def cpu(cpuinfo: Path = CPUINFO) -> dict[str, Any]:
 
 
 def threads(environment: Mapping[str, str] = os.environ, cgroup: Path = CGROUP) -> dict[str, Any]:
-    """The number of CPUs, limits set by affinity and the container's quota, and variables that limit threads."""
+    """The number of threads used, of CPUs, limits set by affinity and container, and variables that limit threads."""
     return {
-        "used": allowed_cpus(cgroup),
+        "used": thread_count(environment),
         "cpus": os.cpu_count(),
         "affinity": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "quota": cpu_quota(cgroup),
