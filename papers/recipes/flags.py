@@ -106,7 +106,7 @@ def parse_used(
     return args
 
 
-STEP_FLAGS = ("max_steps", "adam_bias_correction", "ema_decay", "soup")
+STEP_FLAGS = ("max_steps", "precision", "adam_bias_correction", "ema_decay", "soup")
 """Flags of every recipe without effect if the recipe takes no training steps."""
 SETTINGS = (
     *("epochs", "max_steps", "batch_size", "seed", "learning_rate"),

@@ -162,16 +162,13 @@ class Recipe:
     def evaluate(
         self, embedder: TorchEmbedder, sources: Sequence[DataSource] = (), seconds: float = 0.0
     ) -> dict[str, Any]:
-        """Evaluate a model that was fitted without training steps or not at all; append a line; save it if fitted.
-
-        The model is in fp32, whatever `--precision` says.
-        """
+        """Evaluate a model that was fitted without training steps or not at all; append a line; save it if fitted."""
         earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
         if earlier:
             return self._after(earlier).evaluate(embedder, sources, seconds)
         settings = TrainSettings(max_steps=0, seed=self.args.seed)
         if sources:
-            settings = paper_settings(self.args, precision="fp32")
+            settings = paper_settings(self.args)
         leaks = (*self.leaks, *test_leaks(sources, self._tasks()))
         job = replace(self._job(embedder, sources, settings), leaks=leaks)
         folder = self.folder or folder_of(self.name, self.args)

@@ -132,24 +132,21 @@ def test_duplicates_use_the_cut_off_of_all_pairs(place, model, calibration, json
     assert json_output([*words, "--above", str(found["above"]), "--json"])["groups"] == found["groups"]
 
 
-@pytest.mark.parametrize("most", [1, 20, 100_000])
-def test_the_cut_off_is_that_of_all_pairs_even_if_only_the_best_are_listed(
+@pytest.mark.parametrize("most", [20, 100, 100_000])
+def test_above_the_most_pairs_that_are_kept_the_cut_off_no_longer_falls_and_all_are_counted(
     most, place, model, calibration, monkeypatch, json_output
 ):
     every, cut = reference(model, calibration, 0.3)
     assert cut.discoveries > 100
     monkeypatch.setattr(calibration_options, "MOST", most)
     words = ["pairs", str(place / "in.txt"), "-m", model, "--calibration", str(calibration), "--fdr", "0.3", "--json"]
-    found = json_output(words)
-    assert [pair["score"] for pair in found["pairs"]] == pytest.approx(
-        [pair.score for pair in every[: min(most, cut.discoveries)]]
-    )
-    cosine = found["cut_off"]["cosine"]
-    assert cut.cosine - 1e-6 <= cosine <= cut.cosine + 2 / calibration_options.BINS
-    assert found["cut_off"]["discoveries"] == pytest.approx(
-        sum(pair.score >= cosine for pair in every), abs=2
-    )  # rounding
-    assert found["cut_off"]["p"] == pytest.approx(float(Calibration.load(calibration).p_values(np.array(cosine))))
+    found, scores = json_output(words), np.array([pair.score for pair in every])
+    p, ranks = Calibration.load(calibration).p_values(scores), np.arange(1, len(every) + 1)
+    count = np.flatnonzero(p <= 0.3 * np.minimum(ranks, most) / len(every))[-1] + 1
+    assert found["cut_off"]["discoveries"] == count
+    assert [pair["score"] for pair in found["pairs"]] == pytest.approx(scores[: min(most, count)].tolist())
+    assert found["cut_off"]["cosine"] == pytest.approx(scores[count - 1])
+    assert found["cut_off"]["p"] == pytest.approx(p[count - 1], rel=1e-4) and count <= cut.discoveries
 
 
 def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsys, json_output):

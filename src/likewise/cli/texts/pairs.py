@@ -34,8 +34,8 @@ Equal texts are compared once (`likewise duplicates` lists them) and blank ones 
 writes the columns sentence1, sentence2, score, row1 and row2, which `likewise train` and `likewise evaluate` can read.
 
 --calibration adds p, the probability that a random pair is at least this similar, and, if the calibration has labelled
-pairs, the probability that the pair is positive. For --fdr, every pair of distinct texts counts as one comparison; at
-most the best 1,000,000 pairs are listed, but the cut-off is that of all pairs.
+pairs, the probability that the pair is positive. For --fdr, every pair of distinct texts counts as one comparison. The
+best 1,000,000 pairs are listed at most; above that number, the cut-off no longer falls.
 
 --margin pairs texts from two files that say the same thing, even in two languages if the model is multilingual. The
 score is the cosine divided by both texts' mean cosine with their nearest neighbours in the other file (Artetxe and
