@@ -11,6 +11,7 @@ from scipy import stats
 from likewise.classify import Classifier
 from likewise.classify.classifier import accuracy_interval
 from likewise.classify.labels import checked_rows, stratified_folds, targets
+from likewise.embedder import Embedder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput, BadModel
 
@@ -235,3 +236,14 @@ def test_the_interval_of_the_accuracy_is_that_of_wilson(right, texts):
     found = accuracy_interval(np.arange(texts) < right)
     expected = stats.binomtest(right, texts).proportion_ci(method="wilson")
     assert (found.value, found.low, found.high) == pytest.approx((right / texts, expected.low, expected.high))
+
+
+def test_a_classifier_of_a_torch_model_belongs_to_what_was_saved(tmp_path):
+    pytest.importorskip("torch")
+    model = Embedder.load("likewise-static", engine="torch")  # torch saves the bundled int8 weights in fp32
+    texts, labels = (
+        ["a cat sleeps", "a kitten naps", "the market fell", "shares rose"],
+        ["pet", "pet", "money", "money"],
+    )
+    Classifier.fit(texts, labels, model).save(tmp_path / "it")
+    assert Classifier.load(tmp_path / "it").predict(texts) == labels

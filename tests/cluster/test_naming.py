@@ -123,3 +123,10 @@ def test_a_word_of_many_texts_in_most_clusters_names_none_of_them():
 def test_a_word_of_many_texts_in_one_cluster_names_it():
     texts = [f"hund {'abcdefgh'[i] * 4}" for i in range(8)] + [f"{'stuvwxyz'[i] * 4}" for i in range(8)]
     assert c_tf_idf_words(texts, np.repeat([0, 1], 8), 1)[0] == ("hund",)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_texts_may_be_any_iterable():
+    expected = describe_clusters(TEXTS, VECTORS, LABELS)
+    assert describe_clusters(iter(TEXTS), VECTORS, LABELS) == expected
+    assert c_tf_idf_words(dict.fromkeys(TEXTS), LABELS) == c_tf_idf_words(TEXTS, LABELS)

@@ -65,3 +65,10 @@ def test_what_is_not_complete_or_was_changed_is_not_loaded(static, tmp_path):
         ShardRecords(out)
     with pytest.raises(BadInput, match="was not written by `likewise encode`"):
         ShardRecords(tmp_path)
+
+
+def test_numbers_of_a_csv_are_numbers_as_in_index_add(static, tmp_path):
+    (tmp_path / "t.csv").write_text("id,text,score\na,a cat,4.5\nb,a dog,\n")
+    encoded([tmp_path / "t.csv"], tmp_path / "out", static, settings(4))
+    (records,) = ShardRecords(tmp_path / "out").records()
+    assert [row["score"] for row in records.metadata] == [4.5, None]

@@ -194,6 +194,15 @@ def test_a_query_that_is_a_document_does_not_find_itself_as_in_beirs_evaluation(
     assert [0 in known.result.rankings.rows[0], 2 in known.result.rankings.rows[1]] == [True, False]
 
 
+def test_ids_that_only_coincide_leave_nothing_out():
+    texts = ("how to bake bread at home", "cats", "dogs", "rain")
+    collection = JudgedCollection(
+        "one", ("0", "1", "2", "3"), ("",) * 4, texts, ("0",), ("bake bread",), {"0": {"3": 1}}
+    )
+    found = evaluate({"letters": letters}, collection_task(collection), settings=QUICK)["letters", "one"].result
+    assert 0 in found.rankings.rows[0] and not found.notes
+
+
 def test_choosing_does_not_let_a_query_find_itself():
     source = items_of_collection(itself())
     score = source.scorer(lambda texts, role: letters(texts))

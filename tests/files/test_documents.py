@@ -16,7 +16,7 @@ from likewise.errors import BadInput
 from likewise.files import documents
 from likewise.files import html_text as html
 from likewise.files.document_paths import document_paths, skipped_as_json, skipped_lines
-from likewise.files.documents import ENDINGS, Document, column_keys, estimated_count, read_documents
+from likewise.files.documents import ENDINGS, ColumnKeys, Document, estimated_count, read_documents
 from likewise.files.html_text import html_text
 from likewise.runtime.installation import install_command
 from likewise.search.records import Records, checked_records
@@ -163,7 +163,21 @@ def test_what_leads_to_no_file_is_refused(tmp_path, name, message):
 
 
 def test_columns_that_would_share_a_name_get_different_ones():
-    assert column_keys(("file", "a b", "a-b", "a_b", "", "²")) == ["file_", "a_b", "a_b_", "a_b__", "_", "__"]
+    keys = ColumnKeys()
+    names, expected = ("file", "a b", "a-b", "a_b", "", "²"), ["file_", "a_b", "a_b_", "a_b__", "_", "__"]
+    assert [keys[name] for name in names] == [keys[name] for name in names] == expected
+
+
+def test_a_column_has_the_same_key_in_all_rows_of_json(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "a", "a b": 1, "a_b": 2}\n{"text": "b", "a_b": 7}\n{"text": "c", "a-b": 8}\n')
+    found = [dict(one.metadata) for one in read_documents([str(path)])]
+    assert found == [{"a_b": 1, "a_b_": 2}, {"a_b_": 7}, {"a_b__": 8}]
+
+
+@pytest.mark.parametrize(("value", "plain"), [(np.int64(3), 3), (np.float32("nan"), None), ([np.int8(1)], "[1]")])
+def test_numbers_of_numpy_stay_numbers(value, plain):
+    assert documents._plain(value) == plain
 
 
 SITE = """<body><header><h1>Shop</h1></header><div role="navigation">Login</div><ul hidden><li>secret</ul>

@@ -10,7 +10,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.files import READABLE, Table, Texts
-from likewise.files.read import standard_input, text_column
+from likewise.files.read import column_of_texts, standard_input
 
 TEXTS = ["one", 'with "quotes", commas', "two\nlines", "", "tab\there", "ключ 🙂 שלום"]
 
@@ -149,7 +149,7 @@ def test_keys_that_the_first_json_object_lacks_are_columns_too(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"text": "a"}\n{"title": "T", "text": "b"}\n"c"\n')
     assert Table.read(path, list).columns == {"text": ["a", "b", "c"], "title": [None, "T", None]}
-    assert list(Texts(path)) == ["a", "b", "c"] and text_column(path, None) == "text"
+    assert list(Texts(path)) == ["a", "b", "c"] and column_of_texts(path, None) == "text"
 
 
 def test_of_two_columns_that_may_be_meant_none_is_taken_in_silence(tmp_path):

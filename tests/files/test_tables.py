@@ -3,6 +3,7 @@
 import json
 from datetime import date
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,22 @@ def test_dates_and_lists_are_written_as_text_and_as_json(tmp_path):
         write_table(tmp_path / name, columns)
     assert json.loads((tmp_path / "t.jsonl").read_text()) == {"day": "2020-01-02", "list": ["é", {"a": None}]}
     assert Table.read(tmp_path / "t.csv", list).columns == {"day": ["2020-01-02"], "list": ['["é", {"a": null}]']}
+
+
+NUMPY = [np.int64(3), np.float32(0.5), np.True_, [np.int32(1)], np.array([1, 2]), np.datetime64("2020-01-02")]
+
+
+def test_numbers_of_numpy_are_numbers_in_json(tmp_path):
+    write_table(tmp_path / "t.jsonl", {"x": NUMPY})
+    found = [json.loads(line)["x"] for line in (tmp_path / "t.jsonl").read_text().splitlines()]
+    assert found == [3, 0.5, True, [1], [1, 2], "2020-01-02"] and found[2] is True
+
+
+@pytest.mark.parametrize("value", [b"ab", {1}, [b"ab"]])
+def test_a_value_without_a_form_in_json_is_refused(value, tmp_path):
+    with pytest.raises(BadInput, match="has no form in JSON"):
+        write_table(tmp_path / "t.jsonl", {"x": [value]})
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_table_that_fails_leaves_the_file_that_was_there(tmp_path):

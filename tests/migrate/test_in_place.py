@@ -107,6 +107,22 @@ def test_the_data_type_stays_and_so_do_files_that_belong_to_no_collection(tmp_pa
     assert names(tmp_path / "notes") == {"notes"}
 
 
+def test_files_of_the_old_one_replace_none_of_the_new_one_s(folder, monkeypatch):
+    def changed(*paths, change_names=in_place._change_names):
+        change_names(*paths)
+        for place, text in ((folder, "new"), (paths[-1], "old")):
+            (place / "kept").mkdir()
+            (place / "kept" / "file").write_text(text)
+            (place / "damaged-1.jsonl").write_text(text)
+
+    monkeypatch.setattr(in_place, "_change_names", changed)
+    migrated(folder)
+    for ending, text in (("", "new"), (in_place.REPLACED, "old")):
+        assert (folder / f"kept{ending}" / "file").read_text() == text
+        assert (folder / f"damaged-1.jsonl{ending}").read_text() == text
+    assert_migrated(folder)
+
+
 def test_what_is_added_meanwhile_is_migrated_too(folder, monkeypatch):
     fill, more = in_place.migrate_into, iter([some(["later"])])
 

@@ -40,6 +40,13 @@ def test_a_file_that_is_replaced_passes_its_permissions_on(mode, tmp_path):
     assert (tmp_path / "f").stat().st_mode & 0o777 == mode
 
 
+def test_a_file_that_is_removed_meanwhile_is_written_as_a_new_one(tmp_path, monkeypatch):
+    with atomic_file(tmp_path / "f") as partial:
+        partial.write_text("whole")
+        monkeypatch.setattr(Path, "exists", lambda _: True)  # as if it had been removed right after the check
+    assert (tmp_path / "f").read_text() == "whole"
+
+
 def test_only_a_durable_file_waits_for_the_disk_its_content_before_its_name(tmp_path, monkeypatch):
     synced, target = [], tmp_path / "f"
     for name in ("sync_file", "sync_folder"):

@@ -137,8 +137,10 @@ def test_each_of_several_workers_grants_its_part_of_the_rate(app_of, keys):
     granted = {}
     for workers in (1, 5):
         with TestClient(app_of(keys=keys, workers=workers), base_url=HOST) as client:
-            statuses = [asked(client, Authorization=f"Bearer {secret}").status_code for _ in range(11)]
-            granted[workers] = statuses.index(429)
+            answers = [asked(client, Authorization=f"Bearer {secret}") for _ in range(11)]
+            granted[workers] = [one.status_code for one in answers].index(429)
+            share = {1: "60 requests per minute", 5: "12 requests per minute to each of 5 processes"}[workers]
+            assert f"this key may send {share}" in answers[-1].text
     assert granted == {1: 10, 5: 2}
 
 

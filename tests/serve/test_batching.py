@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput
-from likewise.serve import ServeSettings, batching, create_app
+from likewise.serve import ServeSettings, batching, create_app, model_store
 from likewise.serve.batching import ModelThread, TokenizedInput, next_batch
 from likewise.serve.model_store import ModelStore, loader, model_bytes, served_name
 from likewise.serve.routes import computing, tokens
@@ -319,6 +319,21 @@ def test_a_model_is_replaced_while_the_old_one_finishes(served_models):
     assert asyncio.run(run()) == (True, True)
 
 
+def test_a_larger_model_that_replaces_another_makes_room(served_models, monkeypatch):
+    sizes = iter([10, 10, 20])
+    monkeypatch.setattr(model_store, "model_bytes", lambda _: next(sizes))
+
+    async def run():
+        store = ModelStore(ServeSettings(model_memory=25), Nobody())
+        for name in "ab":
+            store.add(name, "embedder", lambda: served_models[0])
+            await store.loaded(name, "embedder")
+        await store.replace("b")
+        return [one.name for one in store if one.thread is not None]
+
+    assert asyncio.run(run()) == ["b"]
+
+
 def test_a_model_whose_classifier_is_of_another_leaves_the_old_one_whole(served_models, folders, tmp_path):
     """A stale classifier is found after the new model has been read."""
     shutil.copytree(folders("mpnet"), tmp_path / "other")
@@ -346,6 +361,11 @@ def test_a_model_whose_classifier_is_of_another_leaves_the_old_one_whole(served_
 )
 def test_a_model_can_be_served_under_another_name(given, expected):
     assert served_name(given) == expected
+
+
+def test_a_folder_may_have_an_equals_sign_in_its_name(tmp_path):
+    (folder := tmp_path / "rate=2e-5").mkdir()
+    assert served_name(str(folder)) == ("rate=2e-5", str(folder))
 
 
 @pytest.mark.parametrize("given", ["=b", "a=", ""])

@@ -118,12 +118,15 @@ def test_a_redirect_is_refused_with_its_address(monkeypatch):
             call(["a"])
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_key_may_end_with_a_newline_and_is_never_shown():
     assert Client(key="lw-abc\n")._headers["Authorization"] == "Bearer lw-abc"
     for key in ("lw-a\nb", "lw-é"):
         with pytest.raises(BadInput, match="likewise serve keys add") as error:
             Client(key=key)
         assert "lw-" not in str(error.value)
+    with pytest.raises(BadInput, match="key is a bytes; expected a str"):
+        Client(key=b"lw-abc")
 
 
 def test_a_busy_server_is_asked_again(scripted, monkeypatch):
@@ -187,8 +190,16 @@ def test_a_server_that_never_answers_is_given_up():
 
 @pytest.mark.parametrize(
     "url",
-    ["localhost", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://[", "http://u:p@a", "http://a/?b=c"],
+    ["localhost", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://[", "http://a/?b=c", b"http://a", None],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(BadInput):
         Client(url)
+
+
+@pytest.mark.parametrize("url", ["http://u:secret@a", "u:secret@a", "http://u:secret/@a", "ftp://u:secret@["])
+def test_a_password_in_an_address_is_refused_and_not_shown(url):
+    with pytest.raises(BadInput, match="url holds a user name or password; pass key= instead") as error:
+        Client(url)
+    assert "secret" not in str(error.value)

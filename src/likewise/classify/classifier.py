@@ -142,16 +142,18 @@ class Classifier:
             BadInput: the folder contains another model.
         """
         folder = Path(folder)
-        if _has_model(folder):
-            self._check_model(Embedder.load(folder).fingerprint, folder)
-        else:
+        is_new = not _has_model(folder)
+        if is_new:
             self.embedder.save(folder)
+        fingerprint = Embedder.load(folder).fingerprint  # torch saves int8 weights in fp32: another model
+        if not is_new:
+            self._check_model(fingerprint, folder)
         with atomic_folder(folder) as partial:
             write_safetensors(partial / WEIGHTS, {"weights": ("F32", np.ascontiguousarray(self.weights, "<f4"))})
-            write_json(partial / CLASSIFIER, self._as_json(_digest(partial / WEIGHTS)))
+            write_json(partial / CLASSIFIER, self._as_json(_digest(partial / WEIGHTS), fingerprint))
 
-    def _as_json(self, digest: str) -> dict[str, Any]:
-        model = {"name": Path(self.embedder.manifest.encoder).name, "fingerprint": self.embedder.fingerprint}
+    def _as_json(self, digest: str, fingerprint: str) -> dict[str, Any]:
+        model = {"name": Path(self.embedder.manifest.encoder).name, "fingerprint": fingerprint}
         decisions = {"is_multi_label": self.is_multi_label, "abstain_below": self.abstain_below}
         numbers = {"dimension": self.weights.shape[1] - 1, "weights": digest, "report": asdict(self.report)}
         return {"format": FORMAT, "model": model, "classes": self.classes, **decisions, **numbers}

@@ -47,7 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--precision", "number format of the models (default: fp32)", choices=("fp32", "bf16", "int8"))
     add_allow(add)
     add_threads(add)
-    add("--workers N", "number of processes that share the port", 1)
+    add("--workers N", "number of processes that share the port; each grants a key one N-th of its rate", 1)
     add("--model-memory GB", "maximum GB of weights to keep loaded (default: no limit)")
     add = options(parser, "access")
     add("--host HOST", "address to listen on; the default accepts only local connections", "127.0.0.1")

@@ -76,6 +76,7 @@ def describe_clusters(
     central: int = 3,
 ) -> list[ClusterSummary]:
     """The words and the most central texts of each cluster, in order of cluster number."""
+    texts = list(texts)
     if not len(texts) == len(vectors) == len(labels):
         raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected one each")
     summaries = []
@@ -98,7 +99,7 @@ def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: i
     excluded: FUNCTION_WORDS, and words of many texts in most clusters (COMMON_SHARE, SPREAD). Ties are in alphabetical
     order.
     """
-    clusters = members(labels)
+    texts, clusters = list(texts), members(labels)
     bags = [Counter(word for row in rows.tolist() for word in _words(texts[row])) for rows in clusters]
     total = Counter(word for row in np.flatnonzero(labels < 0).tolist() for word in _words(texts[row]))
     for bag in bags:

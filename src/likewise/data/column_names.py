@@ -89,7 +89,9 @@ def as_number(cell: Any) -> float | None:
     """The number that a cell holds or spells; a whole number is an int, so that long ids stay exact. Else None."""
     for kind in (int, float) if isinstance(cell, str | int) else (float,):
         with suppress(TypeError, ValueError, OverflowError):
-            return kind(cell)
+            number = kind(cell)
+            float(number)  # longer integers overflow
+            return number
     return None
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..engine_registry import Computation
 from ..errors import BadInput
-from ..files.documents import row_metadata, storable
+from ..files.documents import ColumnKeys, row_metadata, storable
+from ..files.lines import data_ending
 from ..files.read import open_parquet
 from ..files.vector_origin import VectorOrigin
 from ..search.index import ModelIdentity
@@ -27,6 +28,8 @@ class ShardRecords:
             raise BadInput(f"{folder} is not complete: run the same `likewise encode` command again to continue")
         origin = self._output.job.origin
         self.dimension, self.model = origin.width, identity_of_origin(origin)
+        sources = self._output.job.plan.sources
+        self._parsed = all(data_ending(Path(source.path)) in (".csv", ".tsv") for source in sources)
 
     def __len__(self) -> int:
         return self._output.job.plan.rows
@@ -38,7 +41,7 @@ class ShardRecords:
             if problem:
                 raise BadInput(f"{problem}. Run the same `likewise encode` command again to restore it")
             for batch in open_parquet(self._output.job.path(number)).iter_batches(block):
-                yield _records(batch, self.dimension)
+                yield _records(batch, self.dimension, self._parsed)
 
 
 def identity_of_origin(origin: VectorOrigin) -> ModelIdentity:
@@ -52,10 +55,13 @@ def is_encoded_folder(location: str) -> bool:
     return (Path(location) / MANIFEST).is_file()
 
 
-def _records(batch: Any, width: int) -> Records:
+def _records(batch: Any, width: int, parsed: bool) -> Records:
     ids, texts, vectors = (batch.column(name) for name in OWN_COLUMNS)
     table = vectors.flatten().to_numpy().reshape(-1, width)
     others = tuple(name for name in batch.schema.names if name not in OWN_COLUMNS)
     columns = [batch.column(name).to_pylist() for name in others]
-    rows = [row_metadata(others, [values[i] for values in columns], parsed=False) for i in range(len(table))]
+    keys = ColumnKeys()
+    rows = [
+        row_metadata(others, [values[i] for values in columns], parsed=parsed, keys=keys) for i in range(len(table))
+    ]
     return Records(ids.to_pylist(), np.asarray(table, np.float32), [*map(storable, texts.to_pylist())], rows)

@@ -70,12 +70,18 @@ class JudgedCollection:
 
     @cached_property
     def own_rows(self) -> Mapping[int, int]:
-        """The row of each query that is itself a document (the same id, as in ArguAna), unless it is judged relevant.
+        """The row of each query that is itself a document (id and text, as in ArguAna), unless it is judged relevant.
 
-        It is not ranked for its own query, as in BEIR's evaluation.
+        It is not ranked for its own query, as in BEIR's evaluation, which compares only the ids: queries and documents
+        that are numbered separately share ids too.
         """
-        same = ((i, query) for i, query in enumerate(self.query_ids) if query in self.rows)
-        return {i: self.rows[query] for i, query in same if self.judgements[query].get(query, 0) <= 0}
+        same = ((i, self.rows[query]) for i, query in enumerate(self.query_ids) if query in self.rows)
+        return {
+            i: row
+            for i, row in same
+            if self.queries[i].split() in (self.bodies[row].split(), self.documents[row].split())
+            and self.judgements[self.query_ids[i]].get(self.query_ids[i], 0) <= 0
+        }
 
     @cached_property
     def judged(self) -> RetrievalCollection:

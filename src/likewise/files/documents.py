@@ -8,11 +8,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..errors import BadInput
 from ..runtime.installation import install_command
@@ -124,7 +125,7 @@ def _markdown(path: Path) -> Document:
     text = _decoded_file(path)
     values, end = front_matter(text)
     text = "\n" * end + text[end:]
-    metadata = row_metadata(tuple(values), [*values.values()], parsed=False)
+    metadata = row_metadata([*values], [*values.values()], parsed=False, keys=ColumnKeys())
     named = metadata.get("title")
     outermost = {section.headings[0] for section in document_sections(text) if section.headings}
     title = outermost.pop() if len(outermost) == 1 else path.stem  # several headings of equal rank: no title among them
@@ -159,14 +160,14 @@ def _office(path: Path) -> Document:
 
 
 def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
-    source, parsed = _source(path), data_ending(path) in (".csv", ".tsv")
+    source, parsed, keys = _source(path), data_ending(path) in (".csv", ".tsv"), ColumnKeys()
     for row, (place, names, (text, *others)) in enumerate(_text_first(path, column), 1):
         if not isinstance(text, str):
             raise BadInput(f"{path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})")
         if not others:
             yield Document(storable(text), source, row=row)
             continue
-        metadata = row_metadata(tuple(names[1:]), others, parsed)
+        metadata = row_metadata(names[1:], others, parsed, keys)
         title = metadata.get("title")
         yield Document(storable(text), source, title if isinstance(title, str) else "", row, metadata=metadata)
 
@@ -188,29 +189,40 @@ def _text_first(path: Path, column: str | None) -> Iterator[tuple[str, Sequence[
             yield place, all_columns([*row]), [row.get(name) for name in names]
 
 
-def row_metadata(names: tuple[str, ...], values: Sequence[Any], parsed: bool) -> Metadata:
-    """Convert columns to names that filters can use and values that indexes can store."""
-    return {
-        key: (number_in(storable(value)) if value else None) if parsed and isinstance(value, str) else _plain(value)
-        for key, value in zip(column_keys(names), values, strict=True)
-    }
+class ColumnKeys(dict[str, str]):
+    """Column names that filters can use: distinct, made of letters, digits and underscores, and not in OWN_KEYS.
 
+    A column gets its key when it is first looked up and keeps it, so that the rows of a file agree even if each names
+    its own columns.
+    """
 
-@lru_cache(maxsize=64)
-def column_keys(names: tuple[str, ...]) -> list[str]:
-    """Column names that filters can use: distinct, made of letters, digits and underscores, and not in OWN_KEYS."""
-    keys: list[str] = []
-    for name in names:
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken = {*OWN_KEYS}
+
+    def __missing__(self, name: str) -> str:
         letters = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
         key = letters if letters.isidentifier() else f"_{letters}"
-        while key in keys or key in OWN_KEYS:
+        while key in self._taken:
             key += "_"
-        keys.append(key)
-    return keys
+        self._taken.add(key)
+        self[name] = key
+        return key
+
+
+def row_metadata(names: Sequence[str], values: Sequence[Any], parsed: bool, keys: ColumnKeys) -> Metadata:
+    """Convert columns to names that filters can use and values that indexes can store."""
+    return {
+        keys[name]: (number_in(storable(value)) if value else None)
+        if parsed and isinstance(value, str)
+        else _plain(value)
+        for name, value in zip(names, values, strict=True)
+    }
 
 
 def _plain(value: Any) -> str | int | float | bool | None:
     """Convert a value for storage in an index: lists and objects to JSON, dates to text, NaN to None."""
+    value = _python_number(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, str):
@@ -219,7 +231,14 @@ def _plain(value: Any) -> str | int | float | bool | None:
         return value
     if isinstance(value, int):
         return value if -(1 << 63) <= value < 1 << 63 else str(value)
-    return json.dumps(value, default=str) if isinstance(value, list | dict) else storable(str(value))
+    if isinstance(value, list | dict):
+        return json.dumps(value, default=lambda one: found if (found := _python_number(one)) is not one else str(one))
+    return storable(str(value))
+
+
+def _python_number(value: Any) -> Any:
+    """Python's number or bool instead of NumPy's; anything else is returned as it is."""
+    return value.item() if isinstance(value, np.number | np.bool_) else value
 
 
 def storable(text: str) -> str:

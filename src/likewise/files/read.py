@@ -62,10 +62,11 @@ class Table:
     places: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path, choose: Choose) -> "Table":
+    def read(cls, path: Path, choose: Choose, *, every_key: bool = False) -> "Table":
         """Read the columns of the file that `choose` selects (a .txt file has one, named text).
 
-        JSON objects may have different keys: the columns are those of all rows, and a row without a key has None.
+        JSON objects may have different keys: the columns are those of the first or, with `every_key`, of all; missing
+        values are None.
         """
         _check(path)
         table = cls(path, {})
@@ -74,7 +75,8 @@ class Table:
             table.columns.update({name: [] for name in choose(names)})
             return list(table.columns)
 
-        for place, values in (_object_rows if data_ending(path) == ".jsonl" else file_rows)(path, chosen):
+        rows = _object_rows if every_key and data_ending(path) == ".jsonl" else file_rows
+        for place, values in rows(path, chosen):
             table.places.append(place)
             for column, value in zip(table.columns.values(), values, strict=True):
                 column.append(value)

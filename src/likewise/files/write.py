@@ -2,8 +2,11 @@
 
 import csv
 import json
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import date, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +21,8 @@ from .lines import is_utf8
 Write = Callable[[Sequence[str], Float[np.ndarray, "n E"]], None]
 Open = Callable[[Path, int, dict[str, str]], AbstractContextManager[Write]]
 Values = Mapping[str, Sequence[Any]]
+TEXTS_IN_JSON = (date, time, timedelta, Decimal, uuid.UUID, np.datetime64, np.timedelta64)
+"""Types whose values are written as texts in JSON; a datetime is a date."""
 
 
 def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextManager[Write]:
@@ -86,8 +91,17 @@ def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  #
 
 def _json(value: Any) -> str:
     """The value as JSON, with dates as texts; unescaped if it can be encoded as UTF-8, as lone surrogates cannot."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if is_utf8(text) else json.dumps(value, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=_plain)
+    return text if is_utf8(text) else json.dumps(value, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON lacks, as one that it has: dates as texts, NumPy's numbers as numbers, its arrays as lists."""
+    if isinstance(value, TEXTS_IN_JSON):
+        return str(value)
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise BadInput(f"{str(value)[:40]!r} ({type(value).__name__}) has no form in JSON; convert it to a text or a list")
 
 
 def _not_utf8(path: Path, text: str) -> BadInput:

@@ -8,6 +8,7 @@
 If killed at any moment, the same call resumes.
 """
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -102,10 +103,17 @@ def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
     sync_folder(folder.absolute().parent)
 
 
+def _free(path: Path) -> Path:
+    """The path, or one with an ending that nothing in its folder has yet."""
+    while os.path.lexists(path):
+        path = path.with_name(path.name + REPLACED)
+    return path
+
+
 def _cleared(replaced: Path, folder: Path, keep_old: bool, report: MigrationReport) -> MigrationReport:
     if not keep_old and replaced.exists():
         for path in replaced.iterdir():
             if path.name not in LEFT_BY_CREATE:  # such as the only copy of damaged records, which repair writes
-                path.rename(folder / path.name)
+                path.rename(_free(folder / path.name))
         shutil.rmtree(replaced)
     return report

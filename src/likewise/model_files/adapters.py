@@ -72,7 +72,7 @@ def _base(folder: Path, name: str, find: Callable[[str], Path]) -> Path:
     """The folder of the base model: one beside the adapter, or the model of this name."""
     short = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     beside = folder.resolve().parent / short
-    if regular_file_exists(beside / "config.json"):
+    if regular_file_exists(beside / "config.json") and not regular_file_exists(beside / ADAPTER_SETTINGS):
         return _checked_base(folder, beside)
     for sought in (name, short):
         with suppress(ModelNotFound):
@@ -84,8 +84,6 @@ def _base(folder: Path, name: str, find: Callable[[str], Path]) -> Path:
 
 
 def _checked_base(folder: Path, base: Path) -> Path:
-    if regular_file_exists(base / ADAPTER_SETTINGS):
-        raise BadModel(f"{folder} is an adapter for {base}, which is an adapter itself; expected a whole model")
     manifest = read_manifest(base)
     if manifest.routes or manifest.static or manifest.encoder != base:
         raise BadModel(f"{folder} is an adapter for {base}, whose encoder is not in the folder itself")

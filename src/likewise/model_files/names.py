@@ -5,6 +5,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -93,14 +94,14 @@ def locate(name: str | Path) -> Path:
     return _with_adapter(_located(name))
 
 
-def _located(name: str | Path, adapter: Path | None = None) -> Path:
-    """The folder with this name, which may hold an adapter; `adapter`, whose base model is sought, is passed over."""
+def _located(name: str | Path, adapters: Sequence[Path] = ()) -> Path:
+    """The folder with this name, which may hold an adapter; `adapters`, whose base model is sought, are passed over."""
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
         raise ModelNotFound(f"expected a model's name or folder, not {name!r}")
     tried: list[str] = []
     for find in (_folder, _models_folder, _downloaded, _word_file, _packaged, _hub):
         folder = find(str(name), tried)
-        if folder is not None and (adapter is None or folder.resolve() != adapter.resolve()):
+        if folder is not None and folder.resolve() not in adapters:
             return folder
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
@@ -110,8 +111,8 @@ def _located(name: str | Path, adapter: Path | None = None) -> Path:
     )
 
 
-def _with_adapter(folder: Path) -> Path:
-    """The folder itself or, if it contains an adapter, that of the merged model."""
+def _with_adapter(folder: Path, outer: Sequence[Path] = ()) -> Path:
+    """The folder itself or, if it contains an adapter, that of the merged model; its base may hold an adapter too."""
     from ..runtime.untrusted_files import regular_file_exists  # imported here, since help needs no hashes
     from .saving import ADAPTER_SETTINGS
 
@@ -119,7 +120,8 @@ def _with_adapter(folder: Path) -> Path:
         return folder
     from .adapters import merged_folder  # imported here, since most folders hold whole models
 
-    return merged_folder(folder, lambda name: _located(name, adapter=folder))
+    passed = (*outer, folder.resolve())
+    return merged_folder(folder, lambda name: _with_adapter(_located(name, passed), passed))
 
 
 def _hint(name: str) -> str:

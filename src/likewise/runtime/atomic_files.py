@@ -5,7 +5,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import BadInput
@@ -41,10 +41,10 @@ def atomic_file(
             yield partial
             if private:
                 partial.chmod(0o600)
-            elif target.exists():
-                partial.chmod(target.stat().st_mode & 0o777)
             else:
                 apply_umask(partial, folder)
+                with suppress(FileNotFoundError):  # a new file, or one that another process has just removed
+                    partial.chmod(target.stat().st_mode & 0o777)
             if durable:
                 sync_file(partial)
             partial.replace(target)

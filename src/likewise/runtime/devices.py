@@ -48,7 +48,7 @@ def leave_training_mode(model: nn.Module, *parts: nn.Module) -> None:
 
     With dropout, vectors and scores would be random.
     """
-    if model.training or any(part.training for part in parts):
+    if any(module.training for part in (model, *parts) for module in part.modules()):
         model.eval()
 
 

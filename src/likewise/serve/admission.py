@@ -93,9 +93,12 @@ class Admission:
             found = "the API key is unknown" if secret else "an API key is required: Authorization: Bearer KEY"
             raise ApiError("unauthorized", found)
         exchange.key_name = key.name
-        seconds = 0.0 if key.rate is None else self._rates.wait(key.name, key.rate / self._workers)
-        if seconds:
-            raise ApiError("rate_limit", f"this key may send {key.rate:g} requests per minute", retry_after=seconds)
+        if key.rate is None:
+            return
+        share = key.rate / self._workers
+        if seconds := self._rates.wait(key.name, share):
+            each = f" to each of {self._workers} processes" if self._workers > 1 else ""
+            raise ApiError("rate_limit", f"this key may send {share:g} requests per minute{each}", retry_after=seconds)
 
 
 @dataclass

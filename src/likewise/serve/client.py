@@ -183,15 +183,19 @@ def _address(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         is_plain = "@" not in parts.netloc and not parts.query and not parts.fragment and parts.port != 0
-    except ValueError:  # such as a port that is not a number
+    except (ValueError, TypeError, AttributeError):  # such as a port that is not a number, or bytes
         is_plain = False
     if not is_plain or parts.scheme not in ("http", "https") or not parts.hostname:
+        if "@" in str(url):  # even in a URL that cannot be parsed: a password must not be shown
+            raise BadInput("url holds a user name or password; pass key= instead")
         raise BadInput(f"url is {url!r}; expected http://HOST:PORT or https://HOST")
     return parts
 
 
 def _plain_key(key: str) -> str:
     """The key without the newline that it has when read from a file."""
+    if not isinstance(key, str):
+        raise BadInput(f"key is a {type(key).__name__}; expected a str")
     plain = key.strip()
     if not (plain.isascii() and plain.isprintable()):
         raise BadInput("the key has characters that no key has; expected what likewise serve keys add printed")

@@ -19,6 +19,7 @@ from ..errors import BadInput, ModelNotFound
 from ..model_files.names import CLASSIFIER
 from ..reranker import Reranker
 from ..reranker.joint_reranker import JointReranker
+from ..runtime.home_folder import expanded
 from ..runtime.untrusted_files import regular_file_exists
 from ..text.inputs import Windows
 from .batching import BatchObserver, ModelThread, TokenizedInput
@@ -198,6 +199,7 @@ class ModelStore:
             if old is not None:
                 await self._start(served)
                 old.close()
+                self._make_room()  # the new one may be larger
 
     async def close(self, seconds: float) -> None:
         """Finish waiting requests, for at most this many seconds."""
@@ -285,7 +287,7 @@ def served_name(model: str) -> tuple[str, str]:
         BadInput: a name is empty.
     """
     name, equals, path = model.partition("=")
-    if not equals or "(" in name:  # the = belongs to an option, as in NAME(pooling=cls)
+    if not equals or "(" in name or expanded(model).is_dir():  # the = of an option, NAME(pooling=cls), or of a folder
         name, path = (Path(model).name if Path(model).is_dir() else model), model
     if not name or not path:
         raise BadInput(f"{model!r} does not name a model; expected MODEL or NAME=MODEL")

@@ -11,6 +11,7 @@ import pytest
 
 from likewise.cli.encode import into_folder
 from likewise.cli.main import main
+from likewise.embedder import Embedder
 from tests.distribute.outputs import content, numbered
 
 MODEL = ("-m", "likewise-static", "--engine", "numpy")
@@ -122,3 +123,9 @@ def test_a_ray_actor_uses_the_one_gpu_that_ray_shows_it(device, kind, gpus, monk
     [(choice, address, actors, gpus_per_actor)] = calls
     assert (choice.options["device"], choice.options["precision"]) == (kind, "bf16")
     assert (address, actors, gpus_per_actor) == (None, 3, gpus)
+
+
+def test_a_model_s_folder_is_recorded_so_that_it_is_found_from_anywhere(here, capsys):
+    Embedder.load("likewise-static", engine="numpy").save("mine")
+    assert main(["encode", "a.jsonl", "-o", "out/", "-m", "mine", "--engine", "numpy", "--json", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["origin"]["model"] == str(here / "mine")

@@ -214,3 +214,11 @@ def test_a_label_that_is_neither_0_nor_1_is_named(place, capsys):
     words = ["calibrate", str(place / "in.txt"), "-m", "no-such-model", "-o", str(place / "n.json")]
     assert main([*words, "--pairs", str(place / "bad.csv")]) == 2
     assert "bad.csv, line 3: label is 'maybe'; expected 0 or 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["pairs", "-", "-", "--margin"], ["calibrate", "-", "--queries", "-", "-o", "c.json"]]
+)
+def test_standard_input_is_one_file(words, capsys):
+    assert main([*words, "-m", "no-such-model"]) == 2
+    assert "standard input (-) can be read only once" in capsys.readouterr().err

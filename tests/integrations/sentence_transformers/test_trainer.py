@@ -165,6 +165,7 @@ ONE_LOSS = {"loss": {"a": losses.CoSENTLoss}}
     [
         ({"train_dataset": ROWS}, "for a, but train_dataset is one data set"),
         ({"train_dataset": NAMED}, "train_dataset has 'b', which has no loss; there are losses for a"),
+        ({"train_dataset": {"b": []}}, "train_dataset has 'b', which has no loss"),
         ({"eval_dataset": ROWS}, "for a, but eval_dataset is one data set"),
         ({"eval_dataset": {"dev": ROWS}}, "eval_dataset has 'dev', which has no loss"),
     ],
@@ -172,6 +173,14 @@ ONE_LOSS = {"loss": {"a": losses.CoSENTLoss}}
 def test_a_data_set_without_a_loss_is_refused_when_the_trainer_is_made(folders, data, words):
     with pytest.raises(BadInput, match=words):
         SentenceTransformerTrainer(SentenceTransformer(str(folders("bert"))), **data, **ONE_LOSS)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"), [({"a": []}, "the data of 'a' have no rows"), ([], "the data have no rows")]
+)
+def test_data_without_rows_are_refused(data, words):
+    with pytest.raises(BadInput, match=words):
+        read_data(data, {}, None)
 
 
 @pytest.mark.parametrize("how", [ONE_LOSS, {"loss": losses.CoSENTLoss}], ids=["by name", "one"])

@@ -1,5 +1,6 @@
 """Texts under the caller's ids: added, replaced, deleted and read again, whatever index keeps them."""
 
+from enum import StrEnum
 from importlib.util import find_spec
 
 import numpy as np
@@ -82,6 +83,15 @@ def test_columns_and_values_may_be_numpy_s(index):
         {"id": "a", "text": "the cat", "n": 3},
     ]
     assert index.delete(np.array(["a", "b"])) == 2
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("value", [StrEnum("Lang", ["EN"]).EN, np.int64(3), np.float64(0.5), np.True_, np.str_("x")])
+def test_a_value_of_a_subclass_is_unchanged_when_it_is_added_again(index, value):
+    document = Document("the cat", id="a", metadata={"x": value})
+    for texts in ([document], [{"id": "a", "text": "the cat", "x": value}]):
+        index.upsert(texts)
+        assert index.upsert(texts).moved == 0
 
 
 def test_a_file_s_id_is_its_path(index, tmp_path):
@@ -203,3 +213,20 @@ def test_it_holds_what_a_dictionary_would(index, calls):
         found = {one.pop("id"): {**one, "text": one["text"].split()} for one in index.get([*model])}
         assert found == {key: {**row, "text": row["text"].split()} for key, row in model.items()}
     assert {one.id for one in index.search("cat", 999).passages} == model.keys()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_ids_may_come_from_an_iterator(index):
+    metadata = ({"n": i} for i in range(3))
+    assert index.add(["one", "two", "three"], ids=(f"i{i}" for i in range(3)), metadata=metadata).added == 3
+    assert [one["n"] for one in index.get(f"i{i}" for i in (0, 1))] == [0, 1]
+    assert index.delete(f"i{i}" for i in (0, 1)) == 2
+    with pytest.raises(BadInput, match="the id 'i0' is not in"):
+        index.get(f"i{i}" for i in (0, 2))
+
+
+def test_an_index_that_was_closed_says_so(embedder, tmp_path):
+    with TextIndex.open(tmp_path / "it", embedder) as index:
+        index.add(["one"])
+    with pytest.raises(BadInput, match="it was closed; open it again"):
+        index.search("one", 1)

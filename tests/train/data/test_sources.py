@@ -139,7 +139,6 @@ def test_a_text_is_neither_above_nor_below_a_number():
     assert select_rows({"x": ["n/a", "4"]}, "x!=4") == {"x": ["n/a"]}
 
 
-@pytest.mark.filterwarnings("ignore:Contrastive leaves out the texts in kind")
 @pytest.mark.parametrize(
     ("condition", "kept"),
     [
@@ -210,9 +209,9 @@ def test_a_text_file_has_no_columns(tmp_path):
 
 def test_a_file_gives_only_what_is_read_hard_negatives_among_it(tmp_path):
     path = tmp_path / "x.jsonl"
-    row = {"id": "7", "anchor": "a", "positive": "b", "negative": "c", "negative_2": "d", "source": "web"}
+    row = {"id": "q7", "anchor": "a", "positive": "b", "negative": "c", "negative_2": "d", "hard": "two words"}
     path.write_text(json.dumps(row) + "\n" + json.dumps({**row, "anchor": "e"}) + "\n")
-    with pytest.warns(UserWarning, match="Contrastive leaves out the texts in source; .*negative_1=source"):
+    with pytest.warns(UserWarning, match="Contrastive leaves out the texts in hard; .*negative_1=hard"):
         assert list(read_rows(path, Contrastive()).texts) == ["anchor", "positive", "negative", "negative_2"]
     assert list(read_rows(path, Contrastive(), training=False).texts) == [
         "anchor",
@@ -323,6 +322,11 @@ def test_translations_in_a_file_are_read_whatever_their_names(tmp_path):
         assert list(read_rows(tmp_path / "x.jsonl", Distillation()).texts) == ["sentence", "german", "french"]
     named = ColumnNames({"french": "french"})
     assert list(read_rows(tmp_path / "x.jsonl", Distillation(), named).texts) == ["sentence", "french"]
+    rows = [row, {**row, "german": None}]
+    assert list(next(read_rows(lambda: iter(rows), Distillation()).batches(2)).texts) == [("a cat", "a cat")]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows[::-1]))
+    with pytest.raises(BadInput, match="row 0: german is None; expected a text"):
+        read_rows(tmp_path / "x.jsonl", Distillation())
 
 
 @pytest.mark.parametrize(

@@ -127,10 +127,12 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
 def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "VectorOrigin":
     """The origin of the vectors that this command writes; options that change them are part of the model's name."""
     from ...files.vector_origin import VectorOrigin
+    from ...search.texts.text_index import lasting_name
 
     given = {name: getattr(args, name) for name in ("pooling", "max_seq_length", "truncate_dim")}
     options = ",".join(f"{name}={value}" for name, value in given.items() if value is not None)
-    name = f"{args.model}({options})" if options else str(args.model)
+    model = lasting_name(args.model)
+    name = f"{model}({options})" if options else model
     return VectorOrigin.of(embedder, name, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow)
 
 

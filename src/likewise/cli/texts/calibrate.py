@@ -17,7 +17,7 @@ from ..output import note, plot_module, print_json
 from ..parser import options
 from ..sources import input_files
 from ..terminal_tables import aligned, printable, table
-from .text_file import FORMATS, add_file, read_texts
+from .text_file import FORMATS, add_file, check_stdin, read_texts
 
 if TYPE_CHECKING:
     from ...calibrate import Calibration
@@ -91,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     whole_number("--chance-pairs", args.chance_pairs, 1000)
     whole_number("--seed", args.seed, 0)
+    check_stdin(args.file, args.queries)
     inputs = input_files(args.file, args.queries, None if args.pairs is None else str(args.pairs))
     check_new_file(args.output, (".json",), inputs)
     if args.plot is not None:

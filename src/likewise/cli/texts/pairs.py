@@ -14,7 +14,7 @@ from ..output import note, print_json
 from ..parser import options
 from ..sources import input_files
 from ..terminal_tables import fit_line
-from .text_file import FORMATS, add_file, read_texts
+from .text_file import FORMATS, add_file, check_stdin, read_texts
 
 if TYPE_CHECKING:
     from ...calibrate import CutOff
@@ -110,6 +110,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.above is not None and not -1 <= args.above <= 1:
         raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
     calibration_options.check_calibration(args)
+    check_stdin(args.file, args.other)
     if args.calibration is not None and args.margin is not None:
         raise BadInput("--calibration describes cosines, but --margin ranks by margins; expected only one of them")
     if sum(value is not None for value in (args.above, args.per_text, args.margin, args.fdr)) > 1:

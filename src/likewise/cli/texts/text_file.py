@@ -45,6 +45,12 @@ class TextRows:
         return {name: [values[i] for i in numbers] for name, values in self.columns.items()}
 
 
+def check_stdin(*files: str | None) -> None:
+    """Reject standard input given as several files."""
+    if files.count(STDIN) > 1:
+        raise BadInput(f"standard input ({STDIN}) can be read only once; expected a file in one of its places")
+
+
 def read_text_rows(file: str, column: str | None) -> TextRows:
     """Read every column of a file, including the texts; standard input has a single column, text."""
     from ...files import Table
@@ -54,7 +60,7 @@ def read_text_rows(file: str, column: str | None) -> TextRows:
     if file == STDIN:
         return TextRows({"text": texts}, "text")
     path = Path(file)
-    return TextRows(Table.read(path, list).columns, column_of_texts(path, column))
+    return TextRows(Table.read(path, list, every_key=True).columns, column_of_texts(path, column))
 
 
 def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: str) -> None:

@@ -292,6 +292,8 @@ class Journal:
     def _raise_meaning(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> NoReturn:
         if "no such module: fts5" in str(error):
             raise BadInput("this Python's SQLite lacks full-text search (FTS5), which a collection needs") from None
+        if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
+            raise BadInput(f"{self.path.parent} was closed; open it again") from None
         undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
         name = "SQLITE_CORRUPT" if undecodable else getattr(error, "sqlite_errorname", None) or ""
         meaning = next((text for beginning, text in MEANINGS.items() if name.startswith(beginning)), None)

@@ -17,6 +17,8 @@ from .passages import Passage, PassageReader, id_of_key
 
 FIRST_BLOCK, LARGEST_BLOCK = 256, 8192
 """Number of passages in the first and in the largest block; the size doubles while blocks are stored quickly."""
+KINDS = (bool, int, float, str)
+"""The kinds of metadata besides None; bool comes before int, of which it is a subclass."""
 QUICK = 1.0
 """The next block is larger if the last one took less than this many seconds."""
 
@@ -111,9 +113,15 @@ class PassageWriter:
         return Records([p.key for p in new], vectors, [p.text for p in new], [p.metadata for p in new])
 
 
-def _typed(metadata: Mapping[str, Value]) -> dict[str, tuple[type, Value]]:
-    """Metadata with types, because 1, 1.0 and True are equal, but different values to a filter."""
-    return {name: (type(value), value) for name, value in metadata.items()}
+def _typed(metadata: Mapping[str, Value]) -> dict[str, tuple[type | None, Value]]:
+    """Metadata with the kinds of the values, because 1, 1.0 and True are equal, but different values to a filter.
+
+    A subclass, such as an enumeration of texts, is stored as a value of its kind.
+    """
+    return {
+        name: (next((kind for kind in KINDS if isinstance(value, kind)), None), value)
+        for name, value in metadata.items()
+    }
 
 
 def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iterator[PassageBlock]:

@@ -21,12 +21,14 @@ def given_documents(
         documents = (_document(one, i) for i, one in enumerate(texts))
         return [*documents] if isinstance(texts, Sequence) else documents
     listed = [*texts]
+    ids = ids if ids is None or isinstance(ids, str) else [*ids]
+    metadata = metadata if metadata is None or isinstance(metadata, str) else [*metadata]
     for name, column in (("ids", ids), ("metadata", metadata)):
         if column is not None and (isinstance(column, str) or len(column) != len(listed)):
             raise BadInput(f"expected as many {name} as texts, {len(listed):,}; got {_found(column)}")
-    names: Sequence[str | None] = [None] * len(listed) if ids is None else [*ids]
+    names: Sequence[str | None] = [None] * len(listed) if ids is None else ids
     check_ids(names if ids is not None else ())
-    rows: Sequence[Mapping[str, Value] | None] = [None] * len(listed) if metadata is None else [*metadata]
+    rows: Sequence[Mapping[str, Value] | None] = [None] * len(listed) if metadata is None else metadata
     return [_document(one, i, name, row) for i, (one, name, row) in enumerate(zip(listed, names, rows, strict=True))]
 
 
@@ -51,10 +53,8 @@ def _without_repeats(documents: Iterable[Document], taken: Container[str]) -> It
 def _document(
     given: GivenText, place: int, name: str | None = None, row: Mapping[str, Value] | None = None
 ) -> Document:
-    if isinstance(given, Document) and name is None and row is None:
-        return given
     if isinstance(given, Document):
-        return given._replace(id=name or given.id, metadata={**given.metadata, **(row or {})})
+        return given._replace(id=name or given.id, metadata=plain_values({**given.metadata, **(row or {})}))
     found = {"text": given} if isinstance(given, str) else given
     if not isinstance(found, Mapping) or not isinstance(found.get("text"), str):
         expected = "a string, a dictionary with a string under 'text', or a Document"

@@ -17,7 +17,8 @@ AT_ONCE = 10_000
 
 def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
     """For each id, the keys of its passages; an id can be a text's id, a file's path, or any record's key."""
-    if wrong := [name for name in listed_ids(ids) if not isinstance(name, str) or not name]:
+    ids = listed_ids(ids)
+    if wrong := [name for name in ids if not isinstance(name, str) or not name]:
         raise BadInput(f"{wrong[0]!r} is not an id; expected a non-empty string")
     found: dict[str, list[str]] = {name: [] for name in ids}
     for key in index.ids_beginning([name + BEFORE_HASH for name in found], exact=[*found]):
@@ -42,6 +43,7 @@ def delete_passages(index: Index, keys: Iterable[str]) -> int:
 
 def stored_texts(index: Index, ids: Sequence[str]) -> list[dict[str, Any]]:
     """The texts with these ids, as dictionaries that `add` accepts."""
+    ids = listed_ids(ids)
     with index.one_state():
         keys = passage_keys(index, ids)
         if missing := [name for name in ids if not keys[name]]:

@@ -347,4 +347,8 @@ def named_model(index: Index, precision: str | None = None) -> str:
         raise BadInput(f"{index.location} does not record which model its vectors come from; name the model")
     model = index.model
     is_int8 = model.computed is not None and model.computed.precision == INT8
-    return f"{model.name}(precision={INT8})" if is_int8 and precision is None and INT8 not in model.name else model.name
+    return (
+        f"{model.name}(precision={INT8})"
+        if is_int8 and precision is None and f"={INT8}" not in model.name
+        else model.name
+    )

@@ -188,7 +188,8 @@ class Stream:
 
 
 def _matched(columns: Mapping[str, Column], reads: InputColumns) -> tuple[dict[str, Column], dict[str, Column]]:
-    text_columns = {n: v for n, v in columns.items() if len(v) and (isinstance(v[0], str) or n in reads.texts)}
+    given = {name: next((value for value in values if value is not None), None) for name, values in columns.items()}
+    text_columns = {n: v for n, v in columns.items() if len(v) and (isinstance(given[n], str) or n in reads.texts)}
     others = {name: values for name, values in columns.items() if name not in text_columns}
     if not set(reads.texts) & set(text_columns) and len(text_columns) == len(reads.texts):
         texts = dict(zip(reads.texts, text_columns.values(), strict=True))

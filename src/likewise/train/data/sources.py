@@ -42,8 +42,9 @@ from .schedule import DataSource
 
 METADATA_KEY = b"likewise"
 """The schema metadata key under which `teacher_outputs` records what a Parquet file was computed from."""
-Ignored = Literal["nothing", "numbers", "other"]
-"""The columns that are left out if the objective does not read them: none, numbers, or numbers and texts."""
+Ignored = Literal["nothing", "numbers", "other", "unnamed"]
+"""The columns that are left out if the objective does not read them: none; numbers; numbers and texts, except
+translations; or in a stream, whose first rows do not show what a column holds, all that nobody named."""
 
 
 def load_data(
@@ -132,7 +133,7 @@ def read_rows(
     """
     columns = columns or ColumnNames()
     if callable(data):
-        prepare = partial(_prepared, objective=objective, columns=replace(columns, where=None), ignored="other")
+        prepare = partial(_prepared, objective=objective, columns=replace(columns, where=None), ignored="unnamed")
         opened = partial(select_from_stream, data, columns.where) if columns.where else data
         return Stream(opened, objective, prepare, prompts)
     values, ignored = _loaded_columns(data)
@@ -281,7 +282,7 @@ def _prepared(
     numeric = {*reads.numbers, *reads.optional}
     renamed = columns.rename(values)
     if ignored != "nothing":
-        names = _names_read(renamed, objective, columns, every_text=ignored == "numbers")
+        names = _names_read(renamed, objective, columns, ignored)
         renamed = {name: column for name, column in renamed.items() if name in names}
     chosen = columns.labels if columns.labels != NLI_LABELS else ()  # the order of NLI_LABELS is not one of scores
     labels = {name: columns.labels if name in reads.integers else chosen for name in numeric}
@@ -289,7 +290,7 @@ def _prepared(
 
 
 def _names_read(
-    renamed: Mapping[str, list[Any]], objective: Objective, columns: ColumnNames, *, every_text: bool
+    renamed: Mapping[str, list[Any]], objective: Objective, columns: ColumnNames, ignored: Ignored
 ) -> set[str]:
     """The columns that the objective reads, by name or, if no name fits, the first text columns."""
     reads = objective.reads()
@@ -298,7 +299,7 @@ def _names_read(
     if set(reads.texts) <= set(renamed):
         more = {*columns.names, *(name for name in renamed if name.startswith("negative"))}
         translations = not _reads_negatives(reads) and set(columns.names) <= {*reads.texts, *numeric}
-        more |= {*texts} if every_text or translations else set()
+        more |= {*texts} if ignored == "numbers" or (ignored == "other" and translations) else set()
         return {*reads.texts, *numeric, *(more if reads.more_texts else ())}
     if not set(reads.texts) & set(renamed):
         return {*texts[: len(reads.texts)], *numeric}
@@ -311,19 +312,24 @@ def _reads_negatives(reads: InputColumns) -> bool:
 
 
 def _holds_texts(values: Sequence[Any]) -> bool:
-    """Whether these are texts; in a CSV file, numbers such as ids are spelled as texts too."""
-    return isinstance(values[0], str) and any(as_number(value) is None for value in values)
+    """Whether these are texts, some of which may be missing; in a CSV file, numbers such as ids are texts too."""
+    return any(isinstance(value, str) and value.strip() and as_number(value) is None for value in values)
 
 
 def _warn_of_unread_texts(unread_columns: ColumnValues, objective: Objective) -> None:
-    """Name the columns of texts that might be negatives but are not read."""
-    unread = [name for name, values in unread_columns.items() if _holds_texts(values)]
+    """Name the columns that might be negatives but are not read: texts of several words, not labels, ids or dates."""
+    unread = [name for name, values in unread_columns.items() if _holds_sentences(values)]
     if unread and _reads_negatives(objective.reads()):
         warnings.warn(
             f"{type(objective).__name__} leaves out the texts in {', '.join(unread)}; to use a column as negatives, "
             f"rename it: --columns negative_1={unread[0]}, or ColumnNames",
             stacklevel=3,
         )
+
+
+def _holds_sentences(values: Sequence[Any]) -> bool:
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    return sum(len(text.split()) > 1 for text in texts) > len(texts) / 2
 
 
 def _warn_of_translations(rows: TrainingRows, objective: Objective, columns: ColumnNames) -> None:

@@ -43,7 +43,7 @@ def read_data(data: Any, losses: Objective | Mapping[str, Objective], prompts: A
 
 def named_sets(data: Any) -> dict[str, Columns]:
     """The data sets of a DatasetDict, or of a dictionary of data sets; empty if this is one data set."""
-    return {name: columns_of(data[name]) for name in set_names(data)}
+    return {name: columns_of(data[name], name) for name in set_names(data)}
 
 
 def set_names(data: Any) -> list[str]:
@@ -70,10 +70,11 @@ def check_losses(what: str, data: Any, losses: Any) -> None:
 
 
 def _is_rows(data: Any) -> bool:
-    return isinstance(data, Sequence) and bool(data) and isinstance(data[0], Mapping)
+    """Whether it is a list of rows, which may be empty."""
+    return isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data[:1])
 
 
-def columns_of(data: Any) -> Columns:
+def columns_of(data: Any, name: str = "") -> Columns:
     """The columns of a `datasets.Dataset`, of a mapping of columns, or of a list of rows."""
     if hasattr(data, "column_names") and not hasattr(data, "__len__"):
         raise BadInput(
@@ -81,7 +82,9 @@ def columns_of(data: Any) -> Columns:
             "likewise train, which reads streams"
         )
     columns = columns_in_memory(data)
-    if not columns:
+    if columns == {}:
+        raise BadInput(f"the data{f' of {name!r}' if name else ''} have no rows")
+    if columns is None:
         raise BadInput(
             f"the data are a {type(data).__name__}; expected a datasets.Dataset, a dictionary of columns, a list of "
             "rows, or a dictionary of these by name"
