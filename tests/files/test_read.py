@@ -148,7 +148,8 @@ def test_a_table_of_no_rows_still_asks_for_its_columns(tmp_path):
 def test_keys_that_the_first_json_object_lacks_are_columns_too(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"text": "a"}\n{"title": "T", "text": "b"}\n"c"\n')
-    assert Table.read(path, list).columns == {"text": ["a", "b", "c"], "title": [None, "T", None]}
+    assert Table.read(path, list, every_key=True).columns == {"text": ["a", "b", "c"], "title": [None, "T", None]}
+    assert Table.read(path, list).columns == {"text": ["a", "b", "c"]}
     assert list(Texts(path)) == ["a", "b", "c"] and column_of_texts(path, None) == "text"
 
 
