@@ -326,7 +326,7 @@ void check_hashes(const Kernels& kernels) {
     }
 }
 
-// A process forked while other threads tokenize has none of them, but whatever they had locked.
+// A forked process inherits the locks that other threads hold, but not the threads that would release them.
 void check_forks() {
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // whose allocator has locks of its own
     const text::Tokenizer tokenizer(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}})");

@@ -53,6 +53,11 @@ def test_good_records_come_back_in_float32_with_all_their_columns():
     assert [block.metadata for block in checked.blocks(1)] == [[good.metadata[0]], [{}]]
 
 
+def test_a_date_of_numpy_does_not_become_its_nanoseconds():
+    with pytest.raises(BadInput, match=r"metadata\[0\]\['when'\] is a datetime64"):
+        checked_records(Records(["a"], ONE, None, [{"when": np.datetime64("2020-01-01", "ns")}]), 3)
+
+
 def test_columns_and_values_may_be_numpy_s():
     columns = Records(np.array(["a", "b"]), np.ones((2, 3)), np.array(["x", "y"]), np.array([{"n": np.int64(1)}, {}]))
     checked = checked_records(columns, 3)

@@ -65,9 +65,9 @@ def fit_logistic(x: Matrix, truth: Matrix, l2: float, is_multi_label: bool, star
 
 
 def fit_path(x: Matrix, truth: Matrix, penalties: Sequence[float], is_multi_label: bool) -> Iterator[Matrix]:
-    """The weights for each penalty, each starting from those before it.
+    """The weights for each penalty, along a regularization path: each fit starts from the previous solution.
 
-    The minimum is approached only as far as `minimize` goes, so weights are comparable only if they took the same path.
+    `minimize` stops before the exact minimum, so weights are only comparable if their paths were the same.
     """
     weights = None
     for l2 in penalties:

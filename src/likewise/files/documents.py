@@ -173,7 +173,7 @@ def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
 
 
 def _text_first(path: Path, column: str | None) -> Iterator[tuple[str, Sequence[str], Sequence[Any]]]:
-    """Each row's location, names and values, the text first. A row of JSON has the names of its own object."""
+    """Each row's location, column names and values, with the text first. In JSON Lines, each row has its own names."""
     names: list[str] = []
 
     def all_columns(found: Sequence[str]) -> Sequence[str]:
@@ -222,7 +222,7 @@ def row_metadata(names: Sequence[str], values: Sequence[Any], parsed: bool, keys
 
 def _plain(value: Any) -> str | int | float | bool | None:
     """Convert a value for storage in an index: lists and objects to JSON, dates to text, NaN to None."""
-    value = _python_number(value)
+    value = python_number(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, str):
@@ -232,12 +232,12 @@ def _plain(value: Any) -> str | int | float | bool | None:
     if isinstance(value, int):
         return value if -(1 << 63) <= value < 1 << 63 else str(value)
     if isinstance(value, list | dict):
-        return json.dumps(value, default=lambda one: found if (found := _python_number(one)) is not one else str(one))
+        return json.dumps(value, default=lambda one: found if (found := python_number(one)) is not one else str(one))
     return storable(str(value))
 
 
-def _python_number(value: Any) -> Any:
-    """Python's number or bool instead of NumPy's; anything else is returned as it is."""
+def python_number(value: Any) -> Any:
+    """Convert NumPy's numbers and booleans to Python's, and return anything else unchanged."""
     return value.item() if isinstance(value, np.number | np.bool_) else value
 
 

@@ -160,7 +160,7 @@ class CrossEncoder(TorchReranker, JointReranker):
 
     @torch.inference_mode()
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
-        leave_training_mode(self, self.encoder, self.head)
+        leave_training_mode(self)
 
         def logits(batch: Rows) -> Float[np.ndarray, "b C"]:
             return np.asarray(self(self.packed([contents[i] for i in batch])).float().cpu().numpy())

@@ -255,7 +255,7 @@ class PolyEncoder(TorchReranker):
         self, texts: Iterable[Sequence[str]], encode: Encode, shape: Sequence[int], run: InferenceRun
     ) -> Iterator[Float[np.ndarray, "..."]]:
         """The results of `encode` on packed tokens, each of this shape, one block per window of texts."""
-        leave_training_mode(self, self.encoder)
+        leave_training_mode(self)
 
         @torch.inference_mode()
         def compute(tokens: Sequences, batches: WindowBatches) -> Float[np.ndarray, "..."]:

@@ -43,12 +43,12 @@ class MovableModule(nn.Module):
         return _moved(super().cuda, device)
 
 
-def leave_training_mode(model: nn.Module, *parts: nn.Module) -> None:
-    """Put the model into eval mode if it or one of these parts is in training mode, as sentence-transformers does.
+def leave_training_mode(model: nn.Module) -> None:
+    """Put the model into eval mode if any part of it is in training mode, as sentence-transformers does.
 
     With dropout, vectors and scores would be random.
     """
-    if any(module.training for part in (model, *parts) for module in part.modules()):
+    if any(part.training for part in model.modules()):
         model.eval()
 
 

@@ -42,7 +42,7 @@ Progress = bool | Callable[[Meter], None] | None
 
 
 def on_terminal() -> bool:
-    """Whether stderr is a terminal. A process without a console has none, and a log in its place may lack `isatty`."""
+    """Whether stderr is a terminal; without a console it is None, and a logger in its place may lack `isatty`."""
     return bool(getattr(sys.stderr, "isatty", bool)())
 
 

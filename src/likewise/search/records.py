@@ -12,6 +12,7 @@ import numpy as np
 from ..array_types import Shaped
 from ..arrays.similarity import check_finite_rows, number_table
 from ..errors import BadInput
+from ..files.documents import python_number
 from ..files.lines import is_utf8
 
 T = TypeVar("T")
@@ -98,7 +99,7 @@ def plain_values(row: Any) -> Any:
     """Metadata with Python's values instead of NumPy's scalars; anything that is not metadata is returned as it is."""
     if not isinstance(row, Mapping):
         return row
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
+    return {name: python_number(value) for name, value in row.items()}
 
 
 def listed_ids(ids: Sequence[str]) -> list[str]:

@@ -199,7 +199,7 @@ class ModelStore:
             if old is not None:
                 await self._start(served)
                 old.close()
-                self._make_room()  # the new one may be larger
+                self._make_room()  # the new model may be larger
 
     async def close(self, seconds: float) -> None:
         """Finish waiting requests, for at most this many seconds."""

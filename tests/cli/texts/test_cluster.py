@@ -181,7 +181,7 @@ def test_a_false_discovery_rate_chooses_the_threshold(method, calibrated, tmp_pa
         (["--threshold", "0.5"], "--fdr sets the threshold; expected only one of --fdr, -k and --threshold"),
         (
             ["--method", "kmeans"],
-            "--fdr sets the threshold, but kmeans has none; expected --method to be one of average",
+            "--fdr sets the threshold, but --method kmeans has none; expected one of average",
         ),
         (["--method", "umap"], "method is 'umap'; expected one of average"),
     ],

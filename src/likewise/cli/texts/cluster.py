@@ -133,7 +133,7 @@ def _checked(args: argparse.Namespace) -> "ClusterOptions":
         raise BadInput("--fdr sets the threshold; expected only one of --fdr, -k and --threshold")
     if args.fdr is not None and "threshold" not in CLUSTERINGS[known_name("method", args.method, CLUSTERINGS)].by:
         usable = ", ".join(name for name, row in CLUSTERINGS.items() if "threshold" in row.by)
-        raise BadInput(f"--fdr sets the threshold, but {args.method} has none; expected --method to be one of {usable}")
+        raise BadInput(f"--fdr sets the threshold, but --method {args.method} has none; expected one of {usable}")
     chosen = checked_options(args.method, args.k, args.threshold if args.fdr is None else 1.0, args.min_size)
     whole_number("--seed", args.seed, 0)
     if args.output is not None:

@@ -217,7 +217,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
 
     @torch.inference_mode()
     def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "P W"]:
-        leave_training_mode(self, self.encoder)
+        leave_training_mode(self)
 
         def pooled(tokens: Sequences, skips: Rows | None) -> Tensor:
             return self.pool(Ragged.packed(tokens, self.device), None if skips is None else skips.tolist()).float()
@@ -227,13 +227,13 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
 
     @torch.inference_mode()
     def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
-        leave_training_mode(self, self.heads)
+        leave_training_mode(self)
         headed = apply_heads(self.heads, torch.from_numpy(pooled).to(self.device))
         return np.asarray(headed.float().cpu().numpy())
 
     @torch.inference_mode()
     def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
-        leave_training_mode(self, self.encoder)
+        leave_training_mode(self)
         results = [np.empty((0, 0, 0), np.float32)] * len(tokens)
         return batches.run(
             tokens.lengths, lambda rows: self._block(tokens.take(rows), only_last), results, _store_layers

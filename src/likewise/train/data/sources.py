@@ -43,8 +43,8 @@ from .schedule import DataSource
 METADATA_KEY = b"likewise"
 """The schema metadata key under which `teacher_outputs` records what a Parquet file was computed from."""
 Ignored = Literal["nothing", "numbers", "other", "unnamed"]
-"""The columns that are left out if the objective does not read them: none; numbers; numbers and texts, except
-translations; or in a stream, whose first rows do not show what a column holds, all that nobody named."""
+"""Which columns are left out if the objective does not read them by name: none; numbers; all but translations; or all,
+as in a stream, where a single batch does not show what a column holds."""
 
 
 def load_data(
@@ -317,7 +317,7 @@ def _holds_texts(values: Sequence[Any]) -> bool:
 
 
 def _warn_of_unread_texts(unread_columns: ColumnValues, objective: Objective) -> None:
-    """Name the columns that might be negatives but are not read: texts of several words, not labels, ids or dates."""
+    """Warn about unread columns that might be negatives: texts of several words, not labels, ids or dates."""
     unread = [name for name, values in unread_columns.items() if _holds_sentences(values)]
     if unread and _reads_negatives(objective.reads()):
         warnings.warn(
@@ -333,7 +333,7 @@ def _holds_sentences(values: Sequence[Any]) -> bool:
 
 
 def _warn_of_translations(rows: TrainingRows, objective: Objective, columns: ColumnNames) -> None:
-    """Name the columns of texts read as translations although nobody named them: one may hold a language's name."""
+    """Warn about columns that are read as translations without having been named; they may hold something else."""
     reads = objective.reads()
     more = [name for name in rows.texts if name not in {*reads.texts, *columns.names}]
     if more and reads.more_texts and not _reads_negatives(reads):
