@@ -158,12 +158,12 @@ def test_a_signal_that_comes_in_a_destructor_is_not_lost(verb, capsys):
 
     def work():
         Last()
-        time.sleep(5)
+        time.sleep(60)
 
     verb(work)
     began = time.perf_counter()
     assert main(["model", "list"]) == 128 + signal.SIGTERM
-    assert time.perf_counter() - began < 2 and "Traceback" not in capsys.readouterr().err
+    assert time.perf_counter() - began < 20 and "Traceback" not in capsys.readouterr().err
 
 
 def test_a_signal_that_is_ignored_stays_ignored():

@@ -160,10 +160,10 @@ def test_a_tensor_that_is_not_finite_is_named(own, bad):
 def test_a_config_that_asks_for_the_moon_fails_at_once(own, change):
     folder = own(plain=True)
     amend(folder / "config.json", **change)
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(BadModel, match="config.json|lacks the tensor"):
         load_encoder(folder)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "3", "null", "[" * 100_000, ""], ids=lambda text: repr(text[:5]))

@@ -52,10 +52,10 @@ STRANGE = {
 def test_what_is_no_file_of_settings_is_named_at_once(kind, tmp_path):
     make, reported = STRANGE[kind]
     make(tmp_path / "config.json")
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(BadModel, match=f"config.json.*{reported}"):
         read_object(tmp_path / "config.json")
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_a_name_too_long_or_with_a_zero_byte_is_an_error_of_ours(tmp_path):

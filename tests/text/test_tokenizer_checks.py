@@ -40,10 +40,10 @@ GROWING = {
 
 @pytest.mark.parametrize("kind", GROWING)
 def test_a_text_that_would_grow_without_end_is_refused(kind, tmp_path):
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(BadModel, match=r"could make a text [\d,]+ times as long; expected at most 10,000 times"):
         _load(tmp_path, _normalised(*GROWING[kind]))
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_bytes_of_bytes_are_refused_among_pre_tokenizers_too(tmp_path):

@@ -99,12 +99,12 @@ def test_any_setting_loads_or_is_a_bad_model_and_takes_no_time(kind, saved):
     for key in CONFIGS[kind]:
         for value in JUNK:
             write(folder / "config.json", {**config, key: value})
-            began = time.perf_counter()
+            began = time.process_time()
             try:
                 load_encoder(folder)
             except BadModel as error:
                 assert str(folder) in str(error) or key in str(error), (key, value)
-            assert time.perf_counter() - began < 5, (key, value)
+            assert time.process_time() - began < 5, (key, value)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_a_config_that_no_such_model_has_is_refused(kind, changes, told, saved):
 def test_a_small_folder_takes_little_memory_and_time(saved):
     folder = saved("gpt2")
     amend(folder / "config.json", vocab_size=1_500_000, n_embd=768)
-    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(BadModel, match="its weights hold"):
         load_encoder(folder)
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes; the model has 4.6 GB
 
 
