@@ -90,7 +90,7 @@ def learn(train: Sequence[Pair]) -> None:
     with Path("pairs.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("anchor", "positive"), *train])
     run = "--epochs", "1", "--batch-size", "32", "-q", "-o"
-    likewise(["mine", FIRST, "pairs.csv", "-k", str(NEGATIVES), "--missing", "drop", "-q", "-o", "mined.csv"])
+    likewise(["data", "mine", FIRST, "pairs.csv", "-k", str(NEGATIVES), "--missing", "drop", "-q", "-o", "mined.csv"])
     ranking = ("--kind", "cross-encoder", "--data", "mined.csv@ranking")
     likewise(["train", TEACHER, *ranking, "--learning-rate", "3e-4", *run, "reranker"])
     columns = Table.read(Path("mined.csv"), list).columns

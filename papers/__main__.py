@@ -29,7 +29,7 @@ Each row is a system on a model: its figures with 95 % intervals, the paper's ro
 within noise, better, worse, or not comparable, with the reason (another backbone, less data). The papers' own claims
 (training beats averaging, …) are tested on the same figures.
 
-Data sets are read from the folder LIKEWISE_DATA (likewise data). Every finished experiment is stored in
+Data sets are read from the folder LIKEWISE_DATA (likewise data list). Every finished experiment is stored in
 OUTPUT/ledger.jsonl at once: the same command resumes where it stopped, and recomputes only what changed. For each
 table, OUTPUT contains NAME.md, NAME.json and the plot for light and dark
 pages, NAME.svg and NAME-dark.svg.

@@ -37,7 +37,7 @@ def test_what_needs_torch_says_what_to_install(name):
     "words",
     [
         ["model", "fuse", "m", "--pairs", "p.csv", "-o", "o"],
-        ["mine", "m", "p.csv"],
+        ["data", "mine", "m", "p.csv"],
         ["train", "m", "--data", "p.csv@contrastive", "-o", "o"],
     ],
 )

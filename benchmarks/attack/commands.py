@@ -72,7 +72,7 @@ READINGS: Mapping[str, Reading] = {
         lambda said: json.loads(said.out)["documents"], TABLES, ("x.index", "x.index/*"),
     ),
     "mine": Reading(
-        lambda s, f: ("mine", s.models / "bert", f, "-o", "m.jsonl", "--missing", "fill", "--json"),
+        lambda s, f: ("data", "mine", s.models / "bert", f, "-o", "m.jsonl", "--missing", "fill", "--json"),
         lambda said: json.loads(said.out)["rows"], TABLES, ("m.jsonl",), whole=False,
     ),
     "train-dry-run": Reading(
@@ -96,7 +96,7 @@ READINGS: Mapping[str, Reading] = {
         whole=False,
     ),
     "leaks": Reading(
-        lambda _, f: ("data", "--leaks", f, "--against", "other.csv", "--json"), lambda _: None, TABLES, whole=False
+        lambda _, f: ("data", "leaks", f, "--against", "other.csv", "--json"), lambda _: None, TABLES, whole=False
     ),
 }  # fmt: skip
 

@@ -113,7 +113,7 @@ def _encode(out: str, setup: Setup) -> None:
 
 
 def _mine(setup: Setup) -> None:
-    _run("mine", setup.models / "bert", "triplets.csv", "-o", "m.csv", "--missing", "fill", "-q")
+    _run("data", "mine", setup.models / "bert", "triplets.csv", "-o", "m.csv", "--missing", "fill", "-q")
 
 
 def _train(setup: Setup) -> None:

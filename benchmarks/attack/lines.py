@@ -14,9 +14,9 @@ LINES: Mapping[str, Callable[[Setup], Sequence[object]]] = {
     "help": lambda _: ("--help",),
     "version": lambda _: ("--version",),
     "models": lambda _: ("model", "list", "--json"),
-    "data": lambda _: ("data",),
-    "data-unknown": lambda _: ("data", "no/such"),
-    "data-leaks-unknown": lambda _: ("data", "--leaks", "no/such"),
+    "data": lambda _: ("data", "list"),
+    "data-unknown": lambda _: ("data", "show", "no/such"),
+    "data-leaks-unknown": lambda _: ("data", "leaks", "no/such"),
     "tasks": lambda _: ("evaluate", "--list"),
     "evaluate-no-data": lambda s: ("evaluate", s.models / "bert", "--tasks", "stsb"),
     "evaluate-unknown-task": lambda s: ("evaluate", s.models / "bert", "--tasks", "nope,,stsb"),
@@ -102,8 +102,8 @@ LINES: Mapping[str, Callable[[Setup], Sequence[object]]] = {
         "--teacher",
         "no/such",
     ),
-    "mine-rank": lambda s: ("mine", s.models / "bert", "x.csv", "--rank", "5", "1"),
-    "mine-k": lambda s: ("mine", s.models / "bert", "x.csv", "-k", "0"),
+    "mine-rank": lambda s: ("data", "mine", s.models / "bert", "x.csv", "--rank", "5", "1"),
+    "mine-k": lambda s: ("data", "mine", s.models / "bert", "x.csv", "-k", "0"),
     "explain-empty": lambda s: ("explain", "", "", "-m", s.models / "bert"),
     "explain-surrogate": lambda s: ("explain", "\udcff", "b", "-m", s.models / "bert"),
     "explain-markup": lambda s: ("explain", "[/bold]", "[red", "-m", s.models / "bert"),
@@ -124,7 +124,7 @@ LINES: Mapping[str, Callable[[Setup], Sequence[object]]] = {
     "cluster-k": lambda s: ("cluster", "x.csv", "-k", "0", "-m", s.models / "bert"),
     "cluster-method": lambda s: ("cluster", "x.csv", "--method", "magic", "-m", s.models / "bert"),
     "duplicates-above": lambda s: ("duplicates", "x.csv", "--above", "7", "-m", s.models / "bert"),
-    "mine-nan": lambda s: ("mine", s.models / "bert", "x.csv", "--margin", "nan"),
+    "mine-nan": lambda s: ("data", "mine", s.models / "bert", "x.csv", "--margin", "nan"),
 }
 
 

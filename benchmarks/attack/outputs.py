@@ -62,7 +62,7 @@ def _hardlink(link: Path, target: Path) -> None:
 
 WRITERS: Mapping[str, Callable[[Setup, str], Sequence[object]]] = {
     "encode": lambda s, out: ("encode", "given.txt", "-o", out, "-m", s.models / "bert"),
-    "mine": lambda s, out: ("mine", s.models / "bert", "given.csv", "-o", out, "--missing", "fill"),
+    "mine": lambda s, out: ("data", "mine", s.models / "bert", "given.csv", "-o", out, "--missing", "fill"),
     "train": lambda s, out: ("train", s.models / "bert", "--data", "given.csv@cosent", "-o", out, *TINY_RUN),
     "fuse": lambda s, out: ("model", "fuse", s.models / "bert", "--pairs", "given.csv", "-o", out),
     "dissect": lambda s, out: ("model", "dissect", s.models / "bert", "--texts", "given.txt", "-o", out),
@@ -83,7 +83,7 @@ def _on_itself(verb: str, suffix: str, out: str) -> Callable[[Setup], Sequence[o
     """A command whose output leads to its own input, given.parquet for example."""
     if verb == "encode":
         return lambda s: ("encode", f"given{suffix}", "--column", "sentence1", "-o", out, "-m", s.models / "bert")
-    return lambda s: ("mine", s.models / "bert", f"given{suffix}", "-o", out, "--missing", "fill")
+    return lambda s: ("data", "mine", s.models / "bert", f"given{suffix}", "-o", out, "--missing", "fill")
 
 
 def _ready(*more: Callable[[], Any]) -> Callable[[], None]:

@@ -22,7 +22,9 @@ class DataNotFound(BadInput):
     `briefly` is a one-line message.
     """
 
-    briefly = "its data set is not on this machine; `likewise data NAME` lists the places searched and how to get it"
+    briefly = (
+        "its data set is not on this machine; `likewise data show NAME` lists the places searched and how to get it"
+    )
 
 
 class BadModel(LikewiseError, ValueError):

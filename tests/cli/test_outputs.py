@@ -14,8 +14,8 @@ from likewise.cli.output import print_json
 ROWS = [{"text": "a cat", "anchor": "a cat", "positive": "a kitten", "kept": 1}, {"text": "b", "anchor": "b"}]
 UNREAD = "no-such-model"  # whose absence would be the error, were the output not looked at first
 ENCODE = ("encode", "{}", "-m", UNREAD)
-MINE = ("mine", UNREAD, "{}")
-CORPUS = ("mine", UNREAD, "other.jsonl", "--corpus", "{}")
+MINE = ("data", "mine", UNREAD, "{}")
+CORPUS = ("data", "mine", UNREAD, "other.jsonl", "--corpus", "{}")
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def refused(words, reported, capsys):
         ["encode", "p.jsonl"],
         ["pairs", "p.jsonl"],
         ["duplicates", "p.jsonl"],
-        ["mine", UNREAD, "p.jsonl"],
+        ["data", "mine", UNREAD, "p.jsonl"],
         ["model", "dissect", UNREAD],
         ["model", "fuse", UNREAD, "--pairs", "p.jsonl"],
         ["train", UNREAD, "--data", "p.jsonl@contrastive"],
@@ -73,7 +73,9 @@ def test_standard_input_is_an_input_too(monkeypatch, capsys):
 def test_a_data_set_is_an_input_by_its_name(monkeypatch, capsys):
     monkeypatch.setenv("LIKEWISE_DATA", ".")
     refused(
-        ["mine", UNREAD, "p", "-o", "hard.jsonl"], "the output hard.jsonl would overwrite the input p.jsonl", capsys
+        ["data", "mine", UNREAD, "p", "-o", "hard.jsonl"],
+        "the output hard.jsonl would overwrite the input p.jsonl",
+        capsys,
     )
 
 
@@ -104,7 +106,7 @@ def test_training_adds_no_lines_to_its_data(record, capsys):
     "words",
     [
         ["encode", "p.jsonl", "-m", UNREAD, "-o", "other.jsonl/v.npy"],
-        ["mine", UNREAD, "p.jsonl", "-o", "other.jsonl/m.csv"],
+        ["data", "mine", UNREAD, "p.jsonl", "-o", "other.jsonl/m.csv"],
         ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "other.jsonl"],
         ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "other.jsonl/deeper"],
         ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "new", "--record", "other.jsonl/runs.jsonl"],

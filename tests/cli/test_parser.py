@@ -150,7 +150,7 @@ DEFAULTS = {
     "calibrate": {"chance_pairs": 1_000_000, "seed": 0},
     "search": {"k": 10},
     "rerank": {"k": 10},
-    "mine": {"k": 1, "strategy": "top", "missing": "drop", "metric": "cosine", "seed": 0},
+    "data mine": {"k": 1, "strategy": "top", "missing": "drop", "metric": "cosine", "seed": 0},
     "serve": {"workers": 1, "port": 8080, "max_requests": 512, "max_texts": 10_000, "max_body": 32, "deadline": 60},
     "model select-layers": {"seed": 0},
     "model fuse": {"seed": 0},

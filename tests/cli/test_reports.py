@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from likewise.cli import data, doctor, evaluate, mine
+from likewise.cli import doctor, evaluate
+from likewise.cli.data import list_data, mine
 from likewise.cli.encode import into_folder, verify
 from likewise.cli.models import list_models
 from likewise.cli.texts import cluster
@@ -88,7 +89,7 @@ MISSING = ["missing"] * 4
 @pytest.mark.parametrize(("states", "rows"), [(MISSING[:3], 3), (MISSING, 1), ([*MISSING, "changed"], 5)])
 def test_many_files_that_are_all_missing_are_one_line(states, rows):
     files = [DatasetCheck(f"set/{i}", None, None, 1500, state) for i, state in enumerate(states)]
-    found = [*data._rows("set", files)]
+    found = [*list_data._rows("set", files)]
     assert len(found) == rows and found[0][:2] == (("set/0", "") if rows > 1 else ("set, 4 files", ""))
     assert rows == 1 or (found[-1][2], states[-1] in found[-1][3]) == ("1,500", True)
 

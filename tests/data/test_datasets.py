@@ -123,7 +123,7 @@ def test_missing_data_says_where_it_was_looked_for_and_how_to_get_it(place, tmp_
     for name, part in (
         ("stsb/tset", "stsb has the files stsb/train, stsb/dev, stsb/test"),
         ("stbs/test", "Did you mean stsb/test"),
-        ("zzz", "To list all data sets: likewise data"),
+        ("zzz", "To list all data sets: likewise data list"),
         ("../secret", "is not the name of a file under"),
         ("/etc/passwd", "is not the name of a file under"),
     ):

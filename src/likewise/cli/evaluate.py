@@ -294,5 +294,5 @@ def _list_tasks(as_json: bool) -> int:
     for suite, names in ALIASES.items():
         print(f"{suite}\n  {', '.join(names)}")
     print(f"all\n  every task but those of {' and '.join(SEPARATE)}\n")
-    print("To see which data is missing and how to get it: likewise data")
+    print("To see which data is missing and how to get it: likewise data list")
     return 0

@@ -34,8 +34,7 @@ GROUPS = {
     },
     "models": {"model": Entry("models", "list, show, download, quantize or dissect models; choose or fuse layers")},
     "training": {
-        "data": Entry("data", "list or describe data sets, and find test data in training data"),
-        "mine": Entry("mine", "find hard negatives for pairs"),
+        "data": Entry("data", "list or show data sets, find test data in training data, mine hard negatives"),
         "train": Entry("train.command", "train a model on pairs, triplets or scores"),
         "evaluate": Entry("evaluate", "evaluate models on tasks or your own data, with intervals and tests"),
         "choose": Entry("choose", "choose among models, precisions and dimensions on your own data, with a proof"),

@@ -37,13 +37,13 @@ def some(place):
 
 @pytest.mark.filterwarnings("ignore:(stsb|trec)/")
 def test_the_list_has_every_data_set_and_what_is_here(some, tmp_path, capsys, json_output):
-    assert main(["data"]) == 0
+    assert main(["data", "list"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in DATASETS)
     assert str(tmp_path) in shown
     line = next(line for line in shown.splitlines() if line.startswith("stsb/test")).split()
     assert line == ["stsb/test", "2", "1,379", "changed"]
-    rows = {row["name"]: row for row in json_output(["data", "--json"])}
+    rows = {row["name"]: row for row in json_output(["data", "list", "--json"])}
     assert set(rows) == set(dataset_names())
     assert (rows["stsb/test"]["state"], rows["stsb/test"]["rows"]) == ("changed", 2)
     assert (rows["sts12/test"]["state"], rows["sts12/test"]["path"]) == ("missing", None)
@@ -52,11 +52,11 @@ def test_the_list_has_every_data_set_and_what_is_here(some, tmp_path, capsys, js
 
 @pytest.mark.filterwarnings("ignore:stsb/")
 def test_one_is_shown_whole(some, capsys, json_output):
-    assert main(["data", "stsb"]) == 0
+    assert main(["data", "show", "stsb"]) == 0
     shown = capsys.readouterr().out
     for part in ("S17-2001", "CC BY-SA 4.0", "A cat [sleeps].", "stsb/dev: missing", "Stsbenchmark.tar.gz"):
         assert part in shown
-    records = json_output(["data", "stsb/test", "--json"])
+    records = json_output(["data", "show", "stsb/test", "--json"])
     assert [file["name"] for file in records["files"]] == ["stsb/test"]
     assert records["files"][0]["first"]["score"] == [3.0, 4.0]
 
@@ -64,19 +64,19 @@ def test_one_is_shown_whole(some, capsys, json_output):
 def test_files_that_cannot_be_read_are_reported_in_place(place, tmp_path, capsys, json_output):
     place("sick/test", left=["a"], right=["b"])
     place("mr/all", text=["a"], label=[1]).write_bytes(b"PAR1 no")
-    assert main(["data"]) == 0
+    assert main(["data", "list"]) == 0
     shown = capsys.readouterr().out
     assert "unreadable" in shown
     assert "mr/all: " in shown
     assert "is not a Parquet file" in shown
-    assert main(["data", "sick"]) == 0
+    assert main(["data", "show", "sick"]) == 0
     assert "it has left, right" in " ".join(capsys.readouterr().out.split())
-    assert "it has left, right" in json_output(["data", "sick/test", "--json"])["files"][0]["error"]
+    assert "it has left, right" in json_output(["data", "show", "sick/test", "--json"])["files"][0]["error"]
 
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_every_data_set_can_be_shown_where_none_is_at_hand(name, place, capsys):
-    assert main(["data", name]) == 0
+    assert main(["data", "show", name]) == 0
     shown = capsys.readouterr().out
     assert "missing" in shown
     assert "expected columns" in shown
@@ -84,12 +84,12 @@ def test_every_data_set_can_be_shown_where_none_is_at_hand(name, place, capsys):
 
 @pytest.mark.filterwarnings("ignore:(stsb|trec)/")
 def test_the_leak_report_names_what_is_known(some, tmp_path, capsys, json_output):
-    assert main(["data", "--leaks", "stsb/train"]) == 0
+    assert main(["data", "leaks", "stsb/train"]) == 0
     shown = capsys.readouterr().out
     line = next(line for line in shown.splitlines() if line.strip().startswith("stsb/test")).split()
     assert line == ["stsb/test", "2", "4", "50.0", "%", "1", "1", "2"]
     assert "nothing from trec/test" in shown
-    (leak,) = json_output(["data", "--leaks", "stsb/train", "--against", "stsb", "--json"])
+    (leak,) = json_output(["data", "leaks", "stsb/train", "--against", "stsb", "--json"])
     assert (leak["test"], leak["pairs"], leak["share"]) == ("stsb/test", 1, 0.5)
     assert leak["examples"] == [["a dog runs.", "a cat [sleeps]."]]
 
@@ -105,21 +105,19 @@ def test_the_leak_report_names_what_is_known(some, tmp_path, capsys, json_output
 )
 def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_path, json_output):
     (tmp_path / name).write_text(content)
-    assert json_output(["data", "--leaks", str(tmp_path / name), "--against", "stsb/test", "--json"])[0]["texts"] == 1
+    assert json_output(["data", "leaks", str(tmp_path / name), "--against", "stsb/test", "--json"])[0]["texts"] == 1
 
 
 @pytest.mark.filterwarnings("ignore:stsb/")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nope"], "there is no data set 'nope'; available: sts12"),
-        (["stsb/nope"], "there is no data set 'stsb/nope'; available: stsb/train"),
-        (["--against", "stsb"], "--against needs --leaks TRAIN"),
-        (["stsb", "--leaks", "mr"], "stsb and --leaks were both given"),
-        (["--leaks", "mr"], "the data set 'mr/all' was not found"),
-        (["--leaks", "stsb/test", "--against", "stsb/test"], "there is no test data to compare with"),
-        (["--leaks", "nowhere.csv"], "nowhere.csv does not exist"),
-        (["--leaks", "odd.csv"], "odd.csv: expected one of the columns text, sentence1"),
+        (["show", "nope"], "there is no data set 'nope'; available: sts12"),
+        (["show", "stsb/nope"], "there is no data set 'stsb/nope'; available: stsb/train"),
+        (["leaks", "mr"], "the data set 'mr/all' was not found"),
+        (["leaks", "stsb/test", "--against", "stsb/test"], "there is no test data to compare with"),
+        (["leaks", "nowhere.csv"], "nowhere.csv does not exist"),
+        (["leaks", "odd.csv"], "odd.csv: expected one of the columns text, sentence1"),
     ],
 )
 def test_what_cannot_be_is_an_error_that_helps(words, message, some, tmp_path, monkeypatch, capsys):
@@ -132,7 +130,8 @@ def test_what_cannot_be_is_an_error_that_helps(words, message, some, tmp_path, m
 def test_torch_is_not_loaded(some):
     script = (
         "import sys; from likewise.cli import main\n"
-        "assert main(['data']) == 0 and main(['data', '--leaks', 'trec/test', '--against', 'stsb', '--json']) == 0\n"
+        "assert main(['data', 'list']) == 0\n"
+        "assert main(['data', 'leaks', 'trec/test', '--against', 'stsb', '--json']) == 0\n"
         "assert not {'torch', 'transformers', 'pandas', 'scipy'} & set(sys.modules), 'heavy modules were imported'\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=dict(os.environ))

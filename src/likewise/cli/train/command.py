@@ -48,7 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     options(parser)("MODEL|CONFIG.toml", first, dest="model_or_config", nargs="?")
     groups = {"data": options(parser, "data"), "model": options(parser, "model")}
     add = groups["data"]
-    data = "training data (.parquet, .csv, .tsv, .jsonl or the name of a data set: likewise data) and training "
+    data = "training data (.parquet, .csv, .tsv, .jsonl or the name of a data set: likewise data list) and training "
     data += "objective; if given several times, the data sets are mixed"
     add("--data FILE[@OBJECTIVE]", data, action="append")
     add("--objective NAME[:OPTION=VALUE,…]", "objective for every --data without one of its own")

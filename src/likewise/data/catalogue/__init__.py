@@ -1,6 +1,7 @@
 """The catalogue of named data sets. Add a data set as a row of one of the tables joined in DATASETS.
 
-The data itself is never part of this package: `likewise data` compares the files in LIKEWISE_DATA with these tables.
+The data itself is never part of this package: `likewise data list` compares the files in LIKEWISE_DATA with
+these tables.
 """
 
 from .classification import CLASSES

@@ -133,7 +133,7 @@ class MultipleNegativesRankingLoss(Contrastive):
             served = ", or ('query_to_doc', 'doc_to_query') with partition_mode='per_direction'"
             raise refuse_option(self, "directions", directions, f"expected ('query_to_doc',){served}")
         if hardness_mode is not None and hardness_strength:
-            raise refuse_option(self, "hardness_mode", hardness_mode, "mine hard negatives: likewise mine")
+            raise refuse_option(self, "hardness_mode", hardness_mode, "mine hard negatives: likewise data mine")
         if gather_across_devices:
             raise refuse_option(self, "gather_across_devices", True, "torchrun -m likewise train always gathers")
 

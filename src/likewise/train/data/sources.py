@@ -60,7 +60,7 @@ def load_data(
     """Load data with their objective, ready for training.
 
     Args:
-        data: a file, the name of a data set (`likewise data` lists them), or anything else that `read_rows` accepts.
+        data: a file, the name of a data set (see `likewise data list`), or anything else that `read_rows` accepts.
         objective: an objective or its name with options: `"contrastive:temperature=0.1"`.
         columns: your names for the columns: `{"anchor": "question", "score": "similarity/5"}`, or `ColumnNames`.
         prompts: prepended to the texts of every column, or of single columns: `{"anchor": "query: "}`; a column

@@ -1,4 +1,4 @@
-"""`likewise mine` writes what the library finds, and tells how."""
+"""`likewise data mine` writes what the library finds, and tells how."""
 
 import json
 
@@ -37,7 +37,19 @@ def data(tmp_path):
 def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsys):
     model = str(own(spoken={"prompts": {"query": "query: ", "document": "text: "}}))
     out = tmp_path / "out.parquet"
-    command = ["mine", model, data, "--columns", "anchor=q,positive=a", "-o", str(out), "--missing", "fill", "-q"]
+    command = [
+        "data",
+        "mine",
+        model,
+        data,
+        "--columns",
+        "anchor=q,positive=a",
+        "-o",
+        str(out),
+        "--missing",
+        "fill",
+        "-q",
+    ]
     command += ["--rank", "1", "6", "--margin", "0.01"]
     how = {"missing": "fill", "rules": [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]}
     prompts = MiningPrompts(anchor="query: ", corpus="text: ")
@@ -55,7 +67,20 @@ def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsy
 
 def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
     out = tmp_path / "out.parquet"
-    command = ["mine", model, data, "--columns", "anchor=q,positive=a", "-k", "2", "-o", str(out), "--missing", "fill"]
+    command = [
+        "data",
+        "mine",
+        model,
+        data,
+        "--columns",
+        "anchor=q,positive=a",
+        "-k",
+        "2",
+        "-o",
+        str(out),
+        "--missing",
+        "fill",
+    ]
     assert main([*command, "--rank", "1", "6", "--margin", "0.01", "--strategy", "spread", "--json"]) == 0
     rules = [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]
     settings = MiningSettings(k=2, rules=rules, strategy="spread", missing="fill")
@@ -69,7 +94,7 @@ def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
 
 def test_the_report_tells_rules_rows_and_examples(model, data, tmp_path, capsys):
     out = tmp_path / "out.csv"
-    assert main(["mine", model, data, "--missing", "fill", "-o", str(out), "--triplets"]) == 0
+    assert main(["data", "mine", model, data, "--missing", "fill", "-o", str(out), "--triplets"]) == 0
     output = capsys.readouterr().out
     rules = ("ExcludeKnownPositives()", "BelowPositive(ratio=0.95)")
     assert all(part in output for part in ("12 rows of 12 anchors", *rules, "negatives", "12 triplets"))
@@ -92,16 +117,26 @@ def test_the_report_tells_rules_rows_and_examples(model, data, tmp_path, capsys)
 
 def test_without_a_file_nothing_is_written(model, data, tmp_path, capsys):
     before = sorted(tmp_path.iterdir())
-    assert main(["mine", model, data, "--score", "-1", "1"]) == 0
+    assert main(["data", "mine", model, data, "--score", "-1", "1"]) == 0
     assert "Nothing was written" in capsys.readouterr().out
     assert sorted(tmp_path.iterdir()) == before
-    assert main(["mine", model, data, "--score", "-1", "1", "-q"]) == 0
+    assert main(["data", "mine", model, data, "--score", "-1", "1", "-q"]) == 0
     assert capsys.readouterr().out == ""
 
 
 def test_a_corpus_and_a_condition_narrow_what_is_mined(model, data, tmp_path, json_output):
     (tmp_path / "corpus.txt").write_text("one\ntwo\n\nthree\n")
-    command = ["mine", model, data, "--where", "label==True", "--corpus", str(tmp_path / "corpus.txt"), "--json"]
+    command = [
+        "data",
+        "mine",
+        model,
+        data,
+        "--where",
+        "label==True",
+        "--corpus",
+        str(tmp_path / "corpus.txt"),
+        "--json",
+    ]
     records = json_output([*command, "--score", "-1", "1", "--direct"])
     assert (records["rows"], records["candidates"], records["corpus_texts"]) == (9, 3, 4)
     assert records["rule_stats"][0]["rule"] == "ExcludeKnownPositives(transitive=False)"
@@ -112,13 +147,13 @@ def test_data_that_could_not_be_trained_on_are_mined(rows, model, tmp_path, json
     lines = [f"the cat and the hat,a cat {i},web\n" for i in range(rows)]
     (tmp_path / "one.csv").write_text("anchor,positive,source\n" + "".join(lines))
     (tmp_path / "corpus.txt").write_text("one\ntwo\n")
-    command = ["mine", model, str(tmp_path / "one.csv"), "--corpus", str(tmp_path / "corpus.txt")]
+    command = ["data", "mine", model, str(tmp_path / "one.csv"), "--corpus", str(tmp_path / "corpus.txt")]
     assert json_output([*command, "--score", "-1", "1", "--json"])["kept"] == rows
 
 
 def test_a_reranker_filters(model, data, tmp_path, capsys):
     reranker = str(classifier_folder(tmp_path / "reranker"))
-    assert main(["mine", model, data, "--reranker", reranker, "--reranker-below", "1", "--json"]) == 0
+    assert main(["data", "mine", model, data, "--reranker", reranker, "--reranker-below", "1", "--json"]) == 0
     rules = [stats["rule"] for stats in json.loads(capsys.readouterr().out)["rule_stats"]]
     assert rules == ["ExcludeKnownPositives()", f"RerankerScoreBelow({ScoreBetween(high=1.0)})"]
 
@@ -142,7 +177,7 @@ def test_a_reranker_filters(model, data, tmp_path, capsys):
 )
 @pytest.mark.usefixtures("unchecked")
 def test_an_error_is_one_line_and_exit_2(words, message, model, data, capsys):
-    assert main(["mine", model, data, *words]) == 2
+    assert main(["data", "mine", model, data, *words]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

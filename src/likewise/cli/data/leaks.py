@@ -1,4 +1,4 @@
-"""The report of `likewise data --leaks`: which texts and pairs in test files also occur in training files."""
+"""Reports which texts and pairs of test files also occur in training files."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -6,15 +6,23 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ..errors import BadInput
-from ..runtime.home_folder import expanded
-from .output import print_json
-from .sources import texts_by_column
-from .terminal_tables import aligned, printable, table
+from ...errors import BadInput
+from ...runtime.home_folder import expanded
+from ..output import print_json
+from ..parser import options
+from ..sources import texts_by_column
+from ..terminal_tables import aligned, printable, table
 
 if TYPE_CHECKING:
-    from ..data.columns import DatasetColumns
-    from ..data.leaks import Leak
+    from ...data.columns import DatasetColumns
+    from ...data.leaks import Leak
+
+EPILOG = """examples:
+  likewise data leaks stsb/train
+  likewise data leaks stsb/train mine.csv --against sts12 sts16
+
+Texts are compared in lower case, with Unicode and white space normalized; pairs match in either order. Each distinct
+text or pair counts once."""
 
 LEGEND = (
     "Texts: distinct texts in the test file that occur in training. Pairs: pairs in the test file that also occur in "
@@ -22,11 +30,18 @@ LEGEND = (
 )
 
 
-def print_leak_report(args: argparse.Namespace) -> None:
-    """Read the files, compare them and print the report."""
-    from ..data.leaks import find_leaks
+def add(parser: argparse.ArgumentParser) -> None:
+    add = options(parser)
+    add("TRAIN", "training data: names of data sets, or files", nargs="+")
+    add("--against TEST", "test data: names of data sets, or files (default: every test file you have)", nargs="+")
+    add("--json", "print JSON, including some of the shared texts")
 
-    train = {name: _columns(name) for name in _files(args.leaks)}
+
+def run(args: argparse.Namespace) -> int:
+    """Read the files, compare them and print the report."""
+    from ...data.leaks import find_leaks
+
+    train = {name: _columns(name) for name in _files(args.train)}
     tests = _files(args.against) if args.against else _tests()
     test = {name: _columns(name) for name in tests if name not in train}
     if not test:
@@ -34,15 +49,16 @@ def print_leak_report(args: argparse.Namespace) -> None:
     leaks = find_leaks(train, test)
     if args.json:
         print_json([{**asdict(leak), "share": leak.share} for leak in leaks])
-        return
-    _print(leaks)
+    else:
+        _print(leaks)
+    return 0
 
 
 def _files(names: Sequence[str]) -> Iterator[str]:
     """Names and paths; the name of a data set stands for its local files that contain texts."""
-    from ..data.catalogue import DATASETS
-    from ..data.catalogue.entry import TEXT_COLUMNS
-    from ..data.datasets import check_dataset
+    from ...data.catalogue import DATASETS
+    from ...data.catalogue.entry import TEXT_COLUMNS
+    from ...data.datasets import check_dataset
 
     for name in dict.fromkeys(names):
         if name not in DATASETS:
@@ -53,14 +69,14 @@ def _files(names: Sequence[str]) -> Iterator[str]:
 
 
 def _tests() -> list[str]:
-    from ..data.datasets import check_dataset, dataset_names
+    from ...data.datasets import check_dataset, dataset_names
 
     return [name for name in dataset_names() if "test" in name.split("/")[1] and check_dataset(name).state != "missing"]
 
 
 def _columns(name: str) -> "DatasetColumns":
-    from ..data.datasets import read_dataset
-    from ..files import READABLE
+    from ...data.datasets import read_dataset
+    from ...files import READABLE
 
     path = expanded(name)
     return texts_by_column(path) if path.suffix.lower() in READABLE else read_dataset(name)

@@ -7,25 +7,25 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import BadInput
-from ..runtime.home_folder import expanded
-from ..runtime.lazy_imports import require_torch
-from ..wording import counted
-from .model_options import MODEL, add_running, prepare_runtime
-from .output import print_json
-from .parser import options
-from .sources import input_files
-from .terminal_tables import aligned, cut_to_width, printable, table
+from ...errors import BadInput
+from ...runtime.home_folder import expanded
+from ...runtime.lazy_imports import require_torch
+from ...wording import counted
+from ..model_options import MODEL, add_running, prepare_runtime
+from ..output import print_json
+from ..parser import options
+from ..sources import input_files
+from ..terminal_tables import aligned, cut_to_width, printable, table
 
 if TYPE_CHECKING:
-    from ..mine import MiningReport, MiningResult, Rule
+    from ...mine import MiningReport, MiningResult, Rule
 
 EPILOG = """examples:
-  likewise mine all-MiniLM-L6-v2 nli/triplets -k 3 -o mined.parquet
-  likewise mine MODEL faq.csv --columns anchor=question,positive=answer --rank 10 100 --strategy random -o mined.csv
-  likewise mine MODEL pairs.parquet --where label==1 --ratio 0.9 --reranker my-reranker --reranker-below 0.3 \\
+  likewise data mine all-MiniLM-L6-v2 nli/triplets -k 3 -o mined.parquet
+  likewise data mine MODEL faq.csv --columns anchor=question,positive=answer --rank 10 100 -o mined.csv
+  likewise data mine MODEL pairs.parquet --where label==1 --ratio 0.9 --reranker my-reranker --reranker-below 0.3 \\
     -o mined.jsonl
-  likewise mine MODEL pairs.csv --corpus passages.txt --missing fill
+  likewise data mine MODEL pairs.csv --corpus passages.txt --missing fill
 
 Rules apply in this order, each to the candidates that the earlier rules kept: known positives are excluded (including
 indirect ones: a–b and b–c make c a positive of a), then --rank, --score, --ratio, --margin, --reranker. The default is
@@ -73,13 +73,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    require_torch("likewise mine")
-    from ..data.column_names import ColumnNames
-    from ..files import check_table
-    from ..mine import MiningPrompts, MiningSettings, mine_negatives
-    from ..model_names import load_named_embedder
-    from ..train.data.sources import load_texts
-    from ..train.objectives import Contrastive
+    require_torch("likewise data mine")
+    from ...data.column_names import ColumnNames
+    from ...files import check_table
+    from ...mine import MiningPrompts, MiningSettings, mine_negatives
+    from ...model_names import load_named_embedder
+    from ...train.data.sources import load_texts
+    from ...train.objectives import Contrastive
 
     if args.output is not None:
         check_table(args.output, input_files(args.data, args.corpus))
@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rules(args: argparse.Namespace) -> "list[Rule]":
-    from ..mine import DEFAULT_RATIO, BelowPositive, ExcludeKnownPositives, RankBetween, ScoreBetween
+    from ...mine import DEFAULT_RATIO, BelowPositive, ExcludeKnownPositives, RankBetween, ScoreBetween
 
     ratio = args.ratio
     if all(given is None for given in (args.rank, args.score, args.ratio, args.margin, args.reranker)):
@@ -128,8 +128,8 @@ def _rules(args: argparse.Namespace) -> "list[Rule]":
 
 
 def _reranker_rules(args: argparse.Namespace) -> "list[Rule]":
-    from .. import Reranker
-    from ..mine import RerankerScoreBelow, ScoreBetween
+    from ... import Reranker
+    from ...mine import RerankerScoreBelow, ScoreBetween
 
     if (args.reranker is None) != (args.reranker_below is None):
         raise BadInput("--reranker MODEL and --reranker-below X must be used together; found only one")
@@ -142,8 +142,8 @@ def _reranker_rules(args: argparse.Namespace) -> "list[Rule]":
 
 
 def _corpus(name: str, column: str | None) -> Sequence[str]:
-    from ..data.datasets import load_dataset
-    from ..files import READABLE, Texts
+    from ...data.datasets import load_dataset
+    from ...files import READABLE, Texts
 
     path = expanded(name)
     if path.suffix.lower() in READABLE or path.exists():
