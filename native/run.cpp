@@ -13,8 +13,9 @@ namespace {
 // Tokens: few enough that their states stay in the second-level cache beside the weights that stream through, enough
 // that the next weights arrive while these are multiplied; bytes are multiplied faster, and arrive faster still.
 constexpr int USUAL_CHUNK = 96, USUAL_CHUNK_OF_BYTES = 64;
-constexpr int CHUNK_OF_WORDS = 1024;  // of a static model, whose heads multiply some sixty sentences at a time
-constexpr int LEAST_CHUNK = 48;
+constexpr int CHUNK_OF_WORDS = 1024;  // of a static model, whose heads multiply some sixty sentences at a time; fewer
+                                      // are summed before another thread has woken up
+constexpr int LEAST_CHUNK = 24;  // for each of several threads
 constexpr int MOST_THREADS = 1024;
 
 // Lengths first: they say how far ids may be read.
@@ -63,22 +64,26 @@ void check_request(const Model& model, const lw_request& r, const Heads* heads) 
     }
     const int64_t pooled = int64_t{reduction_count(r.reductions)} * model.width;
     if (heads && r.pooled && heads->inputs() != pooled)
-        fail(LW_BAD_INPUT, "the heads take ", heads->inputs(), " numbers, and the reductions have ", pooled);
+        fail(LW_BAD_INPUT, "the heads expect ", heads->inputs(), " numbers, and the reductions have ", pooled);
 }
 
+// Each sentence belongs to the equal share of the tokens in which its middle lies. The shares are a multiple of the
+// threads, so that no thread is idle while another computes a last chunk.
 std::vector<Span> cut(const Model& model, const lw_request& r) {
-    const int64_t share = std::max<int64_t>(LEAST_CHUNK, (r.tokens + r.threads - 1) / r.threads);
-    const int usual = sums_words(model, r)              ? CHUNK_OF_WORDS
-                      : model.scheme.weight_bytes == 1 ? USUAL_CHUNK_OF_BYTES
-                                                       : USUAL_CHUNK;
-    const int64_t most = std::min<int64_t>(r.chunk_tokens ? r.chunk_tokens : usual, share);
+    const bool words = sums_words(model, r);
+    const int usual = words ? CHUNK_OF_WORDS : model.scheme.weight_bytes == 1 ? USUAL_CHUNK_OF_BYTES : USUAL_CHUNK;
+    const int64_t most = r.chunk_tokens ? r.chunk_tokens : usual, least = words ? CHUNK_OF_WORDS : LEAST_CHUNK;
+    const int64_t threads = std::min<int64_t>(r.threads, std::max<int64_t>(1, (r.tokens + least - 1) / least));
+    const int64_t shares = ((r.tokens + most - 1) / most + threads - 1) / threads * threads;
     std::vector<Span> spans;
-    int64_t token = 0;
+    int64_t token = 0, last = -1;
     for (int64_t i = 0; i < r.sentences; i++) {
-        if (spans.empty() || spans.back().tokens + r.lengths[i] > most) spans.push_back({i, 0, token, 0});
+        const int64_t share = (2 * token + r.lengths[i]) * shares / (2 * r.tokens);
+        if (share != last) spans.push_back({i, 0, token, 0});
         spans.back().sentences++;
         spans.back().tokens += r.lengths[i];
         token += r.lengths[i];
+        last = share;
     }
     return spans;
 }
