@@ -1,10 +1,10 @@
 """What all tests share: shapes checked at run time, one thread, and models small enough to read."""
 
-from jaxtyping import config, install_import_hook
+from jaxtyping import config
 
-import tests.checks  # noqa: F401, the hook finds it by name
+from tests.checks import check_shapes
 
-install_import_hook("likewise", "tests.checks.checked")  # before anything imports likewise
+check_shapes()  # before anything imports likewise
 
 import os
 from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-@pytest.mark.parametrize("model", [None, "all-MiniLM-L6-v2", "likewise-static"])
+@pytest.mark.parametrize("model", [None, "likewise-static"])
 def test_the_map_of_the_standard_library_is_drawn(tmp_path, model):
     words = [EXAMPLES / "stdlib_map.py", "--limit", "600", "-o", tmp_path, *(["--model", model] if model else [])]
     done = subprocess.run(

@@ -58,7 +58,7 @@ Path("notes/cats.md").write_text("# Cats\\nCats sleep 13 hours a day.\\n")
 }
 """Code that is run before the first block of a page, in the same namespace and folder."""
 
-SMALL_MODEL = ("docs/how-to/classify.md", "docs/how-to/fine-tune.md", "docs/how-to/distil.md")
+SMALL_MODEL = tuple(f"docs/how-to/{page}.md" for page in ("classify", "fine-tune", "distil", "rerank"))
 """Pages that train: the bundled model's name is a much smaller model's there."""
 
 

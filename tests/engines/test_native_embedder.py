@@ -10,6 +10,7 @@ import sys
 import warnings
 from itertools import islice, product
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -108,7 +109,14 @@ def test_every_instruction_set_of_this_machine_gives_the_bits_of_every_machine(n
     monkeypatch.setenv("LIKEWISE_ISA", name)
     embedder = NativeEmbedder.load(model, precision=precision)
     assert embedder.instructions == name
-    assert vectors_hash(embedder, FEW) == golden_hash(model, precision, FEW)
+    if (name, precision) == ("portable", "fp32"):  # 36 seconds for all of them: it emulates fused products
+        some = [*islice(texts(), 0, FEW, 20)]
+        monkeypatch.delenv("LIKEWISE_ISA")
+        best = NativeEmbedder.load(model, precision=precision)
+        assert best.instructions != name
+        assert np.array_equal(*(one.encode(some, overflow="truncate") for one in (embedder, best)))
+    else:
+        assert vectors_hash(embedder, FEW) == golden_hash(model, precision, FEW)
 
 
 def test_golden_hashes_are_of_this_arithmetic_and_these_models(monkeypatch):
