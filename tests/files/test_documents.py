@@ -304,7 +304,9 @@ def test_a_page_whose_tags_do_not_end_takes_no_longer_than_it_may(tmp_path, monk
     monkeypatch.setattr(html, "SECONDS", 0.02)
     files(tmp_path, a_html=part * 100_000)
     began = time.perf_counter()
-    with pytest.raises(BadInput, match="a.html was not read within 0.02 s; check that its tags and comments are closed"):
+    with pytest.raises(
+        BadInput, match="a.html was not read within 0.02 s; check that its tags and comments are closed"
+    ):
         list(read_documents([str(tmp_path)]))
     assert time.perf_counter() - began < 20
 
