@@ -17,7 +17,7 @@ from typing import Any
 
 from likewise import Embedder
 from likewise.data.datasets import read_dataset
-from likewise.engines.int8.quantize import OVERALL, quantize
+from likewise.engines.int8.quantize import OVERALL, Bar, quantize
 from likewise.evaluate import evaluate
 
 from .options import options
@@ -34,7 +34,7 @@ BAR = 0.3
 def measure(name: str, rounds: int, folder: Path) -> dict[str, Any]:
     """STS-B in both precisions, the fidelity of int8's vectors, and the speed of int8 as a multiple of fp32's."""
     own = Embedder.load(name, engine="native")
-    found = quantize(own, folder, force=True).fidelity[OVERALL]
+    found = quantize(own, folder, bar=Bar(-1, -1)).fidelity[OVERALL]
     models = {"fp32": own, "int8": Embedder.load(folder, engine="native", precision="int8")}
     scores = {precision: 100 * _stsb(model) for precision, model in models.items()}
     seconds: dict[str, list[float]] = {precision: [] for precision in PRECISIONS}

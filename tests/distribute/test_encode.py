@@ -135,7 +135,7 @@ def test_another_model_or_option_is_refused_and_both_are_named(static, tmp_path,
     with pytest.raises(BadInput, match=words):
         encoded([source], tmp_path / "out", static, chosen, origin=other)
     assert content(tmp_path / "out") == before
-    encoded([source], tmp_path / "out", static, chosen, origin=other, restart=True)
+    encoded([source], tmp_path / "out", static, chosen, origin=other, resume=False)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["origin"]["prompt"] == other.prompt
 
 
@@ -148,18 +148,18 @@ def test_other_sources_are_refused_and_named(static, tmp_path):
         encoded([second], tmp_path / "out", static, settings())
 
 
-def test_a_source_that_changed_is_refused_and_restart_takes_it(static, tmp_path):
+def test_a_source_that_changed_is_refused_and_starting_over_takes_it(static, tmp_path):
     source = numbered(tmp_path / "n.jsonl")
     encoded([source], tmp_path / "out", static, settings())
     numbered(source, 11)
     with pytest.raises(BadInput, match=r"n\.jsonl has changed since it was first read: .* bytes then, .* now"):
         encoded([source], tmp_path / "out", static, settings())
-    assert encoded([source], tmp_path / "out", static, settings(), restart=True).rows == 11
+    assert encoded([source], tmp_path / "out", static, settings(), resume=False).rows == 11
 
 
-def test_restart_leaves_no_shard_of_the_earlier_run(static, tmp_path):
+def test_starting_over_leaves_no_shard_of_the_earlier_run(static, tmp_path):
     encoded([numbered(tmp_path / "n.jsonl", 20)], tmp_path / "out", static, settings())
-    encoded([numbered(tmp_path / "m.jsonl", 4)], tmp_path / "out", static, settings(), restart=True)
+    encoded([numbered(tmp_path / "m.jsonl", 4)], tmp_path / "out", static, settings(), resume=False)
     encoded([tmp_path / "m.jsonl"], tmp_path / "whole", static, settings())
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
@@ -170,7 +170,7 @@ def test_one_process_writes_at_a_time_and_a_refused_one_changes_nothing(static, 
     lock = WriterLock(tmp_path / "out")
     before = content(tmp_path / "out")
     with pytest.raises(BadInput, match=r"out is being written by process \d+"):
-        encoded([source], tmp_path / "out", static, settings(), restart=True)
+        encoded([source], tmp_path / "out", static, settings(), resume=False)
     assert content(tmp_path / "out") == before
     lock.remove()
     assert encoded([source], tmp_path / "out", static, settings()).made == 0
@@ -204,9 +204,9 @@ def test_a_lock_that_was_removed_while_it_was_waited_for_is_locked_anew(tmp_path
 def test_a_folder_with_other_files_is_not_written_to(static, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
-    for restart in (False, True):
+    for resume in (True, False):
         with pytest.raises(BadInput, match=r"has other files \(thesis\.tex\) and no manifest\.json"):
-            encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings(), restart=restart)
+            encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings(), resume=resume)
     assert content(tmp_path / "out") == {"thesis.tex": b"years of work"}
 
 

@@ -46,7 +46,7 @@ def encode_to_folder(
     encode_shards: EncodeShards,
     settings: EncodeSettings,
     *,
-    restart: bool = False,
+    resume: bool = True,
     show_progress_bar: Progress = None,
 ) -> EncodeReport:
     """Encode all texts in these files into a folder, keeping the finished shards of an earlier run.
@@ -54,10 +54,10 @@ def encode_to_folder(
     Args:
         paths: the input files, in output order.
         folder: a new or empty folder, or one from an earlier run with the same arguments.
-        restart: whether to start by removing an earlier output from the folder.
+        resume: whether to continue an earlier output in the folder, instead of removing it first.
     """
     with _locked(folder):
-        if restart:
+        if not resume:
             remove_output(folder)
         if (folder / MANIFEST).exists():
             output = OutputFolder.open(folder)
@@ -147,5 +147,5 @@ def _check_same(job: EncodeJob, paths: Sequence[Path], origin: VectorOrigin, set
 def _other(folder: Path, differences: str) -> BadInput:
     return BadInput(
         f"{folder} was started with different arguments (then and now): {differences}. Give the output another "
-        "name, or use --restart to start over"
+        "name, or use --fresh to start over"
     )

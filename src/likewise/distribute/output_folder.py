@@ -52,7 +52,7 @@ class OutputFolder:
             records = [ShardRecord(**record) for record in found["records"]]
             complete = bool(found["complete"])
         except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{folder / MANIFEST} is damaged ({error!r}); --restart starts over") from None
+            raise BadInput(f"{folder / MANIFEST} is damaged ({error!r}); --fresh starts over") from None
         return cls(job, records if complete else _journal(folder), is_complete=complete)
 
     @property

@@ -159,8 +159,7 @@ class _CountedRows:
         """Raise an error if there are more or fewer rows than planned."""
         if self._taken != self._shard.rows:
             raise BadInput(
-                f"expected {self._shard.rows:,} rows, found {self._taken:,}: a source has changed; "
-                "--restart starts over"
+                f"expected {self._shard.rows:,} rows, found {self._taken:,}: a source has changed; --fresh starts over"
             )
 
 

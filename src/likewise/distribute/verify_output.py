@@ -49,7 +49,7 @@ def verify_output(
     if output.missing:
         report.problems.append(f"{len(output.missing):,} of {report.shards:,} shards are not encoded yet")
     known = {job.path(number).name for number in range(report.shards)}
-    strangers = sorted({path.name for path in (folder / SHARDS_FOLDER).iterdir()} - known)  # from before a --restart
+    strangers = sorted({path.name for path in (folder / SHARDS_FOLDER).iterdir()} - known)  # of an earlier run
     report.problems += [f"{SHARDS_FOLDER}/{name} is not in the manifest" for name in strangers]
     with show_progress(show_progress_bar, report.rows) as advance:
         for number in sorted(output.records):

@@ -184,7 +184,7 @@ def test_headings_are_embedded_unless_the_index_was_made_without_them(filled, ca
 
 def test_an_index_is_migrated_to_another_model(filled, call, own):
     other = str(own(seed=3))
-    elsewhere = json_of(call, "index", "migrate", filled, "-m", other, "--to", "other.index")
+    elsewhere = json_of(call, "index", "migrate", filled, "-m", other, "-o", "other.index")
     assert (elsewhere["embedded"], elsewhere["location"]) == (4, "other.index")
     assert json_of(call, "index", "migrate", filled, "-m", other)["embedded"] == 4
     assert json_of(call, "index", "info", filled)["model"]["name"] == other
@@ -199,7 +199,7 @@ def test_an_index_is_migrated_to_another_model(filled, call, own):
     ("words", "message"),
     [
         ([], "expected -m MODEL"),
-        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old applies only if the index is replaced"),
+        (["-m", "M", "-o", "x.index", "--keep-old"], "--keep-old applies only if the index is replaced"),
     ],
 )
 def test_a_migration_that_is_not_meant_is_refused(filled, call, words, message):

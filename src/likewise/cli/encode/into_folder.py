@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...embedder import Embedder
     from ...files.vector_origin import VectorOrigin
 
-FOLDER_OPTIONS = ("id", "keep", "shard_rows", "workers", "ray", "cache", "restart")  # and --bad-rows
+FOLDER_OPTIONS = ("id", "keep", "shard_rows", "workers", "ray", "cache", "fresh")  # and --bad-rows
 SHOWN_NOTES = 3
 
 
@@ -39,7 +39,7 @@ def add_folder_options(add: Callable[..., None]) -> None:
     add("--ray ADDRESS", ray, nargs="?", const="local")
     cache = "cache vectors in this folder and reuse them for equal texts (at most 4 GiB per model)"
     add("--cache FOLDER", cache, type=Path)
-    add("--restart", "start over instead of resuming an earlier run")
+    add("--fresh", "start over instead of resuming an earlier run")
 
 
 def names_folder(output: str) -> bool:
@@ -64,7 +64,7 @@ def run_into_folder(args: argparse.Namespace) -> int:
     embedder = load_from_options(args)
     origin, encode_shards = origin_from_options(embedder, args), _encode_shards(args, embedder, workers)
     began = time.perf_counter()
-    running = {"restart": args.restart, "show_progress_bar": not args.quiet}
+    running = {"resume": not args.fresh, "show_progress_bar": not args.quiet}
     report = encode_to_folder(paths, folder, origin, encode_shards, settings, **running)
     seconds = time.perf_counter() - began
     if args.json:

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 EPILOG = """examples:
   likewise index migrate notes.index -m all-MiniLM-L6-v2
   likewise index migrate notes.index -m all-MiniLM-L6-v2 --keep-old
-  likewise index migrate notes.index -m all-MiniLM-L6-v2 --to postgresql://localhost/search#notes
+  likewise index migrate notes.index -m all-MiniLM-L6-v2 -o postgresql://localhost/search#notes
 
 The new index is built next to the old one, in notes.index.migrating, so that no index mixes vectors from two models.
 Meanwhile, you can search the old index and add to it; additions are embedded too. When both contain the same texts, the
 new index takes the old one's name, and the old one is deleted (--keep-old keeps it as notes.index.before-migration). No
 other process may have it open at that moment. After an interruption, run the same command again to resume.
 
-With --to, the new index is created at that location, and the old one does not change."""
+With -o, the new index is created at that location, and the old one does not change."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
-    add("--to INDEX", "location of the new index (default: it replaces the old one)")
+    add("-o --output INDEX", "location of the new index (default: it replaces the old one)")
     add("--keep-old", "keep the old index under another name")
     add("--json", "print a summary as JSON")
     add("-q --quiet", "show no progress and no summary")
@@ -41,14 +41,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.model is None:
         raise BadInput("no model was given for the new index; expected -m MODEL")
-    if args.to is not None and args.keep_old:
-        raise BadInput("--keep-old applies only if the index is replaced, but --to does not replace it")
+    if args.output is not None and args.keep_old:
+        raise BadInput("--keep-old applies only if the index is replaced, but -o does not replace it")
     embedder = load_from_options(args)
     report = _migrate(args, embedder)
-    about = {"model": args.model, "fingerprint": embedder.fingerprint, "location": args.to or args.location}
+    about = {"model": args.model, "fingerprint": embedder.fingerprint, "location": args.output or args.location}
     value = {**about, "embedded": report.encoded, "kept": report.kept, "deleted": report.deleted}
     done = f"{counted(report.encoded, 'passage')} embedded with {args.model}, {report.kept:,} already there"
-    print_result(args, value, f"{args.to or args.location}: {done}", note)
+    print_result(args, value, f"{args.output or args.location}: {done}", note)
     return 0
 
 
@@ -60,8 +60,8 @@ def _migrate(args: argparse.Namespace, embedder: "Embedder") -> "MigrationReport
 
     model, show = identity_of_embedder(embedder, recorded_name(args)), not args.quiet
     encode = partial(embedder.encode_document, show_progress_bar=False, overflow="mean")
-    if args.to is not None:
-        return migrate_into(args.location, args.to, model, embedder.dimension, encode, show)
+    if args.output is not None:
+        return migrate_into(args.location, args.output, model, embedder.dimension, encode, show)
     if kind_of_location(args.location).scheme:
         raise BadInput(f"{args.location} is not a folder, so it cannot be replaced; give a new location with --to")
     return migrate_in_place(

