@@ -20,7 +20,7 @@ EQUAL = "The lamp is on."
 NOTES = [f"{who} {what} {where}." for who in ("A cat", "The dog", "A child") for what in ("sleeps", "plays", "eats")
          for where in ("in the sun", "at home", "by the river", "all day")]  # fmt: skip
 SHOWN = {
-    "compare": "td[aria-label='1 and 2: 0.66']",
+    "compare": "td[aria-label^='1 and 2: 0.']",
     "why": ".words .word >> nth=8",
     "search": ".results .result >> nth=5",
     "map": ".legend-list button >> nth=0",
