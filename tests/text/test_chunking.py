@@ -77,6 +77,10 @@ def test_sentences_are_put_together_while_they_fit():
     assert chunks == ["One two. Three four five. Six.", "Seven eight nine ten."]
 
 
+def test_the_space_between_two_sentences_counts_for_neither():
+    assert parts("Ab. Cd.", split_document("Ab. Cd.", letters, ChunkSettings(6))) == ["Ab. Cd."]
+
+
 def test_a_chunk_repeats_whole_sentences_of_the_one_before_it():
     text = "One two. Three. Four five. Six. Seven eight."
     chunks = parts(text, split_document(text, words, ChunkSettings(4, overlap=2)))

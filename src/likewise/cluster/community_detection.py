@@ -3,7 +3,6 @@
 import numpy as np
 
 from ..array_types import Float, Int
-from ..errors import BadInput
 from ..runtime.arguments import real_number, whole_number
 from ..search.pairs import best_first, checked_vectors, pairs_above
 
@@ -18,8 +17,6 @@ def communities(
     finds the groups of exact copies.
     """
     threshold, min_size = real_number("threshold", threshold), whole_number("min_size", min_size)
-    if not -1 <= threshold <= 1:
-        raise BadInput(f"expected a threshold from -1 to 1; got threshold={threshold}")
     vectors = checked_vectors(vectors)
     neighbours = _neighbours(vectors, threshold)
     free = np.ones(len(vectors), dtype=bool)

@@ -26,6 +26,7 @@ from likewise.integrations.sentence_transformers import (
     evaluation,
     losses,
 )
+from likewise.integrations.sentence_transformers.training.batch_order import RowsToOrder, Sampling, _grouped_by_label
 from likewise.integrations.sentence_transformers.training.callbacks import UNCALLED
 from likewise.integrations.sentence_transformers.training.data import read_data
 from likewise.integrations.sentence_transformers.training.learning_rates import rates_by_weight
@@ -309,3 +310,13 @@ def test_an_overridden_hook_is_refused_when_the_class_is_made(name):
 def test_a_callback_with_an_event_that_is_never_called_is_refused(made, name):
     with pytest.raises(BadInput, match=f"has {name}, which is not called"):
         made([type("Own", (TrainerCallback,), {name: lambda self, *args, **more: None})])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_by_label_every_row_but_an_odd_one_is_in_a_batch_of_two_labels_or_more(seed):
+    labels = [0.0] * 5 + [1.0] * 4 + [2.0] * 4
+    rows = RowsToOrder([[str(i) for i in range(13)]], labels)
+    batches = list(_grouped_by_label(Sampling(rows, 4, False, torch.Generator(), seed)))
+    found = [i for batch in batches for i in batch]
+    assert len(found) == len({*found}) == 12 and all(len({labels[i] for i in batch}) > 1 for batch in batches)
+    assert all(sum(labels[i] == label for i in batch) % 2 == 0 for batch in batches for label in (0.0, 1.0, 2.0))
