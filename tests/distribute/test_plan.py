@@ -92,7 +92,8 @@ def test_a_carried_column_has_a_type_that_holds_every_value(values):
 
 
 def test_kinds_know_what_a_double_holds():
-    assert [column_kind(value) for value in (None, True, 1 << 53, (1 << 63) - 1, -(1 << 63), 1 << 63, 0.5, "a", [])] == [
+    values = (None, True, 1 << 53, (1 << 63) - 1, -(1 << 63), 1 << 63, 0.5, "a", [])
+    assert [column_kind(value) for value in values] == [
         "none", "bool", "int", "long", "long", "other", "float", "str", "other",
     ]  # fmt: skip
 
