@@ -95,6 +95,7 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, json_output, monk
         (["--tasks", "stsx"], "there is no task or suite 'stsx'"),
         ([MODEL, "--compare"], "--compare needs at least two models; got 1"),
         ([MODEL, MODEL, "--compare", "--csv"], "--csv prints scores and no comparisons"),
+        ([MODEL, "--seed", "-1"], "the seed is -1; expected a number from 0 to 4294967295"),
         ([MODEL, "--plot", "x.gif"], "expected an output file that ends in .png, .pdf, .svg"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),
         (["tests.evaluate.toys:nothing"], "cannot be imported"),
@@ -155,7 +156,8 @@ def test_own_data_are_evaluated_alone_or_with_tasks(tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     (tmp_path / "faq.csv").write_text("question,answer,rating\nword 1,word 2,3\nword 2,word 4,1\nword 5,word 6,2\n")
     own = ["--data", "faq.csv", "--columns", "sentence1=question,sentence2=answer,score=rating/5"]
-    assert [cell["task"] for cell in json_output(["evaluate", MODEL, *own, "--json"])["cells"]] == ["faq.csv"]
+    twice = ["evaluate", MODEL, *own, *own[:2], "--json"]
+    assert [cell["task"] for cell in json_output(twice)["cells"]] == ["faq.csv"]
     assert main(["evaluate", MODEL, *own, "--tasks", "one", "--json"]) == 0
     assert [cell["task"] for cell in json.loads(capsys.readouterr().out)["cells"]] == ["one", "faq.csv"]
     assert main(["evaluate", MODEL, *own[:2]]) == 2

@@ -20,7 +20,7 @@ from .transcript_files import write_files
 FOLDER = Path(__file__).parent / "transcripts"
 SOURCE = Path(likewise.__file__).parents[1]
 COLUMNS = "100"
-PROGRESS = re.compile(r"^[\d,]+ of [\d,]+ \w+ · |^step .* rows/s")
+PROGRESS = re.compile(r"^[\d,]+ of [\d,]+ \w+ · |^step [\d,]+ of [\d,]+ ")
 
 pytestmark = [pytest.mark.usefixtures("unchecked"), pytest.mark.filterwarnings("default")]
 

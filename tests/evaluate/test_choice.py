@@ -70,6 +70,11 @@ def test_the_mean_over_all_items_is_the_score_that_evaluate_reports(kind, score)
     assert found == pytest.approx(evaluate({"good": good}, task)["good", "own"].result[score])
 
 
+def test_rows_without_a_score_are_left_out_and_counted():
+    source = items_of_data({**SCORED, "score": [None, "", *SCORED["score"][2:]]})
+    assert source.notes == ("2 rows have no score and were left out",)
+
+
 def test_two_labelled_rows_measure_the_auc():
     random = np.random.default_rng(0)
     labels = random.integers(2, size=4000)

@@ -1,6 +1,7 @@
 """Your own data: the columns decide what is measured, under any names; what does not fit is named."""
 
 import numpy as np
+import pandas
 import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
@@ -167,10 +168,25 @@ def test_a_bad_score_or_label_names_its_file_and_line(column, value, message, tm
         data_task(path)
 
 
-@pytest.mark.parametrize("score", [[1], {"a": 1}, "1,5", "1/2"], ids=str)
+@pytest.mark.parametrize("score", [[1], {"a": 1}, "1,5", "1/2", 10**400], ids=lambda x: str(x)[:9])
 def test_a_score_that_is_no_number_names_its_row(score):
     with pytest.raises(BadInput, match="own data, row 5: score is .*; expected a number"):
         data_task({**PAIRS, "score": [*SCORES[:5], score]})
+
+
+@pytest.mark.parametrize("score", [float("inf"), "-inf", "1e999"])
+def test_an_infinite_score_is_refused(score):
+    with pytest.raises(BadInput, match="own data, row 5: score is .*; expected a finite number"):
+        data_task({**PAIRS, "score": [*SCORES[:5], score]})
+
+
+@pytest.mark.parametrize("more", [{"score": SCORES}, {"label": LABELS}])
+def test_columns_of_pandas_are_read_in_their_order(more):
+    shuffled = pandas.DataFrame({**PAIRS, **more}).iloc[[3, 0, 5, 1, 4, 2]]
+    lists = {name: list(shuffled[name]) for name in shuffled}
+    expected = data_task(lists).run(encode, {}.__getitem__, EvaluationSettings())
+    result = data_task({name: shuffled[name] for name in lists}).run(encode, {}.__getitem__, EvaluationSettings())
+    assert [(s.name, s.value) for s in result.scores] == [(s.name, s.value) for s in expected.scores]
 
 
 def test_two_different_tasks_of_one_name_are_refused():

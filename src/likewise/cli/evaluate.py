@@ -246,7 +246,7 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
     columns = args.columns.split(",") if args.columns else []
     tasks = [
         *(select_tasks(names) if names is not None else ()),
-        *(data_task(file, columns) for file in args.data or ()),
+        *(data_task(file, columns) for file in dict.fromkeys(args.data or ())),
         *(collection_tasks(args.corpus, args.queries, args.qrels) if args.corpus else ()),
     ]
     if args.run_file and len(tasks) > 1:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 from typing import Any
 
 from ..errors import BadInput
@@ -20,7 +21,7 @@ PAIR = ("anchor", "positive")
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 """Text labels in the order used by Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
 _SCALED = re.compile(r"(.+?)\s*([/*])\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
-_CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|<|>)\s*(.+?)\s*")
+_CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|<|>)\s*('[^']*'|\"[^\"]*\"|[^=<>]+?)\s*")
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -46,6 +47,8 @@ class ColumnNames:
         if not all(name.strip() and column.strip() for name, _, column in split):
             raise BadInput(f"--columns is {', '.join(pairs)}; expected NAME=COLUMN, such as anchor=question")
         names = {name.strip(): column.strip() for name, _, column in split}
+        if len(names) < len(split):
+            raise BadInput(f"--columns is {', '.join(pairs)}; expected each NAME only once")
         return cls(names, labels or NLI_LABELS, where)
 
     def rename(self, columns: ColumnValues) -> dict[str, list[Any]]:
@@ -100,10 +103,10 @@ def select_rows(columns: ColumnValues, condition: str) -> ColumnValues:
     name, holds = _parsed_condition(condition)
     if name not in columns:
         raise BadInput(f"the condition is {condition!r}, but there is no column {name!r}; found {', '.join(columns)}")
-    selected = [i for i, cell in enumerate(columns[name]) if holds(cell)]
-    if not selected:
-        raise BadInput(f"no row satisfies {condition}; {name} of the first row is {columns[name][0]!r}")
-    return {column: [values[i] for i in selected] for column, values in columns.items()}
+    kept = [holds(cell) for cell in columns[name]]
+    if not any(kept):
+        raise BadInput(f"no row satisfies {condition}; {name} of the first row is {next(iter(columns[name]), None)!r}")
+    return {column: list(compress(values, kept)) for column, values in columns.items()}
 
 
 def select_from_stream(
@@ -147,7 +150,8 @@ def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
     """The column that a condition tests, and the function that tests a value."""
     match = _CONDITION.fullmatch(condition)
     if match is None:
-        raise BadInput(f"the condition is {condition!r}; expected COLUMN==VALUE, or != < <= > >=")
+        single = "a single comparison; put quotes around a VALUE that contains = < or >"
+        raise BadInput(f"the condition is {condition!r}; expected COLUMN==VALUE, or != < <= > >=: {single}")
     return match[1], partial(_satisfies, _COMPARE[match[2]], match[3].strip("'\""))
 
 
@@ -159,4 +163,6 @@ def _satisfies(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bo
     missing = cell is None or not str(cell).strip() or number != number  # the last is NaN
     if (missing or limit is not None) and compare not in (operator.eq, operator.ne):
         return False
+    if isinstance(cell, bool):
+        return compare(str(cell).lower(), value.lower())
     return compare(str(cell), value)

@@ -74,7 +74,10 @@ def load_dataset(name: str) -> LoadedDataset:
         paths, remote = _remote(name, tried), True
     if not paths:
         raise _not_found(name, tried)
-    return _load_files(name, paths, tuple(path.stat().st_mtime_ns for path in paths), remote)
+    loaded, noteworthy = _load_files(name, paths, tuple(path.stat().st_mtime_ns for path in paths), remote)
+    if noteworthy:
+        warnings.warn(f"{name}: {'; '.join(loaded.notes)}", stacklevel=3)
+    return loaded
 
 
 def check_dataset(name: str) -> DatasetCheck:
@@ -179,7 +182,10 @@ def _not_found(name: str, tried: Sequence[str]) -> DataNotFound:
 
 
 @lru_cache(maxsize=MAX_LOADED)
-def _load_files(name: str, paths: tuple[Path, ...], stamps: tuple[int, ...], remote: bool) -> LoadedDataset:
+def _load_files(
+    name: str, paths: tuple[Path, ...], stamps: tuple[int, ...], remote: bool
+) -> tuple[LoadedDataset, bool]:
+    """The data set, and whether its notes are worth a warning whenever it is read."""
     file = dataset_entry(name)[1]
     filename_column = file.hub.filename_column if remote and file.hub else None
     parts = [read_columns(path, name, file, filename_column) for path in paths]
@@ -190,9 +196,8 @@ def _load_files(name: str, paths: tuple[Path, ...], stamps: tuple[int, ...], rem
     if dropped:
         of = counted(rows, "row")
         notes = (*notes, counted_of(dropped, of, "has no score and was left out", "have no score and were left out"))
-    if dropped or (state == "changed" and rows not in (file.rows, file.published)):
-        warnings.warn(f"{name}: {'; '.join(notes)}", stacklevel=4)
-    return LoadedDataset(columns, notes)
+    noteworthy = dropped > 0 or (state == "changed" and rows not in (file.rows, file.published))
+    return LoadedDataset(columns, notes), noteworthy
 
 
 def _count(path: Path) -> int:

@@ -20,6 +20,7 @@ from ..errors import BadInput
 from ..search import search
 from ..search.bm25 import BM25Index
 from ..search.texts.text_index import reciprocal_rank_fusion
+from ..wording import counted
 from .collection import JudgedCollection
 from .own_data import binary_label, own_columns
 from .tasks.retrieval import DEPTH, Ranking, RetrievalCollection
@@ -88,7 +89,11 @@ def _triplets(encode: Encode, sides: Sequence[Sequence[str]]) -> Scorer:
 def _ordered(title: str, values: Mapping[str, Sequence[Any]], seed: int, notes: tuple[str, ...]) -> ItemSource:
     labelled = "label" in values
     gold = [binary_label(x) for x in values["label"]] if labelled else [_number(x) for x in values["score"]]
-    above, below = _matched_rows(np.array(gold, np.float64), seed)
+    numbers = np.array(gold, np.float64)
+    if missing := int(np.isnan(numbers).sum()):
+        left_out = counted(missing, "row has no score and was", "rows have no score and were")
+        notes = (*notes, f"{left_out} left out")
+    above, below = _matched_rows(numbers, seed)
     if not len(above):
         raise BadInput(f"{title}: all {'labels' if labelled else 'scores'} are equal; expected different ones")
     first, second = values["sentence1"], values["sentence2"]

@@ -1,5 +1,6 @@
 """Evaluation on your own data: pairs (with a score, a label or neither) or triplets; the columns select the metric."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def own_columns(
     except BadInput as error:
         raise BadInput(f"{title}: {error}") from None
     expected = _expected_columns(renamed, title)
-    values = {column: renamed[column] for column in expected}
+    values = {column: list(renamed[column]) for column in expected}
     for column, problem in CHECKS.items():
         for row, value in enumerate(values.get(column, ())):
             if found := problem(value):
@@ -112,10 +113,10 @@ def _text_problem(value: Any) -> str:
 def _score_problem(value: Any) -> str:
     """What is wrong with a score. Missing scores are allowed: their pairs are left out and counted in the notes."""
     try:
-        float(0 if value is None or value == "" else value)
-    except (TypeError, ValueError):
+        number = float(0 if value is None or value == "" else value)
+    except (TypeError, ValueError, OverflowError):
         return "expected a number"
-    return ""
+    return "expected a finite number" if math.isinf(number) else ""
 
 
 def _label_problem(value: Any) -> str:

@@ -36,6 +36,10 @@ class EvaluationSettings:
     lowercase: bool = False  # SentEval lower-cases STS texts; mteb and SBERT do not
     resamples: int = RESAMPLES  # bootstrap resamples for the headline's interval; other scores use at most 1,000
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 1 << 32:
+            raise BadInput(f"the seed is {self.seed}; expected a number from 0 to {(1 << 32) - 1}")
+
     def cased(self, texts: Iterable[str]) -> list[str]:
         """The texts to encode, lower-cased if `lowercase` is set."""
         return [text.lower() if self.lowercase else text for text in texts]

@@ -1,8 +1,11 @@
 """`likewise data` lists, shows and compares, in words or JSON, without torch."""
 
+import gzip
 import os
 import subprocess
 import sys
+from datetime import date
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -95,16 +98,33 @@ def test_the_leak_report_names_what_is_known(some, tmp_path, capsys, json_output
 
 
 @pytest.mark.filterwarnings("ignore:stsb/")
+def test_rows_of_any_values_are_shown_as_json(place, json_output):
+    more = {"day": [date(2024, 1, 2)], "raw": [b"x"], "weight": [float("nan")]}
+    place("stsb/test", sentence1=["a"], sentence2=["b"], score=[3.0], **more)
+    first = json_output(["data", "show", "stsb/test", "--json"])["files"][0]["first"]
+    assert (first["day"], first["weight"]) == (["2024-01-02"], [None])
+
+
+def test_only_a_file_and_itself_are_not_compared(tmp_path, json_output):
+    one, other = (str(tmp_path / name) for name in ("one.txt", "other.txt"))
+    for path in (one, other):
+        Path(path).write_text("a\n")
+    leaks = json_output(["data", "leaks", one, other, "--against", one, "--json"])
+    assert [(leak["train"], leak["test"]) for leak in leaks] == [(other, one)]
+
+
+@pytest.mark.filterwarnings("ignore:stsb/")
 @pytest.mark.parametrize(
     ("name", "content"),
     [
+        pytest.param("mine.csv.gz", gzip.compress(b"n,text\n1,new\n", mtime=0).decode("latin-1"), id="compressed"),
         ("mine.txt", "new\n\nold\n"),
         ("mine.csv", "n,text\n1,new\n2,old\n"),
         ("mine.jsonl", '{"anchor": "new", "positive": "p", "negative": "n"}\n'),
     ],
 )
 def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_path, json_output):
-    (tmp_path / name).write_text(content)
+    (tmp_path / name).write_bytes(content.encode("latin-1"))
     assert json_output(["data", "leaks", str(tmp_path / name), "--against", "stsb/test", "--json"])[0]["texts"] == 1
 
 
@@ -115,7 +135,7 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
         (["show", "nope"], "there is no data set 'nope'; available: sts12"),
         (["show", "stsb/nope"], "there is no data set 'stsb/nope'; available: stsb/train"),
         (["leaks", "mr"], "the data set 'mr/all' was not found"),
-        (["leaks", "stsb/test", "--against", "stsb/test"], "there is no test data to compare with"),
+        (["leaks", "stsb/test", "--against", "stsb/test"], "no test data to compare with (besides the same file)"),
         (["leaks", "nowhere.csv"], "nowhere.csv does not exist"),
         (["leaks", "odd.csv"], "odd.csv: expected one of the columns text, sentence1"),
     ],

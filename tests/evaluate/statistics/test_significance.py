@@ -79,7 +79,7 @@ def test_few_items_with_many_ties_give_an_interval_or_none_and_never_an_error(pa
 def test_p_is_never_nothing_and_is_one_between_equals():
     gold, fine, rough = noisy()
     assert 0 < paired(fine, rough, gold, statistic="spearman", bootstrap=Bootstrap(99))[1] < 2 / 100
-    assert paired(fine[:3] + 9, rough[:3], statistic="mean", bootstrap=Bootstrap(99))[1] == 2 / 100
+    assert paired(fine[:3] + 9, rough[:3], statistic="mean", bootstrap=Bootstrap(99))[1] == 0.5**2
     assert paired(fine, fine, gold, statistic="spearman", bootstrap=Bootstrap(99))[1] == 1
 
 
@@ -183,7 +183,8 @@ def test_how_an_interval_is_drawn_is_passed_on():
     assert interval(fine, gold, **how) == intervals([fine], gold, statistic="spearman", bootstrap=bootstrap)[0]
     both = fine, rough, gold
     assert difference(*both, **how) == paired(*both, statistic="spearman", bootstrap=bootstrap)[0]
-    assert paired(fine[:9] + 9, rough[:9], statistic="mean")[1] == 2 / 10_001
+    opposite = paired(fine, rough, statistic="mean")[1] * 10_001 / 2
+    assert 1 < opposite < 5000 and opposite == pytest.approx(round(opposite), abs=1e-6)
 
 
 def test_an_interval_is_shown_with_its_ends_and_has_half_its_width():
@@ -272,4 +273,10 @@ def test_beyond_the_resamples_p_is_a_t_tests_and_never_below_that_of_the_sign_te
     assert always == 0.5**7
     hits = np.array([1.0, 1, 1, *[0] * 37])
     few = paired(hits, -hits, hits, statistic="average_precision", bootstrap=Bootstrap(50))[1]
-    assert few >= 2 / 51  # as the sign test of three positive items gives 0.25
+    assert few >= 0.25  # as the sign test of three positive items
+
+
+@pytest.mark.parametrize(("better", "ties", "p"), [(1, 0, 1), (2, 0, 0.5), (3, 1000, 0.25), (5, 1000, 0.0625)])
+def test_a_few_items_prove_nothing_however_many_are_equal(better, ties, p):
+    ours, theirs = np.array([1.0] * better + [0.0] * ties), np.zeros(better + ties)
+    assert paired(ours, theirs, statistic="mean", bootstrap=Bootstrap(2000))[1] == p

@@ -43,10 +43,10 @@ def run(args: argparse.Namespace) -> int:
 
     train = {name: _columns(name) for name in _files(args.train)}
     tests = _files(args.against) if args.against else _tests()
-    test = {name: _columns(name) for name in tests if name not in train}
-    if not test:
-        raise BadInput("there is no test data to compare with; specify some with --against")
-    leaks = find_leaks(train, test)
+    test = {name: train.get(name) or _columns(name) for name in tests}
+    leaks = [leak for leak in find_leaks(train, test) if leak.train != leak.test]
+    if not leaks:
+        raise BadInput("there is no test data to compare with (besides the same file); specify some with --against")
     if args.json:
         print_json([{**asdict(leak), "share": leak.share} for leak in leaks])
     else:
@@ -79,7 +79,7 @@ def _columns(name: str) -> "DatasetColumns":
     from ...files import READABLE
 
     path = expanded(name)
-    return texts_by_column(path) if path.suffix.lower() in READABLE else read_dataset(name)
+    return texts_by_column(path) if path.suffix.lower() in READABLE or path.exists() else read_dataset(name)
 
 
 def _print(leaks: "Sequence[Leak]") -> None:

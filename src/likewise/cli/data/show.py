@@ -1,6 +1,7 @@
 """Describes one data set in full."""
 
 import argparse
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         about = {label: value for label, value in asdict(dataset).items() if label != "files"}
         shown = [{**as_dict(check), **_first_rows(check)} for check in checked]
-        print_json({**about, "files": shown})
+        plain = json.dumps({**about, "files": shown}, default=str)  # dates and bytes as text, NaN as null
+        print_json(json.loads(plain, parse_constant=lambda _: None))
         return 0
     _describe(dataset)
     for check in checked:

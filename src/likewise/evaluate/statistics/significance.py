@@ -95,8 +95,9 @@ def paired(
 
     p is twice the fraction of resamples in which the difference changes sign or is zero, with 1 added to each count so
     that p is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples, it is at least 0.0002. If no
-    resample changes the sign, that of a t-test with the bootstrap's standard error is used if it is smaller, but never
-    below that of the sign test: 0.5 to the power of n − 1 for n items (or n positive items, if precision is measured).
+    resample changes the sign, that of a t-test with the bootstrap's standard error is used if it is smaller. In any
+    case, p is never below the least that a sign test can give: 0.5 to the power of n − 1 for n items (only those that
+    differ, for a mean; only positive ones, for precision).
 
     A group in which the statistic is undefined for either side is left out for both, with a warning.
     """
@@ -107,18 +108,15 @@ def paired(
         warnings.warn(f"{left_out}, with no {statistic} for one of the two", stacklevel=2)
     lead, draws = float(mean_of_groups(value)), mean_of_groups(differences)
     draws = draws[np.isfinite(draws)]
+    items = len(ours) if gold is None or statistic != "average_precision" else int((gold > 0).sum())
     opposite = min(int((draws <= 0).sum()), int((draws >= 0).sum()))
     p = min(1.0, 2 * (opposite + 1) / (len(draws) + 1))
     if opposite == 0 and len(draws) > 1 and np.isfinite(lead):
-        items = len(ours) if gold is None or statistic != "average_precision" else int((gold > 0).sum())
-        p = min(p, _tail(lead, float(draws.std(ddof=1)), items, len(value)))
-    return percentiles(lead, draws, bootstrap.level), p
-
-
-def _tail(lead: float, error: float, items: int, groups: int) -> float:
-    """The two-sided p-value of a difference, from its standard error, but never below a sign test's for these items."""
-    t = lead / error if error else math.copysign(math.inf, lead)
-    return max(two_sided(t, max(1, items - groups)), 0.5 ** (items - 1))
+        error = float(draws.std(ddof=1))
+        t = lead / error if error else math.copysign(math.inf, lead)
+        p = min(p, two_sided(t, max(1, items - len(value))))
+    deciding = int(np.not_equal(ours, theirs).sum()) if statistic == "mean" else items
+    return percentiles(lead, draws, bootstrap.level), max(p, 0.5 ** max(0, deciding - 1))
 
 
 def percentiles(value: float, draws: Float[np.ndarray, " B"], level: float) -> Interval:
