@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
+from tests.serve.conftest import HOST, TestClient
+
 TEXTS = ["a cat sleeps", "dogs bark", "shares fell"]
 
 
@@ -112,6 +114,19 @@ def test_similarity_is_one_with_many_or_all_with_all(client, served_models):
     np.testing.assert_allclose(matrix, _cosines(vectors, vectors), atol=1e-6)
     np.testing.assert_allclose(one, matrix[0][1:], atol=1e-6)
     assert client.post("/similarity", json={}).status_code == 422
+
+
+def test_similarity_of_all_with_all_keeps_to_the_number_of_texts_in_a_request(app_of):
+    with TestClient(app_of(max_texts=2), base_url=HOST) as client:
+        assert [client.post("/similarity", json={"texts": TEXTS[:n]}).status_code for n in (2, 3)] == [200, 422]
+
+
+def test_an_application_that_is_started_again_answers_again(app_of):
+    app = app_of()
+    for _ in range(2):
+        with TestClient(app, base_url=HOST) as client:
+            assert client.post("/embed", json={"inputs": "a cat"}).status_code == 200
+            assert client.post("/v1/search", json={"query": "a cat"}).status_code == 200
 
 
 def test_embed_all_gives_a_vector_a_token(client, served_models):

@@ -19,7 +19,7 @@ from likewise.serve.model_store import ModelStore, loader, model_bytes, served_n
 from likewise.serve.routes import computing, tokens
 from likewise.serve.web.api_errors import ApiError
 from tests.serve.conftest import HOST
-from tests.tiny import colbert_folder
+from tests.tiny import colbert_folder, model_folder
 from tests.without_torch import TORCH
 
 
@@ -319,6 +319,27 @@ def test_a_model_is_replaced_while_the_old_one_finishes(served_models):
     assert asyncio.run(run()) == (True, True)
 
 
+@pytest.mark.parametrize("path", ["/embed", "/explain"])
+def test_a_reload_during_a_request_does_not_change_its_answer(path, tmp_path, monkeypatch):
+    old, new = (
+        NumpyEmbedder.load(model_folder(tmp_path / str(seed), heads=heads, seed=seed))
+        for seed, heads in enumerate([(), ("Normalize",)])
+    )
+    app, watched = create_app({"tiny": old}, settings=ServeSettings(log="off")), computing.watched
+    models, body = app.state.server.models, {"inputs": "a cat"} if path == "/embed" else STEPS[path]
+
+    async def and_the_model_is_reloaded(exchange, work):
+        found = await watched(exchange, work)
+        models.named("tiny", "embedder").load = lambda: new
+        await models.replace("tiny")
+        return found
+
+    with TestClient(app, base_url=HOST) as client:
+        expected = client.post(path, json=body).json()
+        monkeypatch.setattr(computing, "watched", and_the_model_is_reloaded)
+        assert client.post(path, json=body).json() == expected
+
+
 def test_a_larger_model_that_replaces_another_makes_room(served_models, monkeypatch):
     sizes = iter([10, 10, 20])
     monkeypatch.setattr(model_store, "model_bytes", lambda _: next(sizes))
@@ -366,6 +387,14 @@ def test_a_model_can_be_served_under_another_name(given, expected):
 def test_a_folder_may_have_an_equals_sign_in_its_name(tmp_path):
     (folder := tmp_path / "rate=2e-5").mkdir()
     assert served_name(str(folder)) == ("rate=2e-5", str(folder))
+
+
+def test_a_folder_is_served_without_its_path(tmp_path, monkeypatch):
+    (folder := tmp_path / "it").mkdir()
+    for form, name in (("{}(pooling=cls)", "it(pooling=cls)"), ("bert-cls({}/)", "bert-cls(it)")):
+        assert served_name(form.format(folder)) == (name, form.format(folder))
+    monkeypatch.chdir(folder)
+    assert served_name(".") == ("it", ".")
 
 
 @pytest.mark.parametrize("given", ["=b", "a=", ""])

@@ -1,6 +1,7 @@
 """Collections while something changes: their texts, their model's folder, who waits for them; and what answers show."""
 
 import asyncio
+import gc
 import json
 import shutil
 import signal
@@ -210,6 +211,33 @@ def test_a_collection_whose_model_is_replaced_before_it_is_opened_is_refused(rep
     client, replace = replaced
     replace()
     assert client.post("/v1/search", json={"query": "a cat"}).status_code == 409
+
+
+def test_a_collection_that_is_refused_is_closed_so_that_it_can_be_migrated(replaced):
+    client, replace = replaced
+    before = {*threading.enumerate()}
+    assert client.post("/v1/search", json={"query": "a cat"}).status_code == 200
+    replace()
+    gc.disable()  # it would close the collection some time later
+    try:
+        client.portal.call(client.app.state.server._reload)
+        assert client.post("/v1/search", json={"query": "a cat"}).status_code == 409
+        readers = [one for one in threading.enumerate() if one.name == "collection notes" and one not in before]
+        for thread in readers:
+            thread.join(20)
+        assert not any(thread.is_alive() for thread in readers)
+    finally:
+        gc.enable()
+
+
+def test_what_a_migration_fills_is_no_collection_yet_and_without_a_folder_there_is_none(client_of, parent):
+    shutil.copytree(parent / "notes", parent / "notes.migrating")
+    with client_of() as client:
+        names = [one["name"] for one in client.get("/v1/collections").json()["data"]]
+        assert names == ["notes", "others"]
+        shutil.rmtree(parent)
+        assert client.get("/v1/collections").json()["data"] == []
+        assert client.post("/v1/search", json={"query": "a cat"}).status_code == 404
 
 
 def test_a_model_that_is_gone_is_not_found_and_its_folder_not_named(replaced, tmp_path):

@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from likewise import Embedder
 from likewise.cli import main
 from likewise.cluster.maps.layout import LAYOUTS
+from likewise.engines.array_cross_encoder import NumpyCrossEncoder
 from likewise.errors import MissingExtra
 from likewise.search.collection import journal
 from likewise.search.texts.text_index import TextIndex
@@ -28,6 +29,7 @@ from likewise.serve.routes.collections import MapQuery
 from tests.native_library import needs_native
 from tests.serve.conftest import HOST, NOTES
 from tests.serve.test_connections import listening
+from tests.tiny import classifier_folder, model_folder, write
 
 MAP = MapQuery("t-sne", 100, 2)
 
@@ -90,6 +92,20 @@ def test_a_reranker_gives_the_order_that_it_gives_in_python(k, hybrid, client, s
     )
     assert [one["score"] for one in answer["passages"]] == [one["scores"]["reranked"] for one in answer["passages"]]
     assert answer["reranked"] == {"model": "tiny-reranker", "candidates": len(NOTES), "truncated": []}
+
+
+def test_a_reranker_reads_a_query_with_its_default_prompt(served_models, collection_parent, tmp_path):
+    folder = classifier_folder(tmp_path / "reranker")
+    write(
+        folder / "config_sentence_transformers.json",
+        {"prompts": {"query": "the quick "}, "default_prompt_name": "query"},
+    )
+    reranker, settings = NumpyCrossEncoder.load(folder), ServeSettings(log="off")
+    app = create_app(served_models[:1], rerankers={"it": reranker}, collections=collection_parent, settings=settings)
+    with TestClient(app, base_url=HOST) as client:
+        found = search(client, query="a cat", rerank="it")["passages"]
+    expected = reranker.score([("a cat", one["text"]) for one in found])
+    np.testing.assert_allclose([one["scores"]["reranked"] for one in found], expected, atol=1e-6)
 
 
 def test_candidates_that_a_reranker_is_not_given_follow_in_the_order_of_the_search(client):
@@ -307,6 +323,20 @@ def test_no_answer_says_where_a_model_or_a_collection_lies(folders, tmp_path):
     for answer in answers:
         assert str(tmp_path) not in answer.text, answer.request.url
         assert answer.status_code < 500 or "broken" in str(answer.request.url), answer.text
+
+
+def test_a_served_model_is_loaded_to_search_what_it_made(tmp_path):
+    other = model_folder(tmp_path / "other", seed=1)
+    folder = model_folder(tmp_path / "model")
+    with TextIndex.open(tmp_path / "collections" / "notes", Embedder.load(folder, engine="numpy")) as index:
+        index.add(NOTES, show_progress_bar=False)
+    folder = folder.rename(tmp_path / "moved")
+    models, settings = [str(other), f"{tmp_path}/missing", str(folder)], ServeSettings(log="off", engine="numpy")
+    with TestClient(
+        create_app(models, collections=tmp_path / "collections", settings=settings), base_url=HOST
+    ) as client:
+        assert search(client)["model"] == "moved"
+        assert len(client.get("/v1/models").json()["data"]) == 3
 
 
 @needs_native

@@ -110,6 +110,20 @@ def test_the_openapi_document_has_every_route_and_only_schemas_that_are_there(cl
     assert all(reference.partition('"')[0] in names for reference in references)
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("post", "/predict", "424"),
+        ("post", "/embed_sparse", "424"),
+        ("post", "/v1/search", "409"),
+        ("get", "/v1/collections/{name}", "409"),
+        ("get", "/v1/collections/{name}/map", "409"),
+    ],
+)
+def test_the_document_has_the_errors_that_only_some_routes_return(method, path, status, client):
+    assert status in client.get("/openapi.json").json()["paths"][path][method]["responses"]
+
+
 @answering
 def test_the_document_has_the_media_type_of_the_answer(route, client):
     described = client.get("/openapi.json").json()["paths"][route.path.replace(":path", "")][route.method.lower()]

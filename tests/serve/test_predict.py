@@ -12,6 +12,7 @@ from likewise.errors import BadInput
 from likewise.serve import ServeSettings, create_app
 from likewise.serve.model_store import classifier_of
 from tests.serve.conftest import HOST, TestClient
+from tests.tiny import model_folder
 
 TEXTS = ["a cat sleeps", "the market fell", "a dog"]
 
@@ -113,6 +114,22 @@ def test_a_model_without_a_classifier_says_how_to_have_one(folders):
     assert (
         response.status_code == 424 and "Classifier.fit(texts, labels, model).save(folder)" in response.json()["error"]
     )
+
+
+def test_a_classifier_and_a_card_are_found_beside_an_encoder_in_a_sub_folder(tmp_path):
+    folder, inner = model_folder(tmp_path / "model"), tmp_path / "model" / "0_Transformer"
+    inner.mkdir()
+    for path in [*folder.glob("*.json"), *folder.glob("*.safetensors")]:
+        if path.name not in ("modules.json", "config_sentence_transformers.json"):
+            path.rename(inner / path.name)
+    rows = json.loads((folder / "modules.json").read_text("utf-8"))
+    (folder / "modules.json").write_text(json.dumps([{**rows[0], "path": inner.name}, *rows[1:]]), "utf-8")
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n", "utf-8")
+    embedder = Embedder.load(folder, engine="numpy")
+    Classifier.fit(["a", "b", "c", "d"], [0, 0, 1, 1], embedder).save(folder)
+    with TestClient(create_app([embedder], settings=ServeSettings(log="off")), base_url=HOST) as client:
+        assert client.post("/predict", json={"inputs": "a", "model": "model"}).status_code == 200
+        assert client.get("/card").json()["facts"]["license"] == "mit"
 
 
 def test_a_classifier_of_another_model_is_refused(served_models, folders, tmp_path):

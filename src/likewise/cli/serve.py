@@ -34,6 +34,8 @@ name that a program requests. docs/serve.md lists the routes, with an example co
 {KEYS_USAGE}
 
 SIGTERM lets running requests finish, then ends the server. SIGHUP reloads the models without failing requests."""
+TOO_MUCH = 1e12
+"""No number that makes sense is this large; infinity, and what becomes infinite in bytes, is."""
 PACKAGES = ("starlette", "uvicorn", "orjson", "httptools", "msgspec")
 
 
@@ -100,17 +102,16 @@ def _import_server() -> tuple[Any, Any]:
 
 def _check(args: argparse.Namespace) -> None:
     """Reject invalid options before binding a port."""
-    for name in ("workers", "max_requests", "max_texts", "max_body", "deadline"):
-        if getattr(args, name) <= 0:
-            raise BadInput(f"--{name.replace('_', '-')} is {getattr(args, name)}; expected a number above 0")
+    for name in ("workers", "max_requests", "max_texts", "max_body", "deadline", "model_memory"):
+        value = getattr(args, name)
+        if value is not None and not 0 < value < TOO_MUCH:
+            raise BadInput(f"--{name.replace('_', '-')} is {value}; expected a number above 0 and below {TOO_MUCH:g}")
     if args.workers > 1 and not hasattr(os, "fork"):
         raise BadInput(f"--workers is {args.workers}, but this system cannot fork processes; start one server per port")
     if not 0 <= args.port < 1 << 16:
         raise BadInput(f"--port is {args.port}; expected 0 to 65535")
     if args.rate is not None:
         raise BadInput("--rate belongs to a key: likewise serve keys add NAME --rate N")
-    if args.model_memory is not None and not args.model_memory > 0:
-        raise BadInput(f"--model-memory is {args.model_memory}; expected a number of GB above 0")
 
 
 def _settings(args: argparse.Namespace) -> "ServeSettings":

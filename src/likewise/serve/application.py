@@ -122,8 +122,10 @@ class ServerState:
         self.metrics.observe_batch(inputs, tokens)
 
     async def start(self) -> None:
-        """Load the first model."""
-        self._loop = asyncio.get_running_loop()
+        """Load the first model; an earlier run of the application leaves nothing that this one could use."""
+        self._loop, self.is_stopping, self.deadlines = asyncio.get_running_loop(), False, Deadlines()
+        for served in self.models:
+            served.unload()
         for served in [*self.models][:1]:
             await self.models.loaded(served.name, served.kind)
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..array_types import Float
 from ..errors import BadInput, BadModel, LikewiseError, ModelNotFound
+from ..migrate.in_place import BESIDE
 from ..runtime.cancellation import cancellable
 from ..search.collection import Collection, journal
 from ..search.index import ModelIdentity
@@ -152,9 +153,11 @@ class CollectionStore:
 
     def names(self) -> list[str]:
         """The existing collections, by folder name."""
-        if self._folder is None:
+        if self._folder is None or not self._folder.is_dir():
             return []
-        return sorted(path.name for path in self._folder.iterdir() if (path / journal.FILE).is_file())
+        return sorted(
+            path.name for path in self._folder.iterdir() if (path / journal.FILE).is_file() and path.suffix != BESIDE
+        )
 
     async def opened(self, name: str) -> OpenCollection:
         """Open a collection by name and load its model; returns at once if both were done earlier.
@@ -168,6 +171,7 @@ class CollectionStore:
             if found is not None and found.is_current(state):
                 await self._models.loaded(found.model.name, "embedder")
                 return found
+            found = None  # an error's traceback would keep it open
             if name not in self._openings:
                 self._openings[name] = asyncio.ensure_future(self._open_again(name, state))
                 self._openings[name].add_done_callback(lambda task: self._opening_ended(name, task))
@@ -259,6 +263,10 @@ class CollectionStore:
                 generation = served.generation
                 if await _computes(served, collection.model, allow):
                     return served, generation
+        if recorded not in self._own_models:  # otherwise they have been compared already
+            found = await self._not_loaded_yet(collection.model, uses)
+            if found is not None:
+                return found
         own = self._models.named(self._own_model(recorded), "embedder")
         uses.enter_context(own.in_use())
         try:
@@ -274,6 +282,18 @@ class CollectionStore:
             )
             raise ApiError("other_model", about, param="collection")
         return served, generation
+
+    async def _not_loaded_yet(self, recorded: ModelIdentity, uses: ExitStack) -> tuple[ServedModel, int] | None:
+        """As `_model_of`, among the served models that are not loaded: each is loaded in turn, if it can be."""
+        others = [one for one in self._models if one.kind == "embedder" and one.thread is None]
+        for served in [one for one in others if one.name not in self._own_models.values()]:
+            with ExitStack() as use, suppress(LikewiseError):
+                use.enter_context(served.in_use())
+                generation = (await self._models.loaded(served.name, "embedder")).generation
+                if await _computes(served, recorded, self._settings.allow):
+                    uses.enter_context(use.pop_all())
+                    return served, generation
+        return None
 
     def _own_model(self, recorded: str) -> str:
         """The name for serving a model that a collection records."""

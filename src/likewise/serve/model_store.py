@@ -1,6 +1,7 @@
 """ModelStore: the served models by name, loaded on first use and replaced without interruption."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -128,6 +129,12 @@ class ServedModel:
         finally:
             self.give_back(1)
 
+    def unload(self) -> None:
+        """Free the model's memory once the requests that wait for it have been answered."""
+        if self.thread is not None:
+            self.thread.close()
+        self.model = self.thread = self.classifier = None
+
     async def fingerprint(self) -> str:
         """The loaded model's fingerprint, computed from all weights once per generation."""
         known, model = self._fingerprint, self.model
@@ -232,9 +239,7 @@ class ModelStore:
         size = sum(one.size for one in loaded)
         for served in loaded[:-1]:
             if size > bound and not served.users:
-                assert served.thread is not None
-                served.thread.close()
-                served.model = served.thread = served.classifier = None
+                served.unload()
                 size -= served.size
 
 
@@ -245,12 +250,19 @@ def classifier_of(model: Embedder) -> "Classifier | None":
         BadInput: it belongs to another model.
         BadModel: its files are damaged.
     """
-    folder = Path(model.manifest.encoder)
+    folder = model_folder(model)
     if not regular_file_exists(folder / CLASSIFIER):
         return None
     from ..classify import Classifier
 
     return Classifier.load(folder, model)
+
+
+def model_folder(model: Any) -> Path:
+    """The folder of a model, whose encoder may be in a sub-folder."""
+    encoder = Path(model.manifest.encoder)
+    is_inside = not (encoder / "modules.json").exists() and (encoder.parent / "modules.json").exists()
+    return encoder.parent if is_inside else encoder
 
 
 def model_bytes(model: Any) -> int:
@@ -288,10 +300,16 @@ def served_name(model: str) -> tuple[str, str]:
     """
     name, equals, path = model.partition("=")
     if not equals or "(" in name or expanded(model).is_dir():  # the = of an option, NAME(pooling=cls), or of a folder
-        name, path = (Path(model).name if Path(model).is_dir() else model), model
+        parts = [model] if expanded(model).is_dir() else re.split(r"([()])", model)
+        name, path = "".join(map(_last_part, parts)), model
     if not name or not path:
         raise BadInput(f"{model!r} does not name a model; expected MODEL or NAME=MODEL")
     return name, path
+
+
+def _last_part(place: str) -> str:
+    """The name of a folder without its path; anything else as it is."""
+    return expanded(place).absolute().name if place and expanded(place).is_dir() else place
 
 
 def loaders(
@@ -304,7 +322,7 @@ def loaders(
             own, path = served_name(str(model))
             yield name or own, loader(path, kind, settings)
         else:
-            yield name or model.manifest.encoder.name, partial(_itself, model)
+            yield name or model_folder(model).name, partial(_itself, model)
 
 
 def _itself(model: Any) -> Any:

@@ -14,7 +14,7 @@ from ..web.api_errors import ApiError
 from ..web.bodies import Body, Name
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from .computing import OBJECT, computed, model_for, pair_scores, places_by_score, watched
+from .computing import OBJECT, computed, model_for, pair_scores, places_by_score, prompt_of, watched
 
 if TYPE_CHECKING:
     from ...search.texts.passages import Passage
@@ -63,11 +63,20 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
         ] = None
 
     about, example = "The passages that best answer a query", {"query": "how long do cats sleep", "k": 5}
-    one, seconds = "/v1/collections/{name}", settings.map_deadline
+    one, seconds, errors = "/v1/collections/{name}", settings.map_deadline, ("other_model",)
     return [
-        ApiRoute("POST", "/v1/search", search_collection, about, body=SearchRequest, example=example, answer=FOUND),
+        ApiRoute(
+            "POST",
+            "/v1/search",
+            search_collection,
+            about,
+            body=SearchRequest,
+            example=example,
+            answer=FOUND,
+            errors=errors,
+        ),
         ApiRoute("GET", "/v1/collections", list_collections, "The collections that can be searched", answer=OBJECT),
-        ApiRoute("GET", one, show_collection, "One of the collections", answer=OBJECT),
+        ApiRoute("GET", one, show_collection, "One of the collections", answer=OBJECT, errors=errors),
         ApiRoute(
             "GET",
             f"{one}/map",
@@ -76,6 +85,7 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
             query=MapQuery,
             answer=OBJECT,
             seconds=seconds,
+            errors=errors,
         ),
     ]
 
@@ -128,7 +138,8 @@ async def _reranked(
     if not candidates:
         return [], report
     texts = [passage.text for passage in candidates]
-    job, scores = await pair_scores(exchange, reranker, body.query, texts, False, truncate=body.truncate)
+    options = {"prompt": prompt_of(reranker, None), "truncate": body.truncate}
+    job, scores = await pair_scores(exchange, reranker, body.query, texts, False, **options)
     ordered = [
         candidates[i]._replace(scores={**candidates[i].scores, "reranked": float(scores[i])})
         for i in places_by_score(scores)

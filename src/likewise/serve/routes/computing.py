@@ -107,12 +107,13 @@ async def embedded(
         raise ApiError("invalid", found, param="dimensions")
     exchange.hold_answer(len(inputs) * row_bytes(dimensions or served.dimension))
     prompt = prompt_of(served, options.prompt_name)
+    is_unit = served.is_unit  # a reload may swap the model meanwhile
     job = await computed(exchange, served, inputs, prompt=prompt, truncate=options.truncate)
     rows = job.rows
     assert rows is not None
     if dimensions is not None:
         rows = rows[:, :dimensions]
-    if normalize and (dimensions is not None or not served.is_unit):
+    if normalize and (dimensions is not None or not is_unit):
         rows = unit(rows)
     headers = timing_headers(exchange, job, sum(map(len, inputs)))
     return Embedded(served, job, np.ascontiguousarray(rows, np.float32), headers)

@@ -41,7 +41,7 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
         ] = None
         parameters: TruncationFields | None = None
         texts: Annotated[
-            Annotated[list[string], Meta(min_length=1, max_length=MOST_TEXTS)] | None,
+            Annotated[list[string], Meta(min_length=1, max_length=min(settings.max_texts, MOST_TEXTS))] | None,
             Meta(description="instead of inputs: texts that are all compared with each other"),
         ] = None
         model: ModelName = None
@@ -110,10 +110,11 @@ async def _explained(exchange: Exchange, function: Callable[..., dict[str, Any]]
     """Count the texts' tokens, then apply a function to them, both on the model's thread."""
     body = exchange.body
     served = await model_for(exchange, body.model, "embedder")
-    report = await called(exchange, served, partial(served.model.encode_report, texts))
-    _check_size(exchange, served.model, report)
+    model = served.model  # a reload may swap it meanwhile
+    report = await called(exchange, served, partial(model.encode_report, texts))
+    _check_size(exchange, model, report)
     overflow: Overflow = "truncate" if body.truncate else "error"
-    found = await called(exchange, served, partial(function, served.model, *texts, overflow=overflow))
+    found = await called(exchange, served, partial(function, model, *texts, overflow=overflow))
     return Reply({"model": served.name, **found, "truncated": _cut(report)})
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ...errors import BadModel
 from ...runtime.untrusted_files import read_text
+from ..model_store import model_folder
 from ..serve_settings import ServeSettings
 from ..web.bodies import Body
 from ..web.endpoint import ApiRoute
@@ -46,7 +47,7 @@ async def show_card(exchange: Exchange) -> Reply:
     """Show a model's properties and the contents of its card."""
     served = await model_for(exchange, exchange.query.model, "embedder")
     model, fingerprint = served.model, await served.fingerprint()
-    text = await asyncio.to_thread(card_text, Path(model.manifest.encoder))
+    text = await asyncio.to_thread(card_text, model_folder(model))
     named = {field: front_value(text, field) for field in ("license", "language", "base_model")}
     return Reply(
         {

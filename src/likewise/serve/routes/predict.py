@@ -37,7 +37,15 @@ def predict_routes(settings: ServeSettings) -> list[ApiRoute]:
     example = {"inputs": "My card was stolen."}
     return [
         ApiRoute(
-            "POST", "/predict", predict, "Classify texts", "tei", PredictRequest, example, answer={"type": "array"}
+            "POST",
+            "/predict",
+            predict,
+            "Classify texts",
+            "tei",
+            PredictRequest,
+            example,
+            answer={"type": "array"},
+            errors=("not_supported",),
         )
     ]
 

@@ -70,6 +70,7 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
             f"Refused: {SPARSE}",
             "tei",
             answers_only_errors=True,
+            errors=("not_supported",),
         ),
     ]
 

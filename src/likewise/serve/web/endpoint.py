@@ -62,6 +62,8 @@ class ApiRoute:
     is_open: bool = False
     """Whether the route is answered without an API key."""
     answers_only_errors: bool = False
+    errors: tuple[str, ...] = ()
+    """Kinds of error that not every route may return."""
     seconds: float | None = None
     """Seconds within which a request must finish; None: the deadline in the settings."""
     measured_as: str | None = None

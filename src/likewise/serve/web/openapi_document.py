@@ -71,6 +71,5 @@ def _errors(route: ApiRoute) -> dict[str, Any]:
     shape = ERROR_SHAPES[route.api]
     content = {"application/json": {"schema": {"$ref": REFERENCE.format(name=f"{route.api}_error")}}}
     names = {shape.status(ApiError(kind, "")): kind.replace("_", " ") for kind in ERROR_KINDS}
-    kinds = (*HTTP_ERRORS, "not_supported") if route.answers_only_errors else HTTP_ERRORS
-    statuses = sorted({shape.status(ApiError(kind, "")) for kind in kinds})
+    statuses = sorted({shape.status(ApiError(kind, "")) for kind in (*HTTP_ERRORS, *route.errors)})
     return {str(status): {"description": names[status], "content": content} for status in statuses}
