@@ -164,6 +164,15 @@ def test_starting_over_leaves_no_shard_of_the_earlier_run(static, tmp_path):
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
+def test_starting_over_with_what_is_refused_leaves_the_earlier_output(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "out", static, settings())
+    before = content(tmp_path / "out")
+    with pytest.raises(BadInput, match="there is no column 'body'"):
+        encoded([source], tmp_path / "out", static, settings(text="body"), resume=False)
+    assert content(tmp_path / "out") == before
+
+
 def test_one_process_writes_at_a_time_and_a_refused_one_changes_nothing(static, tmp_path):
     source = numbered(tmp_path / "n.jsonl")
     encoded([source], tmp_path / "out", static, settings())
@@ -205,7 +214,7 @@ def test_a_folder_with_other_files_is_not_written_to(static, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
     for resume in (True, False):
-        with pytest.raises(BadInput, match=r"has other files \(thesis\.tex\) and no manifest\.json"):
+        with pytest.raises(BadInput, match=r"has other files \(thesis\.tex\); expected a new or empty"):
             encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings(), resume=resume)
     assert content(tmp_path / "out") == {"thesis.tex": b"years of work"}
 

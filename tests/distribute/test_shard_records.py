@@ -6,6 +6,7 @@ import pytest
 from likewise.cli.main import main
 from likewise.distribute.shard_records import ShardRecords
 from likewise.errors import BadInput
+from likewise.files.vector_origin import VectorOrigin
 from likewise.search.indexes import open_index
 from likewise.search.texts.text_index import TextIndex
 from tests.distribute.outputs import encoded, jsonl, numbered, settings
@@ -30,6 +31,23 @@ def test_rows_are_loaded_with_texts_vectors_and_other_columns_and_found_by_their
         == 0
     )
     assert "n3" in capsys.readouterr().out  # where a passage is from no file, its id is shown
+
+
+def test_texts_with_another_prompt_than_the_stored_ones_are_neither_added_nor_copied(static, tmp_path, capsys):
+    source, location = numbered(tmp_path / "n.jsonl", 3), str(tmp_path / "x.index")
+    for name, prompt in (("plain", ""), ("prompted", "passage: ")):
+        origin = VectorOrigin.of(static, "likewise-static", prompt=prompt)
+        encoded([source], tmp_path / name, static, settings(), origin=origin)
+    assert main(["index", "copy", str(tmp_path / "prompted"), location, "-q"]) == 0
+    with TextIndex.open(location, static) as index:
+        assert len(index.search("a red house").passages) == 3
+        with pytest.raises(BadInput, match="were embedded with the prompt 'passage: ', and the new ones with ''"):
+            index.add(["a red house"])
+    assert main(["index", "copy", str(tmp_path / "plain"), location, "-q"]) == 2
+    assert "were embedded with the prompt 'passage: ', and the new ones with ''" in capsys.readouterr().err
+    assert main(["index", "copy", str(tmp_path / "plain"), f"{location}2", "-q"]) == 0
+    with TextIndex.open(f"{location}2", static) as index:
+        assert index.add(["a red house"]).added == 1
 
 
 def test_columns_get_names_and_values_that_an_index_can_store_and_search_show(static, tmp_path, capsys):

@@ -1,5 +1,6 @@
 """Documents come from files, folders and patterns, with titles, metadata and offsets that hold."""
 
+import gzip
 import json
 import os
 import time
@@ -87,6 +88,16 @@ def test_a_text_file_can_be_one_document(tmp_path):
     assert estimated_count([str(tmp_path)], whole=True) == 1
 
 
+@pytest.mark.parametrize(
+    "damaged", [gzip.compress(b"a cat\na dog\n")[:-9], gzip.compress(b"a" * 99)[:12], b"\x1f\x8bno"]
+)
+def test_a_damaged_file_is_counted_as_far_as_it_can_be_read_and_named_by_the_reader(tmp_path, damaged):
+    (tmp_path / "a.txt.gz").write_bytes(damaged)
+    assert estimated_count([str(tmp_path)]) <= 2
+    with pytest.raises(BadInput, match=r"a\.txt\.gz"):
+        list(read_documents([str(tmp_path)]))
+
+
 def test_rows_of_parquet_are_counted_and_their_columns_can_be_stored(tmp_path):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"text": ["a", "b"], "x": [float("nan"), 1.5], "1st": [[1], []]}), path)
@@ -148,6 +159,12 @@ def test_folders_and_patterns_are_files_in_order_each_once(tmp_path):
     skipped = []
     assert [path.name for path in document_paths(names, ENDINGS, skip=skipped.append)] == ["a.txt", "b.md", "c.html"]
     assert [(file.path.name, file.kind) for file in skipped] == [(".hidden", "hidden"), ("d.py", ".py")]
+    skipped.clear()
+    spellings = [f"{tmp_path}/sub/../a.txt", str(tmp_path), os.path.relpath(tmp_path / "a.txt")]
+    assert [*map(str, document_paths(spellings, ENDINGS, skip=skipped.append))][::2] == [
+        spellings[0],
+        f"{tmp_path}/sub/c.html",
+    ]
     skipped.clear()
     assert [path.name for path in document_paths([str(tmp_path / "s*/*")], ENDINGS, skip=skipped.append)] == ["c.html"]
 

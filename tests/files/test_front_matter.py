@@ -27,6 +27,8 @@ summary: >-
   a lot.
 nested:
   a: 1
+quoted: "a # b"  # note
+single: 'It''s # 1' # note
 url: https://example.org/#x
 date: 2024-05-01
 ...
@@ -39,6 +41,7 @@ def test_values_are_read_as_they_are_written():
     expected = {"title": "Cats: a guide", "year": 2024, "ratio": 0.5, "code": "007", "draft": False, "none": None}
     expected |= {"empty": None, "tags": ["pets", "two words", "a, b", 3], "authors": ["Ann", "Bob"], "nested": "a: 1"}
     expected |= {"summary": "Cats sleep\na lot.", "url": "https://example.org/#x", "date": "2024-05-01"}
+    expected |= {"quoted": "a # b", "single": "It's # 1"}
     assert values == expected
     assert FULL[end:] == "Text\n"
 

@@ -54,17 +54,16 @@ def encode_to_folder(
     Args:
         paths: the input files, in output order.
         folder: a new or empty folder, or one from an earlier run with the same arguments.
-        resume: whether to continue an earlier output in the folder, instead of removing it first.
+        resume: whether to continue an earlier output in the folder, instead of replacing it.
     """
     with _locked(folder):
-        if not resume:
-            remove_output(folder)
-        if (folder / MANIFEST).exists():
+        if resume and (folder / MANIFEST).exists():
             output = OutputFolder.open(folder)
             _check_same(output.job, paths, origin, settings)
         else:
             _check_empty(folder)
             plan = planned(paths, settings, folder, show_progress_bar)
+            remove_output(folder)
             output = OutputFolder.create(EncodeJob(folder, plan, origin, settings))
         damaged = output.check_files(list(output.records))
         if damaged:
@@ -124,8 +123,8 @@ def _check_empty(folder: Path) -> None:
     other = [path.name for path in folder.iterdir() if path.name not in OWN_FILES and not path.name.startswith(".")]
     if other:
         raise BadInput(
-            f"{folder} has other files ({', '.join(sorted(other)[:3])}) and no {MANIFEST}; expected a new or empty "
-            "folder, or the output of an earlier run"
+            f"{folder} has other files ({', '.join(sorted(other)[:3])}); expected a new or empty folder, or the output "
+            "of an earlier run and nothing else"
         )
 
 

@@ -46,9 +46,8 @@ class ShardRecords:
 
 def identity_of_origin(origin: VectorOrigin) -> ModelIdentity:
     """The model of an output's vectors, as an index records it."""
-    prompts = (("document", origin.prompt),) if origin.prompt else ()
     computed = None if origin.arithmetic is None else Computation(origin.engine, origin.precision, origin.arithmetic)
-    return ModelIdentity(origin.model, origin.fingerprint, prompts, computed=computed)
+    return ModelIdentity(origin.model, origin.fingerprint, (("document", origin.prompt),), computed=computed)
 
 
 def is_encoded_folder(location: str) -> bool:

@@ -86,8 +86,10 @@ def document_paths(
 ) -> list[Path]:
     """The files these names stand for, without repeats, in the order given, and sorted within folders and patterns."""
     endings = tuple(known)
-    found = dict.fromkeys(path for name in names for path in _behind(name, endings, why_not, skip))
-    return list(found)
+    found: dict[str, Path] = {}
+    for path in (path for name in names for path in _behind(name, endings, why_not, skip)):
+        found.setdefault(os.path.abspath(path), path)  # noqa: PTH100, which does not follow links
+    return [*found.values()]
 
 
 def _behind(name: str, endings: tuple[str, ...], why_not: Callable[[str], str], skip: Skip) -> list[Path]:

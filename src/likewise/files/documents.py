@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +23,7 @@ from .document_paths import NO_TEXT, NO_TEXT_IN_PDF, NOT_READ, Skip, SkippedFile
 from .front_matter import front_matter, number_in
 from .html_text import html_text
 from .line_formats import json_objects
-from .lines import data_ending, open_bytes, open_lines
+from .lines import DAMAGED, data_ending, open_bytes, open_lines
 from .read import READABLE_ENDINGS, Texts, choose_text_column, file_rows
 
 Metadata = Mapping[str, str | int | float | bool | None]
@@ -283,8 +284,10 @@ def _estimate(path: Path, whole: bool) -> int:
         return 1
     if ending == ".parquet":
         return len(Texts(path))
-    with open_bytes(path) as file:
-        lines: int = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+    lines = 0
+    with suppress(OSError, *DAMAGED), open_bytes(path) as file:  # the reader reports it
+        for block in iter(lambda: file.read(1 << 20), b""):
+            lines += block.count(b"\n")
     return max(0, lines - (ending in (".csv", ".tsv")))
 
 

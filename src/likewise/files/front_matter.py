@@ -5,6 +5,8 @@ from typing import Any
 
 BLOCK = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<lines>.*?\r?\n)?(---|\.\.\.)[ \t]*(\r?\n|$)", re.DOTALL)
 ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,]*)\s*(?:,|$)""")
+QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s+#""")
+"""A text in quotes before a comment."""
 BELOW = (" ", "\t", "-", "[", "{")
 """How a line that continues the previous value begins."""
 WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
@@ -60,15 +62,18 @@ def _items(listed: str) -> list[str]:
 def _scalar(text: str) -> str | int | float | bool | None:
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1]
+        return text[1:-1].replace("''", "'") if text[0] == "'" else text[1:-1]
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     return number_in(text)
 
 
 def _uncommented(text: str) -> str:
-    """Remove a comment, unless the text is in quotes."""
-    return text.strip() if text[:1] in ("'", '"') else re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
+    """Remove a comment; inside quotes, # is no comment."""
+    if text[:1] in ("'", '"'):
+        found = QUOTED.match(text)
+        return found[1] if found else text.strip()
+    return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
 
 
 def number_in(text: str) -> str | int | float:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..array_types import Shaped
+from ..embedder import PROMPT_NAMES
 from ..engine_registry import INT8, Computation, mixes_int8
 from ..errors import BadInput
 from ..model_files.names import recorded_model_name
@@ -43,6 +44,12 @@ class ModelIdentity:
     """None: unknown, or recorded when fingerprints still covered it."""
     former: Callable[[str], Computation | None] = field(default=lambda _: None, compare=False, repr=False)
     """For a loaded model: maps a former fingerprint to the computation it stands for, if it is this model's."""
+
+    @property
+    def document_prompt(self) -> str | None:
+        """The prompt recorded for documents; None if there is no record of one."""
+        recorded = dict(self.prompts)
+        return next((recorded[name] for name in PROMPT_NAMES["document"] if name in recorded), None)
 
     def as_json(self) -> dict[str, Any]:
         computed = self.computed._asdict() if self.computed else dict.fromkeys(Computation._fields)
@@ -185,6 +192,16 @@ class Index(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release files and connections, as leaving a `with` block does; closing twice is harmless."""
+
+    def check_document_prompt(self, prompt: str | None) -> None:
+        """Raise if new vectors were made with another prompt for documents; None is unknown, and accepted."""
+        recorded = None if self.model is None else self.model.document_prompt
+        if recorded is not None and prompt is not None and recorded != prompt:
+            raise BadInput(
+                f"the texts of {self.location} were embedded with the prompt {recorded!r}, and the new ones with "
+                f"{prompt!r}: expected the same for both. likewise encode --prompt embeds with any prompt, and "
+                "likewise index copy adds its output"
+            )
 
     def check_model(self, model: ModelIdentity, allow: str | None = None) -> None:
         """Raise if another model computed this index's vectors, or this model in an incompatible precision.

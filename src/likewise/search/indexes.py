@@ -76,6 +76,7 @@ def _check_holds(index: Index, dimension: int, model: ModelIdentity | None) -> N
     if model is None or index.model is None:
         return
     index.check_model(model)
+    index.check_document_prompt(model.document_prompt)
     if index.model.headings != model.headings:
         ways = ("with", "without") if index.model.headings else ("without", "with")
         raise BadInput(

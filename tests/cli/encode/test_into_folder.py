@@ -94,6 +94,19 @@ def test_what_makes_no_sense_is_refused_before_a_model_is_loaded(here, capsys, o
     assert not Path("out").exists()
 
 
+@pytest.mark.parametrize("again", [(), ("--fresh",)])
+def test_an_output_within_a_source_is_no_source(here, capsys, again):
+    command = ["encode", "more", "-o", "more/out", *MODEL]
+    assert main(command) == 0
+    before = content(Path("more/out"))
+    assert main([*command, *again]) == 0
+    assert "skipped 1 .parquet: they are in the output folder" in capsys.readouterr().err
+    assert content(Path("more/out")) == before
+    assert main(["encode", "more/out", "-o", "more/out", "--fresh", *MODEL]) == 2
+    assert "all sources are in the output folder more/out" in capsys.readouterr().err
+    assert content(Path("more/out")) == before
+
+
 def test_only_columns_that_some_source_has_can_be_kept(here, capsys):
     Path("c.csv").write_text("text,year,lang\na cat,2020,en\n")
     assert main(["encode", "c.csv", "-o", "out", "--keep", "yaer", *MODEL]) == 2

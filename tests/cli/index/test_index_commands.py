@@ -92,6 +92,11 @@ def test_what_is_added_is_found_with_its_place(filled, call):
     assert found["passages"][0]["score"] == pytest.approx(1, abs=1e-3) and found["searched"] == 4
 
 
+def test_an_overlap_alone_keeps_the_default_size_of_passages(filled, call, folders):
+    short = ("-m", str(folders("bert")), "--max-seq-length", "16")
+    assert json_of(call, "index", "add", "short.index", "notes", "--overlap", "5", *short)["added"] == 4
+
+
 def test_adding_again_embeds_nothing_and_what_is_gone_is_deleted(filled, call):
     again = json_of(call, "index", "add", filled, "notes", "rows.csv")
     assert (again["added"], again["unchanged"], again["deleted"]) == (0, 4, 0)
@@ -267,6 +272,13 @@ def test_a_reranker_is_given_the_best(filled, call, tmp_path):
         (["index", "add", "notes", "rows.csv"], "is not a collection"),
         (["index", "verify", "memory:x"], "there is no memory:x"),
         (["search", "ftp://x", "cat"], "is not an index location"),
+        (
+            ["search", "x.index", "cat", "--rerank", "r", "--budget", "-5"],
+            "--budget is -5; expected milliseconds above 0",
+        ),
+        (["index", "add", "memory:x", "rows.csv"], "memory:x would vanish with this command; expected a folder"),
+        (["index", "copy", "x.index", "memory:x"], "memory:x would vanish"),
+        (["index", "migrate", "x.index", "-m", "M", "-o", "memory:x"], "memory:x would vanish"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(place, call, words, message):

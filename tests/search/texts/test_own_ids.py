@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from importlib.util import find_spec
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -41,6 +42,13 @@ def test_texts_come_back_by_their_ids(index):
     [best] = index.search("a dog", 1).passages
     assert (best.id, best.text) == ("b", "a dog")
     assert {one.id for one in index.search("cat", where="year > 2020").passages} == {"c"}
+
+
+def test_columns_named_id_or_text_do_not_hide_the_text_and_its_id(index, tmp_path):
+    (tmp_path / "rows.csv").write_text("id,text,body\n7,short,a long body\n")
+    index.add(read_documents([str(tmp_path / "rows.csv")], "body"))
+    [found] = index.get([str(tmp_path / "rows.csv")])
+    assert found == {"id": str(tmp_path / "rows.csv"), "text": "a long body", "file": str(tmp_path / "rows.csv")}
 
 
 def test_a_long_text_is_one_id_of_several_passages(index):
@@ -108,6 +116,17 @@ def test_a_filter_deletes_what_meets_it(index):
     index.add([f"cat {i}" for i in range(6)], ids=[str(i) for i in range(6)], metadata=[{"n": i} for i in range(6)])
     assert index.delete(["0"], where="n > 3") == 3
     assert [one["n"] for one in index.get(["1", "2", "3"])] == [1, 2, 3]
+    with pytest.raises(BadInput, match="the filter cannot be parsed"):
+        index.delete(where="")
+
+
+def test_a_record_that_is_replaced_while_all_are_read_comes_once(index):
+    index.add([f"cat {i}" for i in range(6)], ids=[str(i) for i in range(6)])
+    read = []
+    for block in islice(index.index.records(2), 9):
+        read += block.ids
+        index.index.upsert(block)
+    assert sorted(read) == sorted(index.index.ids()) and len(read) == 6
 
 
 def test_an_iterator_is_added_as_it_comes(index):

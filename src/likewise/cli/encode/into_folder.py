@@ -76,14 +76,19 @@ def run_into_folder(args: argparse.Namespace) -> int:
 
 
 def _sources(args: argparse.Namespace) -> list[Path]:
-    from ...files.document_paths import SkippedFile, document_paths, skipped_lines
+    from ...files.document_paths import SkippedFile, document_paths, kind_of, skipped_lines
     from ...files.read import READABLE_ENDINGS
     from ...runtime.atomic_files import check_not_input
 
     if STDIN in args.files:
         raise BadInput("standard input cannot be read twice, so a run could not be resumed; write the texts to a file")
     skipped: list[SkippedFile] = []
-    paths = document_paths(args.files, READABLE_ENDINGS, skip=skipped.append)
+    found, output = document_paths(args.files, READABLE_ENDINGS, skip=skipped.append), Path(args.output).resolve()
+    own = dict.fromkeys(path for path in found if output in path.resolve().parents)
+    paths = [path for path in found if path not in own]
+    if not paths:
+        raise BadInput(f"all sources are in the output folder {args.output}; choose another folder as output")
+    skipped += [SkippedFile(path, kind_of(path), "they are in the output folder") for path in own]
     for file in skipped:
         if file.is_error:
             raise BadInput(file.reason)

@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from ...model_files.names import DEFAULT_MODEL
@@ -10,7 +10,7 @@ from ...wording import counted
 from ..model_options import add_model
 from ..output import note, print_result
 from ..parser import options
-from .opening import add_location, opened_with_model
+from .opening import add_location, check_durable, opened_with_model
 
 if TYPE_CHECKING:
     from ...search.texts.adding import AddReport
@@ -62,9 +62,11 @@ def run(args: argparse.Namespace) -> int:
 
     whole = args.txt == "document"
     total = estimated_count(args.files, whole=whole)  # first, because this rejects what cannot be read
-    size = ChunkSettings.size if args.chunk is None else args.chunk
-    chunking = ChunkSettings(size, args.overlap) if args.chunk is not None or args.overlap else None
-    with opened_with_model(args, read_only=False, chunking=chunking, headings=args.headings) as index:
+    check_durable(args.location)
+    chunking = ChunkSettings(ChunkSettings.size if args.chunk is None else args.chunk, args.overlap)
+    chosen = None if args.chunk is None else chunking
+    with opened_with_model(args, read_only=False, chunking=chosen, headings=args.headings) as index:
+        index.chunking = replace(index.chunking, overlap=args.overlap)
         began = time.perf_counter()
         skipped: list[SkippedFile] = []
         documents = read_documents(args.files, args.column, whole=whole, skip=skipped.append)

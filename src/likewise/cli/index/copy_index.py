@@ -10,7 +10,7 @@ from ...errors import BadInput
 from ...wording import counted
 from ..output import note, print_result
 from ..parser import options
-from .opening import add_location
+from .opening import add_location, check_durable
 
 if TYPE_CHECKING:
     from ...distribute.shard_records import ShardRecords
@@ -41,6 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ...search.indexes import opened_or_created
 
+    check_durable(args.target)
     with (
         _source(args.location) as source,
         opened_or_created(args.target, source.dimension, source.model, like=source) as target,

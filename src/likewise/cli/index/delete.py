@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput("nothing to delete was given; expected --file, --filter or --id")
     with open_index(args.location, read_only=args.dry_run) as index:
         chosen = {*_of_files(index, args.file), *_of_ids(index, args.id)}
-        chosen |= {*(keys_passing(index, args.filter) if args.filter else ())}
+        chosen |= {*(() if args.filter is None else keys_passing(index, args.filter))}
         if not args.dry_run:
             delete_passages(index, chosen)
         left = len(index)

@@ -9,7 +9,7 @@ from ...wording import counted
 from ..model_options import add_model, load_from_options
 from ..output import note, print_result
 from ..parser import options
-from .opening import add_location, recorded_name
+from .opening import add_location, check_durable, recorded_name
 
 if TYPE_CHECKING:
     from ...embedder import Embedder
@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput("no model was given for the new index; expected -m MODEL")
     if args.output is not None and args.keep_old:
         raise BadInput("--keep-old applies only if the index is replaced, but -o does not replace it")
+    check_durable(args.output or args.location)
     embedder = load_from_options(args)
     report = _migrate(args, embedder)
     about = {"model": args.model, "fingerprint": embedder.fingerprint, "location": args.output or args.location}
@@ -63,7 +64,7 @@ def _migrate(args: argparse.Namespace, embedder: "Embedder") -> "MigrationReport
     if args.output is not None:
         return migrate_into(args.location, args.output, model, embedder.dimension, encode, show)
     if kind_of_location(args.location).scheme:
-        raise BadInput(f"{args.location} is not a folder, so it cannot be replaced; give a new location with --to")
+        raise BadInput(f"{args.location} is not a folder, so it cannot be replaced; give a new location with -o")
     return migrate_in_place(
         target_folder(args.location), model, embedder.dimension, encode, keep_old=args.keep_old, show_progress_bar=show
     )

@@ -56,6 +56,14 @@ def opened_with_model(
         raise
 
 
+def check_durable(location: str) -> None:
+    """Refuse to write to an index that does not outlive the command."""
+    from ...search.indexes import kind_of_location
+
+    if not kind_of_location(location).durable:
+        raise BadInput(f"{location} would vanish with this command; expected a folder or a server's address")
+
+
 def recorded_name(args: argparse.Namespace) -> str:
     """The model's name, with the options that change its vectors."""
     from ...search.texts.text_index import lasting_name

@@ -64,6 +64,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.rerank is None and (args.budget is not None or args.label is not None):
         raise BadInput("--budget and --label require --rerank")
+    if args.budget is not None and not args.budget > 0:
+        raise BadInput(f"--budget is {args.budget:g}; expected milliseconds above 0")
     calibration_options.check_calibration(args)
     if args.calibration is not None and (args.hybrid or args.rerank is not None):
         raise BadInput("--calibration cannot be combined with --hybrid or --rerank")

@@ -158,14 +158,17 @@ class FaissIndex(Index):
         return self._records(found_in_order(names, rows, self.location))
 
     def records(self, block: int = 1000) -> Iterator[Records]:
-        size, after = whole_number("block", block), -1
+        size, after, seen = whole_number("block", block), -1, set[str]()
         while True:
             with self._transaction():  # one per block, so that the caller may write between blocks
                 rows = next(self._blocks(COLUMNS, size, after), [])
             if not rows:
                 return
             after = rows[-1][-1]
-            yield self._records(rows)
+            new = [row for row in rows if row[0] not in seen]  # an upsert between blocks moves a record to the end
+            seen.update(row[0] for row in new)
+            if new:
+                yield self._records(new)
 
     def count(self, where: str | None = None) -> int:
         """The number of records in the file, or the number that pass the filter."""

@@ -9,8 +9,8 @@ from ..index import Index
 from ..records import Value, listed_ids
 from .passages import BEFORE_HASH, Passage, id_of_key
 
-OF_PASSAGES = ("row", "start", "stop", "headings")
-"""Names of metadata about a passage's position rather than its text."""
+LEFT_OUT = ("row", "start", "stop", "headings", "id", "text")
+"""Names of metadata about a passage's position, and of columns that would hide a text or its id."""
 AT_ONCE = 10_000
 """Number of passages read per call."""
 
@@ -74,4 +74,4 @@ def _common(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
     """The metadata that all passages of a text share."""
     first, *others = rows
     alike = {name: value for name, value in first.items() if all(row.get(name) == value for row in others)}
-    return {name: value for name, value in alike.items() if name not in OF_PASSAGES}
+    return {name: value for name, value in alike.items() if name not in LEFT_OUT}

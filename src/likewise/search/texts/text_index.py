@@ -28,6 +28,7 @@ from ...runtime.arguments import whole_number
 from ...runtime.home_folder import expanded
 from ...runtime.progress import Progress
 from ...text.chunking import ChunkSettings
+from ...text.inputs import resolve_prompt
 from ..index import Index, Match, ModelIdentity
 from ..indexes import create_index, open_index
 from ..records import Records, Value
@@ -166,6 +167,8 @@ class TextIndex:
         self, documents: Iterable[Document], show_progress_bar: Progress, total: int | None, *, replace: bool
     ) -> AddReport:
         self.index.check_model(self._identity)  # without consent, which is for searches only
+        if self._identity.prompts != (self.index.model and self.index.model.prompts):  # made by `likewise encode`
+            self.index.check_document_prompt(_document_prompt(self._identity, self.embedder))
         if isinstance(documents, list) and all(document.id for document in documents):
             known = passage_keys(self.index, [document.id for document in documents])
             stored = {key for keys in known.values() for key in keys}
@@ -182,7 +185,7 @@ class TextIndex:
         if ids is None and where is None:
             raise BadInput("expected ids, or a filter as where, to say what to delete; got neither")
         chosen = {key for keys in passage_keys(self.index, () if ids is None else ids).values() for key in keys}
-        return delete_passages(self.index, chosen | {*(keys_passing(self.index, where) if where else ())})
+        return delete_passages(self.index, chosen | {*(() if where is None else keys_passing(self.index, where))})
 
     def get(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """The texts with these ids, in this order, as dictionaries: id, text and metadata.
@@ -329,6 +332,12 @@ def identity_of_embedder(
     former = partial(former_computation, embedder)
     known = embedder.fingerprint if fingerprint is None else fingerprint
     return ModelIdentity(name, known, prompts, headings, computation_of(embedder), former)
+
+
+def _document_prompt(identity: ModelIdentity, embedder: Embedder) -> str:
+    """The prompt of `encode_document`."""
+    manifest, own = embedder.manifest, identity.document_prompt
+    return resolve_prompt(None, None, manifest.prompts, manifest.default_prompt) if own is None else own
 
 
 def lasting_name(model: str) -> str:
