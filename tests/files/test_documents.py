@@ -153,6 +153,11 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, name, content, message):
         list(read_documents([str(tmp_path / name)]))
 
 
+def test_one_name_in_place_of_a_list_is_refused():
+    with pytest.raises(BadInput, match="expected a list of files and folders; got one str, 'notes/'"):
+        list(read_documents("notes/"))
+
+
 def test_folders_and_patterns_are_files_in_order_each_once(tmp_path):
     files(tmp_path, b_md="", a_txt="", sub__c_html="", sub__d_py="", **{"_hidden__e_md": ""})
     names = [str(tmp_path), str(tmp_path / "**/*.md"), str(tmp_path / "a.txt")]

@@ -261,3 +261,13 @@ def test_memory_that_runs_out_halves_batches(polys):
     with pytest.raises(OutOfMemory):
         reranker.score(PAIRS)
     handle.remove()
+
+
+def test_candidates_are_pooled_as_a_loaded_embedder_pools(folders):
+    embedder = Embedder.load(folders("bert"), engine="torch", pooling="cls")
+    assert (
+        PolyEncoder.start(embedder, 3).pooling.spec == PolyEncoder.start(embedder.with_pooling("cls"), 3).pooling.spec
+    )
+    assert PolyEncoder.start(embedder.with_pooling("max"), 3).pooling.spec == "max"
+    with pytest.raises(BadInput, match="a poly-encoder cannot use the pooling"):
+        PolyEncoder.start(embedder.with_pooling("sbert-wk:start=0"), 3)

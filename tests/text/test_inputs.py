@@ -56,7 +56,7 @@ def test_a_missing_value_of_a_column_is_named_by_its_index():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("one text", r"one str: write encode\(\[text\]\)\[0\]"),
+        ("one text", r"one str: put it in a list, \[text\]"),
         (b"one text", "one bytes"),
         ({"a": "b"}, "got a dict"),
         ({"a", "b"}, "got a set"),

@@ -85,6 +85,8 @@ def document_paths(
     skip: Skip = refuse_errors,
 ) -> list[Path]:
     """The files these names stand for, without repeats, in the order given, and sorted within folders and patterns."""
+    if isinstance(names, str):
+        raise BadInput(f"expected a list of files and folders; got one str, {names!r}")
     endings = tuple(known)
     found: dict[str, Path] = {}
     for path in (path for name in names for path in _behind(name, endings, why_not, skip)):

@@ -103,8 +103,9 @@ class PolyEncoder(TorchReranker):
         tokenizer, encoder, manifest = parts_of(source)
         if isinstance(manifest, PairManifest):
             raise BadInput("a poly-encoder needs an embedder, whose pooling its candidates use; found a reranker")
-        if not isinstance(manifest.pooling, str):
-            kind = manifest.pooling.kind
+        pooling = getattr(source, "pooling", manifest.pooling)  # a loaded embedder's may have been changed
+        if not isinstance(pooling, str | Reduce):
+            kind = getattr(pooling, "kind", pooling)
             raise BadInput(f"a poly-encoder cannot use the pooling {kind!r}; expected a reduction (cls, mean …)")
         encoder = deepcopy(encoder)
         first = next(encoder.parameters())
@@ -112,8 +113,8 @@ class PolyEncoder(TorchReranker):
         pair_manifest = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
         if max_seq_length is not None:
             tokenizer = tokenizer_of(encoder, pair_manifest, max_seq_length)
-        pooling = Reduce.parse(manifest.pooling)
-        return cls(tokenizer, encoder, drawn.to(first.device, first.dtype), pooling, pair_manifest).eval()
+        reduction = Reduce.parse(pooling) if isinstance(pooling, str) else pooling
+        return cls(tokenizer, encoder, drawn.to(first.device, first.dtype), reduction, pair_manifest).eval()
 
     def contexts(self, tokens: Ragged) -> Float[Tensor, "N m D"]:
         """Turn packed contexts into m vectors each, with gradients if enabled."""

@@ -47,7 +47,7 @@ def count_texts(texts: Iterable[str]) -> int | None:
 
 def _iterable(texts: Any) -> Iterable[Any]:
     if isinstance(texts, str | bytes):
-        raise BadInput(f"encode expects a list of texts, but got one {type(texts).__name__}: write encode([text])[0]")
+        raise BadInput(f"encode expects a list of texts, but got one {type(texts).__name__}: put it in a list, [text]")
     if isinstance(texts, Mapping | Set) and not isinstance(texts, KeysView):  # a dict's keys are ordered
         raise BadInput(f"encode expects texts in a fixed order, but got a {type(texts).__name__}: pass a list")
     dimensions = getattr(texts, "ndim", 1)

@@ -11,6 +11,7 @@ from likewise.cli.main import main
 from likewise.cli.models import check
 from likewise.encoders.config import in_eight_bits
 from likewise.model_files.late_interaction_folder import FORMS
+from likewise.reranker import PolyEncoder
 from likewise.runtime.untrusted_files import read_object
 from tests.runtime.test_static_tables import static_folder
 from tests.tiny import classifier_folder, colbert_folder, model_folder, modular_folder, write
@@ -201,3 +202,10 @@ def test_a_broken_folder_is_refused_with_the_reason(tmp_path, capsys):
     write(tmp_path / "modules.json", [])
     assert main(["model", "check", str(tmp_path)]) == 2
     assert "begins with nothing" in capsys.readouterr().err
+
+
+def test_a_poly_encoder_is_not_compared_with_a_library_that_has_none(tmp_path, json_output):
+    with pytest.warns(UserWarning, match="cannot read a poly-encoder"):
+        PolyEncoder.start(str(model_folder(tmp_path / "m")), 3).save(tmp_path / "poly")
+    report = json_output(["model", "check", str(tmp_path / "poly"), "--json"])
+    assert report["reference"].endswith("cannot read it, because of its late combination")

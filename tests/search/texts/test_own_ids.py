@@ -140,6 +140,8 @@ def test_an_iterator_is_added_as_it_comes(index):
     ("texts", "columns", "message"),
     [
         ("one string", {}, "expected a list of texts; got a single str"),
+        ({"a", "b"}, {}, "expected a list, a column or an iterator of texts; got a set"),
+        (np.array([["a", "b"]]), {}, "expected a list, a column or an iterator of texts; got a ndarray"),
         ([{"id": "a", "text": "cat"}, {"id": "a", "text": "dog"}], {}, "the id 'a' occurs twice"),
         ([{"id": "a"}], {}, r"texts\[0\] is \"{'id': 'a'}\" \(dict\); expected a string, a dictionary"),
         ([{"text": 3}], {}, r"texts\[0\] is"),

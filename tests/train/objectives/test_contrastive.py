@@ -153,3 +153,12 @@ def test_simcse_reads_one_column_twice_and_is_contrast_of_the_two():
     first, again = drawn(2, 4, 5)
     names = named([[0, 0], [1, 1], [0, 0], [2, 2]])
     near(SimCSE()(first, again, text_ids=names), slowly([first, again], names.tolist(), 20.0))
+
+
+def test_a_run_begins_with_the_temperature_that_was_set_whatever_another_has_learned():
+    objective = Contrastive(0.2, learn_temperature=True)
+    before = objective.log_scale.item()
+    with torch.no_grad():
+        objective.log_scale += 1
+    objective.initialize(3)
+    assert objective.log_scale.item() == before and objective.log_scale.requires_grad

@@ -217,7 +217,8 @@ def _only_here(model: Any, kind: str) -> list[str]:
     weights = "int8" if is_in_eight_bits(model.manifest.encoder) else None
     if kind == "embedder":
         return list(model.only_here(weights=weights))
-    return [f"weights in {weights}"] if weights else []
+    late = ["its late combination"] if model.kind == "poly-encoder" else []
+    return [*late, *([f"weights in {weights}"] if weights else [])]
 
 
 def _theirs(library: str, folder: Path, kind: str, model: Any, texts: Sequence[str]) -> Any:

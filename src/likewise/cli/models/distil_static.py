@@ -13,7 +13,7 @@ from ..parser import options
 EPILOG = """examples:
   likewise model distil-static all-MiniLM-L6-v2 -o minilm-static
   likewise model distil-static all-MiniLM-L6-v2 -o tickets-static --texts tickets.jsonl --column body
-  likewise evaluate -m ./minilm-static --tasks stsb
+  likewise evaluate ./minilm-static --tasks stsb
 
 The teacher encodes each token of its vocabulary alone. The first principal components of these vectors are kept, and
 the vector of a frequent token is scaled down. With --texts, frequencies are those of your texts; otherwise they are

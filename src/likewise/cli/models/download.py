@@ -1,4 +1,4 @@
-"""Downloads a published model: all-MiniLM-L6-v2 (91 MB), which is recommended if quality matters."""
+"""Downloads a published model: all-MiniLM-L6-v2 (91 MB)."""
 
 import argparse
 from pathlib import Path

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...errors import BadInput
 from ...files.documents import OWN_KEYS, Document
+from ...text.inputs import is_list_of_rows
 from ..records import Value, check_ids, check_metadata, check_storable, plain_values
 
 GivenText = str | Mapping[str, Any] | Document
@@ -17,6 +18,8 @@ def given_documents(
     """The texts as documents: a list that is checked as a whole, or an iterator if the texts come from one."""
     if isinstance(texts, str | Mapping | Document):
         raise BadInput(f"expected a list of texts; got a single {type(texts).__name__}")
+    if not is_list_of_rows(texts):  # a table would give the names of its columns
+        raise BadInput(f"expected a list, a column or an iterator of texts; got a {type(texts).__name__}")
     if ids is None and metadata is None:
         documents = (_document(one, i) for i, one in enumerate(texts))
         return [*documents] if isinstance(texts, Sequence) else documents

@@ -37,6 +37,10 @@ class Contrastive(Objective):
         self.temperature, self.learn_temperature, self.symmetric = temperature, learn_temperature, symmetric
         self.log_scale = nn.Parameter(torch.tensor(-math.log(temperature))) if learn_temperature else None
 
+    def initialize(self, dimension: int, vocabulary: int = 0) -> None:  # noqa: ARG002
+        if self.log_scale is not None:  # otherwise a second run would start from what the first had learned
+            nn.init.constant_(self.log_scale, -math.log(self.temperature))
+
     def forward(
         self,
         anchor: Vectors,

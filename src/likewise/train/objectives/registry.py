@@ -166,8 +166,8 @@ def _parse_spec(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         if len({key.strip() for key, _, _ in parts}) < len(parts):
             raise BadInput(f"{spec!r} sets an option twice")
         return name.strip(), {key.strip(): text.strip() if sign else True for key, sign, text in parts}
-    if not isinstance(spec.get("name"), str):
-        raise BadInput(f"an objective needs a name; found {dict(spec)} without one")
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
+        raise BadInput(f"an objective needs a name, as a text or in a table; found {spec!r}")
     return spec["name"], {key: value for key, value in spec.items() if key != "name"}
 
 
