@@ -15,7 +15,7 @@ namespace {
 constexpr int USUAL_CHUNK = 96, USUAL_CHUNK_OF_BYTES = 64;
 constexpr int CHUNK_OF_WORDS = 1024;  // of a static model, whose heads multiply some sixty sentences at a time; fewer
                                       // are summed before another thread has woken up
-constexpr int LEAST_CHUNK = 24;  // for each of several threads
+constexpr int LEAST_CHUNK = 24;  // more than that is worth another thread
 constexpr int MOST_THREADS = 1024;
 
 // Lengths first: they say how far ids may be read.

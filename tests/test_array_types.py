@@ -9,6 +9,7 @@ import pytest
 
 from likewise import array_types
 from likewise.arrays.similarity import unit
+from likewise.wording import counted
 from tests.without_torch import TORCH
 
 
@@ -16,6 +17,7 @@ def test_the_tests_check_shapes():
     assert all(getattr(array_types, name) is getattr(jaxtyping, name) for name in array_types.__all__)
     with pytest.raises(jaxtyping.TypeCheckError):
         unit(np.zeros((2, 3, 4), np.float32))
+    assert hasattr(unit, "__wrapped__") and not hasattr(counted, "__wrapped__")  # checking every call would be slow
 
 
 def test_a_first_vector_needs_no_jaxtyping():

@@ -65,8 +65,9 @@ EPILOG = """examples:
 
 Each verb has its own help, with examples: likewise encode --help, or likewise help encode
 
-The default model, likewise-mini, is bundled, runs without torch and needs no download. If quality matters more:
--m likewise-small, which is a package of its own. Published models: likewise model download all-MiniLM-L6-v2.
+The default model, likewise-mini, is bundled, runs without torch and needs no download. For better
+results, install the package likewise-small and pass -m likewise-small. To use a published model:
+likewise model download all-MiniLM-L6-v2, then -m all-MiniLM-L6-v2.
 
 Tab completion in bash and zsh: pip install argcomplete, then add this line to the shell's startup file:
   eval "$(register-python-argcomplete likewise)"

@@ -35,7 +35,7 @@ name that a program requests. docs/serve.md lists the routes, with an example co
 
 SIGTERM lets running requests finish, then ends the server. SIGHUP reloads the models without failing requests."""
 TOO_MUCH = 1e12
-"""No number that makes sense is this large; infinity, and what becomes infinite in bytes, is."""
+"""Upper bound for numeric options; larger values could become infinite when converted to bytes."""
 PACKAGES = ("starlette", "uvicorn", "orjson", "httptools", "msgspec")
 
 

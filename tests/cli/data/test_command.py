@@ -135,7 +135,10 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
         (["show", "nope"], "there is no data set 'nope'; available: sts12"),
         (["show", "stsb/nope"], "there is no data set 'stsb/nope'; available: stsb/train"),
         (["leaks", "mr"], "the data set 'mr/all' was not found"),
-        (["leaks", "stsb/test", "--against", "stsb/test"], "no test data to compare with (besides the same file)"),
+        (
+            ["leaks", "stsb/test", "--against", "stsb/test"],
+            "no test data to compare with other than the training file itself",
+        ),
         (["leaks", "nowhere.csv"], "nowhere.csv does not exist"),
         (["leaks", "odd.csv"], "odd.csv: expected one of the columns text, sentence1"),
     ],

@@ -46,7 +46,9 @@ def run(args: argparse.Namespace) -> int:
     test = {name: train.get(name) or _columns(name) for name in tests}
     leaks = [leak for leak in find_leaks(train, test) if leak.train != leak.test]
     if not leaks:
-        raise BadInput("there is no test data to compare with (besides the same file); specify some with --against")
+        raise BadInput(
+            "there is no test data to compare with other than the training file itself; specify some with --against"
+        )
     if args.json:
         print_json([{**asdict(leak), "share": leak.share} for leak in leaks])
     else:

@@ -167,8 +167,7 @@ class TextIndex:
         self, documents: Iterable[Document], show_progress_bar: Progress, total: int | None, *, replace: bool
     ) -> AddReport:
         self.index.check_model(self._identity)  # without consent, which is for searches only
-        if self._identity.prompts != (self.index.model and self.index.model.prompts):  # made by `likewise encode`
-            self.index.check_document_prompt(_document_prompt(self._identity, self.embedder))
+        self.index.check_document_prompt(_document_prompt(self._identity, self.embedder))
         if isinstance(documents, list) and all(document.id for document in documents):
             known = passage_keys(self.index, [document.id for document in documents])
             stored = {key for keys in known.values() for key in keys}
