@@ -1,12 +1,14 @@
 """Negatives that are mined during training: by the model as it is then, and after a kill the same ones."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from likewise.errors import BadInput
 from likewise.mine import MiningSettings, RankBetween, mine_negatives
 from likewise.mine.settings import MiningPrompts
-from likewise.train import TrainSettings, load_data
+from likewise.train import TrainSettings, load_data, train
 from likewise.train.data.sources import rows_digest, with_mined_negatives
 from likewise.train.objectives import Contrastive
 from tests.train.columns import EVERY, model_for
@@ -79,6 +81,16 @@ def test_other_settings_are_another_run_and_what_was_mined_is_not(own, tmp_path)
     assert rows_digest(source.rows) == digest
     with pytest.raises(BadInput, match="another run: mined"):
         run_trainer(load(own()), [mined(every=3)], RUN, checkpoint_folder=tmp_path)
+
+
+def test_a_finished_run_is_another_one_if_negatives_are_mined_otherwise_or_from_other_texts(own, tmp_path):
+    model, run = str(own()), replace(RUN, max_steps=2)
+    others = load_data(PAIRS, "contrastive"), SETTINGS
+    train(model, mined(), run, output=tmp_path / "out")
+    for source in (mined(every=3), with_mined_negatives(*others, corpus=[f"a dog {i}" for i in range(12)], every=4)):
+        with pytest.raises(BadInput, match="contains another finished run: mined"):
+            train(model, source, run, output=tmp_path / "out")
+    train(model, mined(), run, output=tmp_path / "out")
 
 
 @pytest.mark.parametrize(

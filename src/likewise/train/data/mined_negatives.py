@@ -3,8 +3,10 @@
 >>> data = with_mined_negatives(load_data("pairs.csv", "contrastive"), MiningSettings(k=3), every=500)  # doctest: +SKIP
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import overload
 
 from torch import Tensor
@@ -49,7 +51,11 @@ class MinedNegatives:
 
     def describe(self) -> str:
         """What determines the negatives, besides the rows and the model."""
-        return f"{self.settings} every {self.every} steps from {len(self.candidates)} texts"
+        return f"{self.settings} every {self.every} steps from {len(self.candidates)} texts ({self._digest})"
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256("\0".join(self.candidates).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def mined(self, model: Embedder) -> list[list[int]]:
         """The k negatives of each row by this model, as positions in the candidates."""

@@ -46,7 +46,9 @@ class TrainingJob:
     def run_identity(self) -> dict[str, Any]:
         """The facts that must be equal for a finished run to count as this one."""
         objectives = [source.objective.describe() for source in self.sources]
-        return through_json({**self.identity, "run": self.settings.identity(), "objectives": objectives})
+        mined = [source.mined.describe() for source in self.sources if source.mined is not None]
+        identity = {**self.identity, "run": self.settings.identity(), "objectives": objectives}
+        return through_json({**identity, "mined": mined} if mined else identity)
 
 
 def training_record(job: TrainingJob, result: TrainResult, scores: Mapping[str, Any]) -> dict[str, Any]:
