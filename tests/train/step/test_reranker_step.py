@@ -1,6 +1,7 @@
 """One step of any model, whatever the pieces; and training of rerankers, each loss beside a slow one."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -427,6 +428,19 @@ def test_prompts_stand_before_contexts_in_training_as_they_do_in_scoring(begun):
         else:
             found = reranker(reranker.tokens([TEXTS[0]]), reranker.tokens([TEXTS[1]], prompt="")).detach().numpy()
         np.testing.assert_allclose(found, reranker.logits([(TEXTS[0], TEXTS[1])]), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["cross", "poly"])
+def test_a_prompt_of_the_data_replaces_the_rerankers_own(kind, begun):
+    reranker, objective = begun(kind)
+    plain = batch_for(objective)
+    batch = replace(plain, prompts=("the ", *[None] * (len(plain.texts) - 1)))
+    expected = backward(reranker, objective, batch)
+    object.__setattr__(reranker.manifest, "prompts", {"q": "query: quick brown "})
+    object.__setattr__(reranker.manifest, "default_prompt", "q")
+    found = backward(reranker, objective, batch)
+    assert (found.loss, found.tokens) == (expected.loss, expected.tokens)
+    assert backward(reranker, objective, plain).tokens > expected.tokens
 
 
 @every

@@ -85,7 +85,8 @@ def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> Sp
     """Runs each part of the rows forward and then backward; only losses are gathered across processes."""
     batch, rows, options = inputs.batch, len(inputs.batch), inputs.options
     first, *others = batch.prompted("")
-    contents = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])
+    pairs = [pair for other in others for pair in zip(first, other, strict=True)]
+    contents = reranker.token_id_pairs(pairs, prompt=_prompt(batch))
     specials, all_rows = reranker.tokenizer.pair.specials, rows * options.processes.count
 
     def forward(parts: StepParts) -> float:
@@ -105,10 +106,16 @@ def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> Sp
     return SplittableStep("row", lengths, forward, gather, backward=float)
 
 
+def _prompt(batch: Batch) -> str | None:
+    """None, the model's default, unless the batch has a prompt of its own, which is already in front of the text."""
+    return "" if batch.prompts and batch.prompts[0] is not None else None
+
+
 def poly_encoder_step(reranker: PolyEncoder, inputs: RerankerStepInputs) -> SplittableStep:
     """Encodes contexts and candidates separately, so that every context can meet every candidate in the batch."""
     first, *others = inputs.batch.prompted("")
-    ids = (reranker.context_ids(first), reranker.candidate_ids([text for column in others for text in column]))
+    contexts = reranker.context_ids(first, prompt=_prompt(inputs.batch))
+    ids = (contexts, reranker.candidate_ids([text for column in others for text in column]))
     encoders, device, options = (reranker.contexts, reranker.candidates), reranker.device, inputs.options
     joined_batch = inputs.batch.gather(options.processes)
 
