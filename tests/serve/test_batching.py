@@ -167,7 +167,7 @@ def test_a_cancelled_request_is_not_computed():
         work.gate = gate
         thread = thread_of(work)
         first = thread.submit(Job([1]))
-        while not thread._arrivals.empty():
+        while thread._posted or not thread._arrivals.empty():
             await asyncio.sleep(0.001)
         second = thread.submit(Job([2]))
         second.cancel()

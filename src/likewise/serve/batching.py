@@ -200,9 +200,10 @@ class ModelThread:
         self.name, self.work, self.settings = name, work, settings
         self.waiting_requests = self.waiting_inputs = 0
         self._observe = observe
-        self._arrivals: SimpleQueue[Job | Call | None] = SimpleQueue()
+        self._arrivals: SimpleQueue[list[Job | Call] | None] = SimpleQueue()
         self._jobs, self._calls = deque[Job](), deque[Call]()
         self._finished: list[Job | Call] = []
+        self._posted: list[Job | Call] = []
         self._seconds_per_token, self._seconds_per_input = 1e-5, 1e-4
         self._last_small = float("-inf")
         self._is_open = True
@@ -220,7 +221,7 @@ class ModelThread:
         self._admit(self.waiting_inputs and self.waiting_inputs + inputs > self.settings.max_waiting_texts)
         job.future = self._loop.create_future()
         self.waiting_inputs += inputs
-        self._arrivals.put(job)
+        self._post(job)
         return job.future
 
     def call(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
@@ -231,8 +232,18 @@ class ModelThread:
         """
         self._admit(False)
         call = Call(function, self._loop.create_future())
-        self._arrivals.put(call)
+        self._post(call)
         return call.future
+
+    def _post(self, one: Job | Call) -> None:
+        """Wake the thread once for all that the loop reads in a turn: each wake-up costs both threads the GIL."""
+        if not self._posted:
+            self._loop.call_soon(self._send)
+        self._posted.append(one)
+
+    def _send(self) -> None:
+        posted, self._posted = self._posted, []
+        self._arrivals.put(posted)
 
     def _admit(self, is_full: Any) -> None:
         if not self._is_open:
@@ -245,6 +256,7 @@ class ModelThread:
         """Finish the queued requests, and stop."""
         if self._is_open:
             self._is_open = False
+            self._send()
             self._arrivals.put(None)
 
     async def drained(self, seconds: float) -> bool:
@@ -275,12 +287,13 @@ class ModelThread:
             wait = False
             if found is None:
                 return False
-            if isinstance(found, Call):
-                self._calls.append(found)
-                continue
-            if len(found.inputs) <= SMALL:
-                self._last_small = time.perf_counter()
-            self._jobs.append(found)
+            for one in found:
+                if isinstance(one, Call):
+                    self._calls.append(one)
+                    continue
+                if len(one.inputs) <= SMALL:
+                    self._last_small = time.perf_counter()
+                self._jobs.append(one)
         return True
 
     def _give_up(self, jobs: list[Job]) -> None:
