@@ -55,13 +55,32 @@ def test_an_adapter_merged_with_its_base_is_the_finished_model(family, more, pla
     assert json.loads((place / "out/adapter/adapter_config.json").read_text())["r"] == 2
 
 
-def test_an_adapter_is_not_written_without_lora_or_if_it_lacks_a_trained_head(place):
+LOADED_OTHERWISE = [{"pooling": "cls"}, {"max_seq_length": 5}, {"truncate_dim": 8}]
+
+
+@pytest.mark.parametrize("options", LOADED_OTHERWISE, ids=lambda options: next(iter(options)))
+def test_an_adapter_records_how_the_model_differs_from_its_base(options, place):
+    model = TorchEmbedder.load("tiny", precision="fp32", **options)
+    train(model, load_data("pairs.csv", "regression", COLUMNS), _settings(lora_rank=2), output="out")
+    text = "a cat sleeps and dogs bark while rain falls"
+    adapter, whole = (Embedder.load(place / one, engine="torch") for one in ("out/adapter", "out"))
+    found, expected = (one.encode([text], overflow="truncate") for one in (adapter, whole))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert adapter.describe() == whole.describe()
+
+
+def test_an_adapter_is_not_written_if_it_would_not_describe_the_model(place, capsys):
     data = load_data("pairs.csv", "regression", COLUMNS)
     train("tiny", data, _settings(), output="whole")
+    assert "no adapter/ is written" not in capsys.readouterr().err
     reranker = Reranker.start(load(place / "tiny"), seed=0)
     labelled = load_data("pairs.csv", "regression", COLUMNS, objectives=RERANKER_OBJECTIVES)
     train(reranker, labelled, _settings(lora_rank=2), output="head")
-    assert not (place / "whole/adapter").exists() and not (place / "head/adapter").exists()
+    changed = load(place / "tiny", precision="fp32")
+    train(changed, data, _settings())
+    train(changed, data, _settings(lora_rank=2), output="changed")
+    assert capsys.readouterr().err.count("no adapter/ is written") == 2
+    assert not [path for one in ("whole", "head", "changed") for path in (place / one).glob("adapter*")]
 
 
 def _log(folder):
@@ -130,6 +149,17 @@ def test_a_finished_run_gives_the_model_its_weights(place):
     done = train(first, data, _settings(show_progress_bar=False), output="out")
     again = train(second, data, _settings(show_progress_bar=False), output="out")
     assert again == done and (first.encode(["a cat"]) == second.encode(["a cat"])).all()
+
+
+def test_a_finished_run_is_not_recognized_in_a_folder_that_another_model_was_saved_into(place):
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    train("tiny", data, _settings(), output="out")
+    load("tiny").with_pooling("cls").save("out")
+    with pytest.raises(BadInput, match=r"no longer the model that it saved.*or --fresh \(resume=False\)"):
+        train("tiny", data, _settings(), output="out")
+    train("tiny", data, _settings(), output="out", resume=False)
+    assert "cls" not in json.loads((place / "out/run.json").read_text())["model"]["pooling"]
+    train("tiny", data, _settings(), output="out")
 
 
 def test_without_an_output_the_model_is_trained_in_place_and_progress_can_be_silent(place, capsys):

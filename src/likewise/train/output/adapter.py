@@ -2,48 +2,92 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ...encoders.families import FAMILIES, family_name, file_names
-from ...model_files.saving import ADAPTER_SETTINGS, atomic_folder
+from ...engines.torch.torch_embedder import TorchEmbedder
+from ...errors import LikewiseError
+from ...model_files.adapters import TOKENIZER_FILES
+from ...model_files.saving import ADAPTER_SETTINGS, atomic_folder, files_of_model
 from .checkpoint import Checkpoint
 from .record import TrainingJob
 
 WEIGHTS = "adapter_model.safetensors"
+ENCODER_FILES = {*TOKENIZER_FILES, "config.json"}
+"""Files that the adapter takes from its base model."""
 _LOW_RANK = re.compile(r"encoder\.(.+)\.parametrizations\.weight\.0\.([ab])")
 
 
-def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> None:
-    """Write the adapter from the run's last checkpoint; nothing is written if it would not describe the whole model.
+def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> bool:
+    """Write the adapter of the run's last checkpoint into a folder of the finished model's; whether one was written.
 
-    That is so if heads were trained too, or if the encoder's weights have no names in transformers.
+    None is if it would not describe the whole model: a reranker, trained heads, an encoder whose weights have no names
+    in transformers, or a base model that was changed in memory.
     """
     family = FAMILIES.get(family_name(job.model.encoder.config))
-    if not job.settings.lora_rank or last is None or family is None:
-        return
-    trained = _kept(last.folder)
-    if not all(_LOW_RANK.fullmatch(name) for name in trained):
-        return
+    if last is None or family is None or not isinstance(job.model, TorchEmbedder):
+        return False
+    updates = _updates(last.folder)
+    if updates is None or not _is_base_updated(job, updates):
+        return False
     tensors: dict[str, Tensor] = {}
-    for name, tensor in trained.items():
-        module, part = _LOW_RANK.fullmatch(name).groups()  # type: ignore[union-attr]
+    for module, parts in updates.items():
         theirs = [one.removesuffix(".weight") for one in file_names(f"{module}.weight", family.names)]
-        parts = [tensor] * len(theirs) if part == "a" else tensor.chunk(len(theirs))  # a fused matrix shares its A
-        for target, one in zip(theirs, parts, strict=True):
-            tensors[f"base_model.model.{target}.lora_{part.upper()}.weight"] = one.clone().contiguous()
+        for part, tensor in parts.items():  # a fused matrix shares its A
+            pieces = [tensor] * len(theirs) if part == "A" else tensor.chunk(len(theirs))
+            for target, one in zip(theirs, pieces, strict=True):
+                tensors[f"base_model.model.{target}.lora_{part}.weight"] = one.clone().contiguous()
     with atomic_folder(folder) as partial:
         save_file(tensors, partial / WEIGHTS, {"format": "pt"})
         (partial / ADAPTER_SETTINGS).write_text(json.dumps(_settings(job, tensors), indent=2), "utf-8")
+        _copy_modules(folder.parent, partial)
+    return True
 
 
-def _kept(folder: Path) -> dict[str, Tensor]:
-    """The weights that the finished model has: the best ones, or else the averages, or else the last ones."""
-    files = (folder / f"{name}.safetensors" for name in ("best", "ema", "model"))
-    return load_file(next(path for path in files if path.exists()))
+def _updates(checkpoint: Path) -> dict[str, dict[str, Tensor]] | None:
+    """A and B by the names of the encoder's modules; None if other weights were trained too.
+
+    They are those that the finished model has: the best ones, or else the averages, or else the last ones.
+    """
+    files = (checkpoint / f"{name}.safetensors" for name in ("best", "ema", "model"))
+    found: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in load_file(next(path for path in files if path.exists())).items():
+        match = _LOW_RANK.fullmatch(name)
+        if match is None:
+            return None
+        found.setdefault(match[1], {})[match[2].upper()] = tensor
+    return found
+
+
+def _is_base_updated(job: TrainingJob, updates: dict[str, dict[str, Tensor]]) -> bool:
+    """Whether the finished encoder is that of the base model's folder with these updates, and nothing else."""
+    try:
+        base = TorchEmbedder.load(job.backbone["name"], precision="fp32", device="cpu")
+    except LikewiseError:  # a model that was never in a folder, or no longer is
+        return False
+    expected = base.encoder.state_dict()
+    for module, parts in updates.items():
+        expected[f"{module}.weight"] += job.settings.lora_alpha / job.settings.lora_rank * (parts["B"] @ parts["A"])
+    found = job.model.encoder.state_dict()
+    return expected.keys() == found.keys() and all(
+        tensor.shape == found[name].shape and torch.allclose(tensor, found[name].cpu(), atol=1e-5)
+        for name, tensor in expected.items()
+    )
+
+
+def _copy_modules(model: Path, adapter: Path) -> None:
+    """Copy pooling, heads, maximum length and prompts, which may differ from the base model's."""
+    for path in files_of_model(model):
+        name = path.relative_to(model)
+        if name.parent != Path() or not (name.name.startswith("model.") or name.name in ENCODER_FILES):
+            (adapter / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, adapter / name)
 
 
 def _settings(job: TrainingJob, tensors: dict[str, Tensor]) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import torch
+
 from ...errors import BadInput, MissingExtra
 from ...model_files.provenance import write_provenance
 from ...runtime.atomic_files import atomic_file
@@ -21,6 +23,7 @@ from ...runtime.installation import install_command
 from ...runtime.untrusted_files import read_object
 from ...runtime.writer_lock import WriterLock
 from ..evaluators import final_scores
+from ..step.trainable import Trainable
 from ..step_state import TrainResult
 from ..trainer import Callback, Trainer
 from .adapter import save_adapter
@@ -134,11 +137,13 @@ def finished_record(folder: Path, job: TrainingJob) -> dict[str, Any] | None:
     record = read_object(folder / RECORD)
     if not record:
         return None
+    problem = ""
     if record.get("identity") != job.run_identity():
-        raise BadInput(
-            f"{folder} contains another finished run: {first_difference(job.run_identity(), record.get('identity'))}. "
-            "Use another folder, or --fresh (resume=False) to replace it"
-        )
+        problem = f"another finished run: {first_difference(job.run_identity(), record.get('identity'))}"
+    elif _saved(job, folder, "cpu").fingerprint != record["model"]["fingerprint"]:
+        problem = "this finished run, but no longer the model that it saved: something else wrote to the folder since"
+    if problem:
+        raise BadInput(f"{folder} contains {problem}. Use another folder, or --fresh (resume=False) to replace it")
     return record
 
 
@@ -151,7 +156,9 @@ def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: M
         partial.write_text(model_card(record, folder.resolve().name), "utf-8")
     if (folder / LOG).exists():  # a soup has no log of its own
         _draw_curve(folder)
-    save_adapter(job, latest_checkpoint(folder / CHECKPOINTS), folder / ADAPTER)
+    last = latest_checkpoint(folder / CHECKPOINTS)
+    if job.settings.lora_rank and not save_adapter(job, last, folder / ADAPTER):
+        _note(f"no {ADAPTER}/ is written, because the LoRA updates alone do not describe the model; it is in {folder}")
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     return record
@@ -159,9 +166,12 @@ def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: M
 
 def finished_weights(job: TrainingJob, folder: Path) -> None:
     """Load the weights of the finished run in the folder into the job's model."""
-    saved = type(job.model).load(folder, precision="fp32", device=job.model.device)
-    job.model.load_state_dict(saved.state_dict())
+    job.model.load_state_dict(_saved(job, folder, job.model.device).state_dict())
     job.model.eval()
+
+
+def _saved(job: TrainingJob, folder: Path, device: str | torch.device) -> Trainable:
+    return type(job.model).load(folder, precision="fp32", device=device)
 
 
 def _draw_curve(folder: Path) -> None:
