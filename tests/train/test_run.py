@@ -218,10 +218,33 @@ def test_columns_of_other_names_are_suggested_for_those_of_evaluation(columns, l
         load_evaluator(tmp_path / "dev.csv", labels=labels)
 
 
+WRONG = {
+    "data": ("pairs.csv", r"data is 'pairs.csv'; expected load_data\(file, objective\)"),
+    "settings": ({"epochs": 1}, "settings is {'epochs': 1}; expected TrainSettings"),
+    "output": (3, "output is 3; expected a folder"),
+    "evaluator": (3, "evaluator is 3; expected a callable, or pairs"),
+    "callbacks": (["print"], r"callbacks is \['print'\]; expected a list of callables"),
+}
+
+
 @pytest.mark.usefixtures("unchecked")
-def test_a_file_that_was_not_loaded_is_answered_with_how_to_load_it(own):
-    with pytest.raises(BadInput, match=r"data is a str; expected load_data\(file, objective\)"):
-        train(own(), "pairs.csv")
+@pytest.mark.parametrize("name", ["model", *WRONG])
+def test_a_wrong_argument_is_named_with_what_is_expected(name, place):
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    model = Embedder.load(place / "tiny", engine="numpy")
+    wrong = {**WRONG, "model": (model, "model is .*NumpyEmbedder.*; expected .*engine=.torch., precision=.fp32.")}
+    value, message = wrong[name]
+    with pytest.raises(BadInput, match=message):
+        train(**{"model": load("tiny"), "data": data, "output": "out", name: value})
+    assert not (place / "out").exists()
+
+
+@pytest.mark.usefixtures("unchecked", "place")
+def test_columns_and_prompts_of_a_wrong_type_are_refused():
+    with pytest.raises(BadInput, match="columns is 'score=likeness'; expected your names for the columns"):
+        load_data("pairs.csv", "cosent", "score=likeness")
+    with pytest.raises(BadInput, match="prompts is None; expected a text, or texts by column"):
+        load_data("pairs.csv", "cosent", COLUMNS, prompts=None)
 
 
 def test_labels_to_evaluate_on_are_whole_numbers_however_they_are_written(place):

@@ -1,7 +1,8 @@
 """`train` turns a model, data and settings into a trained model and its folder; `likewise train` does the same."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..data.columns import columns_digest
 from ..engines.torch.torch_embedder import TorchEmbedder
@@ -55,12 +56,8 @@ def train(
         Diverged: the loss is NaN or infinite.
     """
     settings = settings or TrainSettings()
-    sources = [data] if isinstance(data, DataSource) else list(data)
-    if not all(isinstance(source, DataSource) for source in sources):
-        raise BadInput(
-            f"data is a {type(data).__name__}; expected load_data(file, objective), or several of these: "
-            "load_data('pairs.csv', 'contrastive')"
-        )
+    sources = [data] if isinstance(data, DataSource) else data
+    _check_types(model, sources, settings, output, evaluator, callbacks)
     if output is not None:
         check_writable_folder(Path(output))
     elif isinstance(model, str | Path):
@@ -69,13 +66,37 @@ def train(
         name, loaded = _loaded(model)
         if isinstance(evaluator, str | Path):
             evaluator = load_evaluator(evaluator, labels=len(getattr(loaded, "labels", "1")))
-        job = training_job(name, loaded, sources, settings, evaluator)
+        job = training_job(name, loaded, list(sources), settings, evaluator)
         if output is None:
             return train_job(job, callbacks)
         run = run_in_folder(Path(output), job, resume=resume, callbacks=callbacks, is_main=processes.is_main)
         if run.was_finished:
             finished_weights(job, Path(output))
         return run.result
+
+
+def _check_types(model: Any, data: Any, settings: Any, output: Any, evaluator: Any, callbacks: Any) -> None:
+    """Reject arguments of `train` that are something else than it expects."""
+    name = str | Path
+    given = {
+        "model": (model, isinstance(model, name | Trainable), LOADED),
+        "data": (data, _all(data, lambda one: isinstance(one, DataSource)), LOADED_DATA),
+        "settings": (settings, isinstance(settings, TrainSettings), "TrainSettings, such as TrainSettings(epochs=1)"),
+        "output": (output, isinstance(output, name | None), "a folder"),
+        "evaluator": (evaluator, isinstance(evaluator, name | None) or callable(evaluator), "a callable, or pairs"),
+        "callbacks": (callbacks, _all(callbacks, callable), "a list of callables"),
+    }
+    for argument, (value, fits, expected) in given.items():
+        if not fits:
+            raise BadInput(f"{argument} is {value!r:.80}; expected {expected}")
+
+
+LOADED = 'an embedder or reranker loaded with engine="torch", precision="fp32", or an embedder\'s name or folder'
+LOADED_DATA = "load_data(file, objective), or several of these: load_data('pairs.csv', 'contrastive')"
+
+
+def _all(values: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, str) and all(map(fits, values))
 
 
 def training_job(

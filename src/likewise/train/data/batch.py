@@ -221,6 +221,8 @@ def column_prompts(prompts: Prompts, columns: Sequence[str]) -> Mapping[str, str
     """The prompt of each of these columns that has one."""
     if isinstance(prompts, str):
         return dict.fromkeys(columns, prompts) if prompts else {}
+    if not isinstance(prompts, Mapping):
+        raise BadInput(f"prompts is {prompts!r:.80}; expected a text, or texts by column")
     unknown = [name for name in prompts if name not in columns]
     if unknown:
         raise BadInput(f"prompts has {unknown[0]!r}; the columns of texts are {', '.join(columns)}")

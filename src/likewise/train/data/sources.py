@@ -71,8 +71,10 @@ def load_data(
     """
     if not isinstance(objective, Objective):
         objective = parse_objective(objective, objectives)
-    if not isinstance(columns, ColumnNames):
+    if isinstance(columns, Mapping | None):
         columns = ColumnNames(columns or {})
+    elif not isinstance(columns, ColumnNames):
+        raise BadInput(f"columns is {columns!r:.80}; expected your names for the columns: {{'anchor': 'question'}}")
     name, rows, known = _located(data)
     training_rows = _read_named(data, name, partial(read_rows, rows, objective, columns, prompts))
     given = {key: value for key, value in {"licence": licence, "hub": hub}.items() if value}
