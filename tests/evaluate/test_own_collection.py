@@ -186,7 +186,7 @@ def test_a_query_that_is_a_document_does_not_find_itself_as_in_beirs_evaluation(
     for name in results.models:
         found = results[name, "one"].result
         assert [0 in found.rankings.rows[0], 2 in found.rankings.rows[1]] == [False, False]
-        assert found.notes == ("2 queries are documents too, and not ranked for that query",)
+        assert found.notes[0] == "2 queries are documents too, and not ranked for that query"
     (path := tmp_path / "own.trec").write_text("a Q0 a 1 9 x\na Q0 b 2 8 x\nc Q0 d 1 5 x\n")
     assert [rows.tolist() for rows in read_run(path, itself()).rows] == [[1], [3]]
     assert results["bm25", "one"].result.rankings.by_query["mrr@10"].tolist() == [1, 1]
@@ -200,7 +200,7 @@ def test_ids_that_only_coincide_leave_nothing_out():
         "one", ("0", "1", "2", "3"), ("",) * 4, texts, ("0",), ("bake bread",), {"0": {"3": 1}}
     )
     found = evaluate({"letters": letters}, collection_task(collection), settings=QUICK)["letters", "one"].result
-    assert 0 in found.rankings.rows[0] and not found.notes
+    assert 0 in found.rankings.rows[0] and "documents too" not in str(found.notes)
 
 
 def test_choosing_does_not_let_a_query_find_itself():

@@ -8,6 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from likewise.errors import BadInput
 from likewise.evaluate import EvaluationSettings, data_task, evaluate
+from likewise.evaluate.reports.report import compare_two, comparison_lines, format_report
 from likewise.evaluate.tasks.registry import select_tasks
 
 WORDS = ["a cat", "the cat", "two cats", "a dog", "rain falls", "it rains"]
@@ -50,6 +51,27 @@ def mean_reciprocal_rank(anchors, positives):
         place = 1 + min(closest.index(text) for text in own)
         places.append(1 / place if place <= 10 else 0.0)
     return sum(places) / len(places)
+
+
+ALL_RIGHT = {  # by kind of data, rows without a mistake, so that every resample has the same score
+    "one triplet": {name: texts[:1] for name, texts in TRIPLETS.items()},
+    "two triplets": TRIPLETS,
+    "two pairs": {"anchor": ["a cat", "it rains"], "positive": ["the cat", "rain falls"]},
+    "a correlation of two": {"sentence1": ["a cat", "a cat"], "sentence2": ["a cat", "it rains"], "score": [1, 0]},
+    "two labels": {"sentence1": ["a cat", "a cat"], "sentence2": ["a cat", "it rains"], "label": [1, 0]},
+}
+
+
+@pytest.mark.parametrize("name", ALL_RIGHT)
+def test_a_score_that_no_resample_changes_has_no_interval_and_a_note_says_so(name):
+    settings = EvaluationSettings(resamples=50)
+    results = evaluate({"a": encode, "b": encode}, data_task(ALL_RIGHT[name], name=name), settings=settings)
+    result = results["a", name].result
+    assert result.headline.value == pytest.approx(1) and result.headline.interval is None
+    assert any("no interval" in note for note in result.notes)
+    assert "±" not in format_report(results)
+    compared = comparison_lines(results, "a", "b", compare_two(results, "a", "b"))
+    assert "+0.00" in compared and "[+0.00" not in compared
 
 
 @pytest.mark.parametrize("count", [2, 6, 20])

@@ -27,6 +27,7 @@ from .tasks.registry import TASKS, select_tasks
 TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itself, never on their labels"
 NOT_REACHED = "not reached before the end of the run"
 SECONDARY_RESAMPLES = 1_000  # for scores other than the headline
+NO_INTERVAL = "no interval can be given: every resample of the items gives the same score"
 NUMBERS = re.compile(r"\b\d[\d,]*\b")
 TOLERANCE = 1e-3  # allowed difference between a score and the value recomputed from its evidence
 OVERLAPPING_TASKS: dict[str, tuple[str, ...]] = {
@@ -283,7 +284,9 @@ def _with_all_intervals(result: Result, resamples: int) -> Result:
         intervals = dict(zip(evidence, estimates(list(evidence.values()), resamples=count), strict=True))
         for i, score in enumerate(part):
             one = intervals.get(i)
-            sound = one and abs(one.value - score.value) < TOLERANCE and np.isfinite(one.half)
+            if one and not scores and not one.is_informative:
+                result = result.with_notes(NO_INTERVAL)
+            sound = one and abs(one.value - score.value) < TOLERANCE and one.is_informative
             scores.append(replace(score, interval=one) if sound else score)
     return replace(result, scores=tuple(scores))
 

@@ -192,6 +192,11 @@ def test_an_interval_is_shown_with_its_ends_and_has_half_its_width():
     assert Interval(0.5, 0.25, 0.75).half == 0.25
 
 
+@pytest.mark.parametrize("ends", [(1.0, 1.0), (1 - 1e-12, 1 + 1e-12), (float("nan"), float("nan"))])
+def test_an_interval_without_width_is_not_printed(ends):
+    assert str(Interval(1.0, *ends)) == "100.00" and Interval(1.0, *ends).format("+") == "+100.00"
+
+
 def test_one_resample_is_enough_and_none_is_refused():
     gold, fine, _ = noisy(n=20)
     one = intervals([fine], gold, statistic="mean", bootstrap=Bootstrap(1))[0]

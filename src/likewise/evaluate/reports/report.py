@@ -232,10 +232,9 @@ def _comparison_table(
     for task in results.scored_tasks:
         shown = [DASH, DASH, DASH, DASH, "not comparable"]
         if one := comparisons.get(task.name):
-            d = one.difference
-            shift = f"{100 * d.value:+.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
             tests = [f"{label} {_p(one.tests[name])}" for name, label in TESTS.items() if name in one.tests]
-            shown = [shift, _p(one.p), _p(one.adjusted), tests[0] if tests else DASH, one.verdict("B", "A")]
+            shift, test = one.difference.format("+"), tests[0] if tests else DASH
+            shown = [shift, _p(one.p), _p(one.adjusted), test, one.verdict("B", "A")]
         rows.append([task.name, *(_percent(results[model, task.name].value) for model in (a, b)), *shown])
     if not classical:
         for row in (columns, *rows):

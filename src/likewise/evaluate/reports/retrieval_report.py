@@ -107,12 +107,11 @@ def _table(results: Results, task: str, compared: dict[str, Comparison], count: 
 def _against_first(results: Results, task: str, model: str, compared: dict[str, Comparison]) -> tuple[str, ...]:
     if model not in compared:
         return (DASH,) * 4
-    one, d = compared[model], compared[model].difference
+    one = compared[model]
     values = query_differences(results, task)[results.models.index(model)]
     assert values is not None
     p = f"{one.adjusted:.4f}{'*' if one.significant else ''}"
-    shift = f"{100 * d.value:+.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
-    return shift, p, f"{int((values > 0).sum()):,}", f"{int((values < 0).sum()):,}"
+    return one.difference.format("+"), p, f"{int((values > 0).sum()):,}", f"{int((values < 0).sum()):,}"
 
 
 def _changes(results: Results, task: str, width: int) -> Iterator[str]:

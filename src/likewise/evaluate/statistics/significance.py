@@ -42,7 +42,17 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        return f"{100 * self.value:.2f} [{100 * self.low:.2f}, {100 * self.high:.2f}]"
+        return self.format("")
+
+    def format(self, sign: str) -> str:
+        """The numbers × 100, with "+" as the sign for differences; without the ends if they are not informative."""
+        ends = f" [{100 * self.low:{sign}.2f}, {100 * self.high:{sign}.2f}]"
+        return f"{100 * self.value:{sign}.2f}{ends if self.is_informative else ''}"
+
+    @property
+    def is_informative(self) -> bool:
+        """Whether resamples differ; if all give the same score, as for a single item, other items are still unknown."""
+        return 1e-9 < self.half < float("inf")  # less is a rounding error
 
     @property
     def half(self) -> float:
