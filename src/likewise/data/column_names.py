@@ -22,6 +22,7 @@ NLI_LABELS = ("contradiction", "entailment", "neutral")
 """Text labels in the order used by Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
 _SCALED = re.compile(r"(.+?)\s*([/*])\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|<|>)\s*('[^']*'|\"[^\"]*\"|[^=<>]+?)\s*")
+_NEGATIVE = re.compile(r"negative(_?\d+)?")
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -68,6 +69,11 @@ class ColumnNames:
         missing = [name for name in expected if name in self.names and name not in there]
         names = {name: self.names[name] for name in missing if source_column(there, self.names[name]) in there}
         return ColumnNames(names, self.labels)
+
+
+def is_negative(column: str) -> bool:
+    """Whether a column of this name holds negatives: negative, negative_1, negative_2 and so on (or negative1 …)."""
+    return _NEGATIVE.fullmatch(column) is not None
 
 
 def renaming_example(columns: Iterable[str]) -> str:

@@ -7,7 +7,6 @@ either order, is scored twice. Ignoring punctuation and spaces also finds tokeni
 captions contain 1,210 texts of STS15, or 1,168 if punctuation counts.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,12 +17,12 @@ from ..errors import BadInput
 from ..runtime.arguments import known_name
 from ..text.normalization import normalized
 from .catalogue.entry import CAPTIONS, TEXT_COLUMNS
+from .column_names import is_negative
 from .columns import DatasetColumns
 
 NormalizeText = Callable[[str], str]
 LeakedPair = tuple[str, str]
 MAX_EXAMPLES = 3  # shared pairs or texts per leak
-_NUMBERED_NEGATIVE = re.compile(r"negative_?\d+")
 
 PAIRED_COLUMNS = (
     ("sentence1", "sentence2"),
@@ -112,14 +111,14 @@ def text_columns(columns: Iterable[str]) -> list[str]:
     """The columns that hold texts, among them negative_1, negative_2 and so on, which `likewise data mine` writes."""
     columns = list(columns)
     names = [name for name in TEXT_COLUMNS if name in columns]
-    names += [name for name in columns if _NUMBERED_NEGATIVE.fullmatch(name)]
+    names += [name for name in columns if is_negative(name) and name not in names]
     if not names:
         raise BadInput(f"expected one of the columns {', '.join(TEXT_COLUMNS)}; found {', '.join(columns) or 'none'}")
     return names
 
 
 def _paired_columns(columns: DatasetColumns) -> Sequence[tuple[str, str]]:
-    negatives = [("anchor", name) for name in columns if name == "negative" or _NUMBERED_NEGATIVE.fullmatch(name)]
+    negatives = [("anchor", name) for name in columns if is_negative(name)]
     return [pair for pair in (*PAIRED_COLUMNS, *negatives) if {*pair} <= {*columns}]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..array_types import Float, Int
 from ..arrays.correlation import spearman
-from ..data.column_names import ColumnNames, numbers_of
+from ..data.column_names import ColumnNames, is_negative, numbers_of
 from ..data.datasets import load_dataset
 from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
@@ -97,8 +97,8 @@ class AccuracyEvaluator:
 class RetrievalEvaluator:
     """MRR@10 of an embedder: the mean over anchors of the first positive's reciprocal rank, or 0 beyond rank 10.
 
-    The documents are all distinct texts of `positive` and of every column whose name begins with `negative`. They are
-    ranked by cosine similarity, as in `likewise evaluate --data`.
+    The documents are all distinct texts of `positive`, `negative`, `negative_1` and so on. They are ranked by cosine
+    similarity, as in `likewise evaluate --data`.
     """
 
     columns: Mapping[str, Sequence[str]]
@@ -142,7 +142,7 @@ class RetrievalEvaluator:
 
     @property
     def _documents(self) -> list[str]:
-        names = ["positive", *(name for name in self.columns if name.startswith("negative"))]
+        names = ["positive", *(name for name in self.columns if is_negative(name))]
         return list(dict.fromkeys(text for name in names for text in self.columns[name]))
 
 
@@ -188,7 +188,7 @@ def _unscored_pairs(
     renamed = (columns or (training_columns or ColumnNames()).applicable(values, UNSCORED_PAIRS)).rename(values)
     if "score" in renamed or not set(UNSCORED_PAIRS) <= set(renamed):
         return {}
-    wanted = [column for column in renamed if column in UNSCORED_PAIRS or column.startswith("negative")]
+    wanted = [column for column in renamed if column in UNSCORED_PAIRS or is_negative(column)]
     return {column: text_column(column, renamed[column], name) for column in wanted}
 
 

@@ -223,6 +223,17 @@ def test_a_file_gives_only_what_is_read_hard_negatives_among_it(tmp_path):
     assert len(sha256(path)) == 64
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_columns_that_only_begin_like_negatives_are_left_out_with_a_warning(streamed, tmp_path):
+    row = {"anchor": "a", "positive": "b", "negative1": "c", "negative_2": "d", "negative_id": "q", "negative_score": 1}
+    rows, path = [row, {**row, "anchor": "e"}], tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    with pytest.warns(UserWarning, match="Contrastive leaves out the texts in negative_id; to use a column"):
+        read = read_rows((lambda: iter(rows)) if streamed else path, Contrastive())
+        batch = next(read.batches(2)) if streamed else read.take([0, 1])
+    assert [column[0] for column in batch.texts] == ["a", "b", "c", "d"]
+
+
 def _stream(count=10, opened=None):
     def read():
         if opened is not None:

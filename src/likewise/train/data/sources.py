@@ -21,9 +21,9 @@ from ...data.column_names import (
     ColumnNames,
     ColumnValues,
     as_number,
+    is_negative,
     numbers_of,
     select_from_stream,
-    source_column,
 )
 from ...data.datasets import LoadedDataset, dataset_credit, load_dataset
 from ...errors import BadInput
@@ -126,8 +126,8 @@ def read_rows(
         data: a file (.parquet, .csv, .tsv, .jsonl); a mapping of columns; a list of rows, each a mapping; an object
             with `column_names` (a `datasets.Dataset`); or a callable that returns a fresh iterator over rows.
         objective: determines which columns are read; other columns of files and `datasets.Dataset`s are ignored.
-            Additional columns of texts are read if their names begin with negative or if `columns` names them. An
-            objective that learns translations reads all of them unless `columns` names some; a file that
+            Additional columns of texts are read if they are called negative, negative_1, negative_2 … or if `columns`
+            names them. An objective that learns translations reads all of them unless `columns` names some; a file that
             `teacher_outputs` wrote is read whole.
         columns: column names, a scale, numbers for label texts, a condition.
         prompts: of all columns of texts, or by column.
@@ -135,16 +135,15 @@ def read_rows(
     """
     columns = columns or ColumnNames()
     if callable(data):
-        prepare = partial(_prepared, objective=objective, columns=replace(columns, where=None), ignored="unnamed")
+        names = replace(columns, where=None)
+        prepare = partial(_prepared, objective=objective, columns=names, ignored="unnamed", training=training)
         opened = partial(select_from_stream, data, columns.where) if columns.where else data
         return Stream(opened, objective, prepare, prompts)
     values, ignored = _loaded_columns(data)
-    prepared = _prepared(values, objective, columns, ignored)
+    prepared = _prepared(values, objective, columns, ignored, training)
     rows = TrainingRows.of(prepared, objective, prompts=prompts, complete=training)
     if training:
         check_useful(rows, objective)
-        read = {source_column(values, columns.names.get(name, name)) for name in prepared}
-        _warn_of_unread_texts({name: v for name, v in values.items() if name not in read}, objective)
         if ignored == "other":
             _warn_of_translations(rows, objective, columns)
     return replace(rows, labels=_label_texts(values, rows, columns))
@@ -276,7 +275,7 @@ def columns_in_memory(data: Any) -> dict[str, list[Any]] | None:
 
 
 def _prepared(
-    values: ColumnValues, objective: Objective, columns: ColumnNames, ignored: Ignored
+    values: ColumnValues, objective: Objective, columns: ColumnNames, ignored: Ignored, training: bool
 ) -> Mapping[str, list[Any]]:
     if not values or not any(len(column) for column in values.values()):
         raise BadInput("the data have no rows")
@@ -285,6 +284,8 @@ def _prepared(
     renamed = columns.rename(values)
     if ignored != "nothing":
         names = _names_read(renamed, objective, columns, ignored)
+        if training:
+            _warn_of_unread_texts({name: v for name, v in renamed.items() if name not in names}, objective)
         renamed = {name: column for name, column in renamed.items() if name in names}
     chosen = columns.labels if columns.labels != NLI_LABELS else ()  # the order of NLI_LABELS is not one of scores
     labels = {name: columns.labels if name in reads.integers else chosen for name in numeric}
@@ -299,7 +300,7 @@ def _names_read(
     numeric = {*reads.numbers, *reads.optional}
     texts = [name for name, values in renamed.items() if name not in numeric and _holds_texts(values)]
     if set(reads.texts) <= set(renamed):
-        more = {*columns.names, *(name for name in renamed if name.startswith("negative"))}
+        more = {*columns.names, *filter(is_negative, renamed)}
         translations = not _reads_negatives(reads) and set(columns.names) <= {*reads.texts, *numeric}
         more |= {*texts} if ignored == "numbers" or (ignored == "other" and translations) else set()
         return {*reads.texts, *numeric, *(more if reads.more_texts else ())}
@@ -319,8 +320,12 @@ def _holds_texts(values: Sequence[Any]) -> bool:
 
 
 def _warn_of_unread_texts(unread_columns: ColumnValues, objective: Objective) -> None:
-    """Warn about unread columns that might be negatives: texts of several words, not labels, ids or dates."""
-    unread = [name for name, values in unread_columns.items() if _holds_sentences(values)]
+    """Warn about unread columns that might be negatives by name, or as texts of several words: not labels or ids."""
+    unread = [
+        name
+        for name, values in unread_columns.items()
+        if _holds_sentences(values) or (name.startswith("negative") and _holds_texts(values))
+    ]
     if unread and _reads_negatives(objective.reads()):
         warnings.warn(
             f"{type(objective).__name__} leaves out the texts in {', '.join(unread)}; to use a column as negatives, "
