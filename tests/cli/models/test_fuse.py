@@ -109,3 +109,20 @@ def test_a_teacher_reads_renamed_and_selected_columns_and_data_sets(own, tmp_pat
         assert sorted(texts) == sorted([*(f"{side}{i}" for side in "qa" for i in range(1, 40, 2)), "x"])
     with pytest.raises(BadInput, match="expected one of the columns text, sentence1.*; found q, a, lang"):
         examples_of(path, teacher="unused")
+
+
+@pytest.mark.filterwarnings("default:stsb/train")  # 40 of 5,749 published rows
+def test_the_data_sets_behind_model_pairs_and_teacher_are_recorded(own, tmp_path, monkeypatch):
+    monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
+    (tmp_path / "stsb").mkdir()
+    lines = [f"a cat {i} sleeps,the cat {i} naps,{i % 5}\n" for i in range(40)]
+    (tmp_path / "stsb/train.csv").write_text("sentence1,sentence2,score\n" + "".join(lines))
+    model, teacher = own(), own()
+    (model / "likewise.json").write_text('{"trained_on": ["nli"]}')
+    (teacher / "likewise.json").write_text('{"trained_on": ["sick"], "less_tests": ["mrpc"]}')
+    command = ["model", "fuse", str(model), "--pairs", "stsb/train"]
+    assert main([*command, "-o", str(tmp_path / "tuned")]) == 0
+    assert json.loads((tmp_path / "tuned/likewise.json").read_text()) == {"trained_on": ["nli", "stsb"]}
+    assert main([*command, "--teacher", str(teacher), "-o", str(tmp_path / "taught")]) == 0
+    recorded = json.loads((tmp_path / "taught/likewise.json").read_text())
+    assert recorded == {"trained_on": ["nli", "sick", "stsb"], "less_tests": ["mrpc"]}

@@ -23,6 +23,7 @@ from ..sources import check_new_folder, column_names
 if TYPE_CHECKING:
     from ...engines.torch.torch_embedder import TorchEmbedder
     from ...evaluate.statistics.significance import Interval
+    from ...model_files.provenance import Provenance
     from ...train.data.examples import Examples
     from ...train.layers.early_exit import ExitResult
 
@@ -114,7 +115,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fuse(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int]) -> dict[str, Any]:
-    texts, examples = read_examples(args)
+    from ...model_files.provenance import readable_provenance, write_provenance
+
+    texts, examples, known = read_examples(args)
     print(f"{counted(len(examples), 'example')} with {counted(len(texts), 'distinct text')}; encoding each text once")
     exits, scores = _try_depths(args, embedder, depths, texts, examples)
     chosen, loss = _choose(exits)
@@ -130,6 +133,7 @@ def _fuse(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[
         "pooling": best.pooling.spec,
     }
     best.save(args.output)
+    write_provenance(args.output, readable_provenance(embedder).after(known.trained_on, known.less_tests))
     _write_card(args.output, record, scores[exits.index(chosen)])
     print(f"saved in {args.output}: {best.pooling.spec}, {best.encoder.depth} blocks; README.md is its model card")
     return record
@@ -181,21 +185,24 @@ def _depths(depth: str | None, blocks: int) -> list[int]:
     return [int(depth)]
 
 
-def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples"]:
-    """The distinct texts in a file or data set, and its labelled examples."""
+def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples", "Provenance"]:
+    """The distinct texts in a file or data set, its labelled examples, and the named data sets behind them."""
+    from ...model_files.provenance import UNKNOWN_PROVENANCE
     from ...train.data.examples import deduplicated
+    from ...train.data.sources import file_path
     from ..train.build import data_source
     from ..train.config import DataOptions
 
     columns = tuple(args.columns.split(",")) if args.columns else ()
+    known = UNKNOWN_PROVENANCE if file_path(args.pairs) else UNKNOWN_PROVENANCE.after([args.pairs])
     if args.teacher is not None:
-        return _teacher_examples(_texts(args.pairs, columns, args.where), args.teacher, args.seed)
+        return _teacher_examples(_texts(args.pairs, columns, args.where), args, known)
     objective, renamed = _objective(args.pairs, columns)
     source = data_source(DataOptions(args.pairs, objective, renamed, where=args.where))
     rows = source.rows
     scores = rows.numbers.get("score")  # type: ignore[union-attr]  # a file is not a stream
     texts = [*rows.texts.values()]  # type: ignore[union-attr]
-    return deduplicated(texts, None if scores is None else scores.tolist())
+    return *deduplicated(texts, None if scores is None else scores.tolist()), known
 
 
 def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -232,12 +239,17 @@ def _texts(name: str, columns: tuple[str, ...], where: str | None) -> list[str]:
     return list(dict.fromkeys(text for column in checked for text in column if text.strip()))
 
 
-def _teacher_examples(texts: list[str], teacher: str, seed: int) -> tuple[list[str], "Examples"]:
+def _teacher_examples(
+    texts: list[str], args: argparse.Namespace, known: "Provenance"
+) -> tuple[list[str], "Examples", "Provenance"]:
+    from ...model_files.provenance import readable_provenance
     from ...model_names import load_torch_embedder
     from ...train.data.examples import unlabelled_examples
 
-    print(f"{teacher} encodes {counted(len(texts), 'text')}")
-    return texts, unlabelled_examples(load_torch_embedder(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
+    print(f"{args.teacher} encodes {counted(len(texts), 'text')}")
+    teacher = load_torch_embedder(args.teacher)
+    examples = unlabelled_examples(teacher.encode(texts), TEACHER_PAIRS * len(texts), seed=args.seed)
+    return texts, examples, readable_provenance(teacher).after(known.trained_on)
 
 
 def _exit_scores(trained: "ExitResult", texts: list[str]) -> dict[str, Any]:
