@@ -56,6 +56,14 @@ def output_folder(name: str) -> Path:
     return Path(name)
 
 
+def new_model_folder(name: str) -> Path:
+    """The folder given for a new model; it may replace another model, but not the one that a training run describes."""
+    folder = output_folder(name)
+    if (folder / "run.json").exists():
+        raise argparse.ArgumentTypeError(f"{folder} contains a trained model and its run.json; expected another folder")
+    return folder
+
+
 def add_running(add: Callable[..., None]) -> None:
     """Add the options for running any model: precision, device, input length and threads."""
     text = "number format (default: bf16 on CUDA, fp32 elsewhere); fp16: torch only, int8: native engine only"

@@ -99,6 +99,17 @@ def test_an_output_without_a_name_is_refused_at_once(words, capsys):
     assert "it is empty; expected the name of a folder" in capsys.readouterr().err
 
 
+COMMANDS = {"fuse": ["--pairs", "p.csv"], "quantize": [], "distil-static": [], "select-layers": ["--texts", "t.txt"]}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_model_is_written_over_that_of_a_training_run(command, tmp_path, capsys):
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(SystemExit):
+        main(["model", command, "m", *COMMANDS[command], "-o", str(tmp_path)])
+    assert "contains a trained model and its run.json; expected another folder" in capsys.readouterr().err
+
+
 def test_a_teacher_reads_renamed_and_selected_columns_and_data_sets(own, tmp_path, monkeypatch, unchecked):
     (tmp_path / "faq").mkdir()
     path = tmp_path / "faq" / "train.csv"

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from ..model_options import MODEL, add_threads, output_folder
+from ..model_options import MODEL, add_threads, new_model_folder
 from ..output import print_result
 from ..parser import options
 
@@ -23,7 +23,7 @@ estimated from the order of the vocabulary."""
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("TEACHER", MODEL)
-    add("-o --output FOLDER", "folder for the new model", type=output_folder, required=True)
+    add("-o --output FOLDER", "folder for the new model", type=new_model_folder, required=True)
     add("--truncate-dim DIM", "dimensions to keep (default: 256, or the teacher's if it has fewer)", type=int)
     add("--texts FILE", "texts of your domain, whose tokens are counted", type=Path)
     add("--column NAME", "column with the texts, if the file has several columns")

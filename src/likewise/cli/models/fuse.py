@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BadInput
 from ...runtime.lazy_imports import require_torch
 from ...wording import counted
-from ..model_options import output_folder
+from ..model_options import new_model_folder
 from ..parser import options
 from ..sources import check_new_folder, column_names
 
@@ -90,7 +90,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--pairs FILE", pairs, required=True)
     add("--columns NAME=COLUMN,…", "map columns with other names: anchor=question,positive=answer")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1")
-    add("-o --output FOLDER", "folder for the new model", type=output_folder, required=True)
+    add("-o --output FOLDER", "folder for the new model", type=new_model_folder, required=True)
     add("--teacher MODEL", "learn the similarities that this model gives to pairs of the texts; needs no labels")
     depth = "keep the first N blocks; auto tries every N and keeps the fewest blocks that are not significantly worse"
     add("--depth N|auto", f"{depth} (default: all blocks)")
@@ -101,11 +101,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     require_torch("likewise model fuse")
     from ...model_names import load_torch_embedder
-    from ...train.output.record import RECORD
 
     check_new_folder(args.output, args.model)
-    if (args.output / RECORD).exists():
-        raise BadInput(f"{args.output} contains a trained model and its record; choose another folder")
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
         embedder = load_torch_embedder(args.model)
         record = _fuse(args, embedder, _depths(args.depth, embedder.encoder.depth))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BelowBar
-from ..model_options import MODEL, add_threads, output_folder
+from ..model_options import MODEL, add_threads, new_model_folder
 from ..output import print_json
 from ..parser import options
 from ..terminal_tables import printable, table
@@ -39,7 +39,7 @@ Only likewise can read the folder, in any precision. If the bar is missed, nothi
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL)
-    add("-o --output FOLDER", "folder for the new model", type=output_folder, required=True)
+    add("-o --output FOLDER", "folder for the new model", type=new_model_folder, required=True)
     bar = "minimum mean cosine and least cosine; below them, nothing is written (default: 0.997,0.97)"
     add("--bar MEAN,LEAST", bar, type=bar_of)
     add("--json", "print the results as JSON")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...wording import counted
-from ..model_options import MODEL, add_threads, output_folder
+from ..model_options import MODEL, add_threads, new_model_folder
 from ..output import print_json
 from ..parser import options
 from ..sources import check_new_folder
@@ -41,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--texts FILE", texts, type=Path, required=True)
     add("--column NAME", "column with the texts, if the file has several columns")
     add("--seed N", "seed for choosing the tokens to leave out", 0)
-    add("-o --output FOLDER", "save the model with the best pooling here", type=output_folder)
+    add("-o --output FOLDER", "save the model with the best pooling here", type=new_model_folder)
     add("--json", "print all candidates as JSON")
     add_threads(add)
 
