@@ -147,7 +147,8 @@ class Classifier:
             self.embedder.save(folder)
         fingerprint = Embedder.load(folder).fingerprint  # torch saves int8 weights in fp32: another model
         if not is_new:
-            self._check_model(fingerprint, folder)
+            elsewhere = "save the classifier in another folder, or fit one to the model in this one"
+            _check_fingerprint(self.embedder.fingerprint, fingerprint, folder, elsewhere)
         with atomic_folder(folder) as partial:
             write_safetensors(partial / WEIGHTS, {"weights": ("F32", np.ascontiguousarray(self.weights, "<f4"))})
             write_json(partial / CLASSIFIER, self._as_json(_digest(partial / WEIGHTS), fingerprint))
@@ -157,9 +158,6 @@ class Classifier:
         decisions = {"is_multi_label": self.is_multi_label, "abstain_below": self.abstain_below}
         numbers = {"dimension": self.weights.shape[1] - 1, "weights": digest, "report": asdict(self.report)}
         return {"format": FORMAT, "model": model, "classes": self.classes, **decisions, **numbers}
-
-    def _check_model(self, fingerprint: str, source: object) -> None:
-        _check_fingerprint(self.embedder.fingerprint, fingerprint, source)
 
     @classmethod
     def load(cls, folder: str | Path, model: Embedder | None = None) -> "Classifier":
@@ -174,7 +172,8 @@ class Classifier:
             raise BadInput(f"{folder} has no {CLASSIFIER}; Classifier.fit(texts, labels).save(folder) writes it")
         found = _checked(read_object(folder / CLASSIFIER), folder)
         embedder = Embedder.load(folder) if model is None else model
-        _check_fingerprint(found["model"]["fingerprint"], embedder.fingerprint, folder)
+        anew = f"fit one to this model and save it there, or delete {CLASSIFIER} to use the model alone"
+        _check_fingerprint(found["model"]["fingerprint"], embedder.fingerprint, folder, anew)
         weights = _read_weights(folder, found["weights"], (len(found["classes"]), embedder.dimension + 1))
         report = FitReport(**found["report"])
         decisions = bool(found["is_multi_label"]), float(found["abstain_below"])
@@ -268,11 +267,10 @@ def _has_model(folder: Path) -> bool:
     return any((folder / name).exists() for name in ENTRY_FILES)
 
 
-def _check_fingerprint(ours: object, theirs: str, source: object) -> None:
-    if ours != theirs:
+def _check_fingerprint(fitted: str, found: str, folder: Path, remedy: str) -> None:
+    if fitted != found:
         raise BadInput(
-            f"the classifier was fitted to the model {ours!r:.40}, but the model for {source} is {theirs!r}; fit a "
-            "classifier to this model, or use its own"
+            f"the classifier was fitted to the model {fitted!r:.40}, but the model for {folder} is {found!r}: {remedy}"
         )
 
 
