@@ -18,6 +18,11 @@ void add_row(float* x, const float* more, int count) {
     for (int i = 0; i < count; i++) x[i] += more[i];
 }
 
+void record(std::vector<float>& largest, const float* x, int count) {
+    largest.resize(count);
+    for (int i = 0; i < count; i++) largest[i] = std::max(largest[i], std::fabs(x[i]));
+}
+
 // Turns each pair (x[i], x[i + width / 2]) of a head by its token's angle (Su et al. 2021, in halves).
 void rotate_head(float* x, const float* cosines, const float* sines, int half) {
     for (int i = 0; i < half; i++) {
@@ -232,9 +237,10 @@ void Chunk::round(const Rows& rows, int row, const float* x, float largest) {
     if (rows.rounded == nullptr) return;
     const int inputs = static_cast<int>(rows.stride);
     uint8_t* to = rows.rounded + static_cast<size_t>(row) * inputs * model_.scheme.row_bytes;
-    if (rows.factors) {
+    if (work_.largest && rows.reader) record((*work_.largest)[rows.reader], x, inputs);
+    if (const float* factors = rows.reader ? rows.reader->input_scales() : nullptr) {
         float* scaled = work_.scaled.of(inputs);
-        for (int i = 0; i < inputs; i++) scaled[i] = x[i] * rows.factors[i];
+        for (int i = 0; i < inputs; i++) scaled[i] = x[i] * factors[i];
         x = scaled;
         largest = model_.kernels.largest(scaled, inputs);
     }

@@ -31,10 +31,10 @@ private:
         uint8_t* rounded;  // null where products read floats
         float* scales;
         long stride;                     // elements
-        const float* factors = nullptr;  // factors of inputs before rounding
+        const Weights* reader = nullptr;  // the weights of the product that reads them, if known
         Rows from(int row, int row_bytes) const;
         // To be read by a product with these weights.
-        Rows before(const Weights& weights) const { return {floats, rounded, scales, stride, weights.input_scales()}; }
+        Rows before(const Weights& weights) const { return {floats, rounded, scales, stride, &weights}; }
     };
 
     void run_layers();

@@ -119,6 +119,11 @@ const char* lw_model_instructions(const lw_model* model) { return model->model.k
 
 int64_t lw_model_bytes(const lw_model* model) { return static_cast<int64_t>(model->model.bytes()); }
 
+const float* lw_input_scales(const lw_model* model, int32_t block, int32_t network) {
+    const Block& found = model->model.blocks[block];
+    return (network ? found.up : found.qkv).input_scales();
+}
+
 int32_t lw_run(const lw_model* model, const lw_request* request, char* message, size_t size) {
     return guarded(message, size, [&] {
         if (model == nullptr || request == nullptr) fail(LW_BAD_INPUT, "there is no model, or no request");

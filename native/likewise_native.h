@@ -22,7 +22,7 @@ extern "C" {
 /* Raised with every change of this file; callers reject a library of another version. */
 #define LW_VERSION 8
 /* Raised with every change of a result's bits, which ARITHMETIC.md defines. */
-#define LW_ARITHMETIC 1
+#define LW_ARITHMETIC 2
 
 enum lw_code { LW_OK, LW_BAD_DESCRIPTION, LW_BAD_WEIGHTS, LW_BAD_INPUT, LW_NO_MEMORY, LW_INTERNAL };
 enum lw_type { LW_FP32, LW_FP16, LW_BF16, LW_INT8 };      /* of stored weights */
@@ -44,7 +44,8 @@ typedef struct {
 typedef struct {
     lw_tensor weight; /* outputs by inputs; of a norm: one row */
     lw_tensor bias;
-    const float* input_scales; /* of int8 weights: what int8 products multiply each input by before rounding; or null */
+    const float* input_scales; /* what int8 products multiply each input by before rounding, or null: int8 weights have
+                                * been divided by them already, others will be, by scales of their own if null */
 } lw_linear;
 
 typedef struct {
@@ -123,6 +124,9 @@ LW_PUBLIC lw_model* lw_create(const lw_description*, const char* instructions, i
 LW_PUBLIC void lw_free(lw_model*);
 LW_PUBLIC const char* lw_model_instructions(const lw_model*);
 LW_PUBLIC int64_t lw_model_bytes(const lw_model*); /* of packed weights */
+/* The input scales of a block's int8 product, [width]: of queries, keys and values (`network` is 0), or of the network's
+ * first layer; null if it has none. The memory is the model's. */
+LW_PUBLIC const float* lw_input_scales(const lw_model*, int32_t block, int32_t network);
 LW_PUBLIC int32_t lw_run(const lw_model*, const lw_request*, char* message, size_t size);
 
 /* Texts to token ids, as a tokenizer.json describes it. The caller adds special tokens around a text. */

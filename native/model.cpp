@@ -8,6 +8,7 @@
 
 #include "failure.h"
 #include "functions.h"
+#include "smoothing.h"
 #include "workspace.h"
 
 namespace likewise {
@@ -95,6 +96,9 @@ const Scheme& scheme_of(const Kernels& kernels, int precision) {
 }
 
 Model::Model(const lw_description& d, const Kernels& kernels)
+    : Model(Smoothed(d, kernels).description(), kernels, nullptr) {}
+
+Model::Model(const lw_description& d, const Kernels& kernels, std::nullptr_t)
     : kernels(kernels),
       scheme(scheme_of(kernels, checked(d).precision)),
       vocabulary(d.vocabulary),
@@ -191,7 +195,8 @@ void Model::project_distances(const lw_linear& layer, std::vector<Weights>& to) 
     for (int i = 0; i < width; i++) {
         float* row = weight.data() + static_cast<size_t>(i) * width;
         read_row(layer.weight, i, row);
-        for (int j = 0; layer.input_scales && j < width; j++) row[j] *= layer.input_scales[j];
+        const bool scaled = layer.input_scales && layer.weight.type == LW_INT8;
+        for (int j = 0; scaled && j < width; j++) row[j] *= layer.input_scales[j];
     }
     Arena scratch;
     const lw_linear plain = {{weight.data(), nullptr, width, width, LW_FP32}, layer.bias, nullptr};

@@ -38,7 +38,9 @@ struct Block {
 
 class Model {
 public:
+    // Of weights that are not stored in int8, int8 products are smoothed.
     Model(const lw_description&, const Kernels&);
+    static Model without_smoothing(const lw_description& d, const Kernels& kernels) { return {d, kernels, nullptr}; }
     ~Model();
 
     Kernels kernels;
@@ -76,6 +78,7 @@ public:
     Pool& pool() const;
 
 private:
+    Model(const lw_description&, const Kernels&, std::nullptr_t);
     void read_embeddings(const lw_description&);
     void read_relative(const lw_tensor&);
     void fill_alibi();

@@ -23,6 +23,10 @@ void check_finite(const float* row, int count, const char* what) {
     fail(LW_BAD_WEIGHTS, "the weights of ", what, " hold NaN or infinity; the file is damaged, or training diverged");
 }
 
+void divide(std::vector<float>& row, const std::vector<float>& by) {
+    for (size_t i = 0; i < row.size(); i++) row[i] /= by[i];
+}
+
 }  // namespace
 
 bool all_finite(const float* row, int count) {
@@ -104,6 +108,7 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
                 continue;
             }
             read_row(weight, from, row.data());
+            if (input_scales()) divide(row, input_scales_);
             check_finite(row.data(), inputs, what);
             place_row(scheme, output + i, row.data(), inputs, packed);
         }
@@ -122,9 +127,8 @@ void Weights::read_input_scales(const std::vector<Part>& parts, int inputs, bool
         const float* other = part.linear->input_scales;
         const bool same = (other == nullptr) == (scales == nullptr) &&
                           (scales == nullptr || std::memcmp(scales, other, inputs * sizeof(float)) == 0);
-        const bool bytes = other == nullptr || (int8 && part.linear->weight.type == LW_INT8);
         if (!same) fail(LW_BAD_DESCRIPTION, what, " have different scales of inputs");
-        if (!bytes) fail(LW_BAD_DESCRIPTION, what, " have scales of inputs, which int8 alone has");
+        if (other && !int8) fail(LW_BAD_DESCRIPTION, what, " have scales of inputs, which int8 alone has");
     }
     if (scales == nullptr) return;
     check_finite(scales, inputs, what);

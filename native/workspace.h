@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace likewise {
@@ -27,6 +28,10 @@ struct HeadRows {
     size_t bytes() const { return inputs.bytes() + steps[0].bytes() + steps[1].bytes(); }
 };
 
+class Weights;
+// The largest magnitude of each input of the products with these weights.
+using Largest = std::map<const Weights*, std::vector<float>>;
+
 struct Workspace {
     Buffer<float> states, joined, context, attended, added, wide, attention, words, scaled, pooled;
     HeadRows heads;
@@ -34,6 +39,7 @@ struct Workspace {
     std::vector<std::vector<float>> angles;  // cosines and sines by theta and place, kept
     Buffer<uint8_t> rows, context_rows, wide_rows;  // as products read them
     Buffer<float> scales, context_scales, wide_scales;
+    Largest* largest = nullptr;  // to be recorded, or null
 
     size_t bytes() const {
         size_t turned = 0;

@@ -36,7 +36,7 @@ def test_json_has_the_figures(tiny, tmp_path, json_output):
     found = json_output(["model", "quantize", tiny, "-o", str(tmp_path / "int8"), "--bar", "0.5,-1", "--json"])
     assert found["written"] and found["bar"] == {"mean_cosine": 0.5, "least_cosine": -1}
     assert {*found["fidelity"]} == {"held-out sentences", "odd texts", "overall"}
-    assert found["bytes_after"] < found["bytes_before"] and found["smoothed"][0]["product"] in ("query", "up")
+    assert found["bytes_after"] < found["bytes_before"] and found["smoothed"] > 0
 
 
 @needs_native

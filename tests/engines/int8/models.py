@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from likewise.engines.int8 import quantize as module
-from likewise.engines.int8.texts import calibration_texts, held_out_texts, odd_texts
+from likewise.engines.int8.texts import held_out_texts, odd_texts
 from tests.tiny import model_folder, reweigh
 
 OUTLIERS = (3, 11)
@@ -34,9 +34,8 @@ def _amplified(weight: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def few_texts() -> Iterator[None]:
-    """Calibration and measurement with a tenth of the texts, which is enough for a model of random weights."""
+    """Measurement with a tenth of the texts, which is enough for a model of random weights."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "calibration_texts", lambda: calibration_texts()[::10])
         patch.setattr(module, "held_out_texts", lambda: held_out_texts()[::10])
         patch.setattr(module, "odd_texts", lambda seed, count=200: odd_texts(seed, count // 20))
         yield

@@ -1,4 +1,4 @@
-"""Smoothing changes nothing but what is rounded: folded into norms, or kept as column scales of int8 weights."""
+"""Smoothing: int8 products of outlier channels come closer to fp32, whether weights are stored in int8 or in floats."""
 
 from dataclasses import replace
 
@@ -6,139 +6,161 @@ import numpy as np
 import pytest
 
 from likewise.arrays.sequences import Sequences
-from likewise.engines.description import read_description, tensors
-from likewise.engines.int8.smoothing import LAYERS, Smoothing, choose_smoothings, record_inputs, smoothed
+from likewise.engines.description import read_description
+from likewise.engines.int8.smoothing import PRODUCTS, smoothed
 from likewise.engines.native.library import Model, load
 from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.numpy.encoders import NumpyEncoder
-from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
+from likewise.engines.stored_weights import StoredTensor, int8_rows
 from likewise.errors import BadModel
 from tests.native_library import needs_native
 from tests.tiny import TEXTS, TRANSFORMERS, model_folder
 
 from .models import OUTLIERS, with_outliers
 
-
-def _smoothings(description, scales_of):
-    blocks = range(len(description.blocks))
-    return [Smoothing(i, site, scales_of(description.width), 1.0, 0.5) for i in blocks for site in LAYERS]
-
-
-def _random_scales(width):
-    return np.exp(np.random.default_rng(width).normal(size=width)).astype(np.float32)
+pytestmark = needs_native
+WORDS, LEAST = 16, 0.01
+"""As in native/smoothing.cpp."""
 
 
-def _vectors(model, description, precision):
+def _layers(block, network):
+    return [layer for name in PRODUCTS[network] if (layer := getattr(block, name)) is not None]
+
+
+def _products(description):
+    return [(i, network) for i in range(len(description.blocks)) for network in PRODUCTS]
+
+
+def _vectors(model, description, precision="int8"):
     encoder = Model(description, precision=precision)
     return NativeEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest).encode(TEXTS)
 
 
+def _in_int8(description):
+    """The products that are smoothed, in int8 without column scales, as earlier versions stored them."""
+
+    def stored(layer):
+        return layer and replace(layer, weight=int8_rows(layer.weight))
+
+    names = [name for group in PRODUCTS.values() for name in group]
+    blocks = [replace(one, **{name: stored(getattr(one, name)) for name in names}) for one in description.blocks]
+    return replace(description, blocks=blocks)
+
+
+class RecordingEncoder(NumpyEncoder):
+    """NumPy's encoder, which records the largest magnitudes of the inputs of products, in fp32."""
+
+    def __init__(self, description):
+        super().__init__(description)
+        self.largest = {}
+
+    def _attention(self, x, block, tokens):
+        self._record(block, False, x)
+        return super()._attention(x, block, tokens)
+
+    def _network(self, x, block):
+        self._record(block, True, x)
+        return super()._network(x, block)
+
+    def _record(self, block, network, x):
+        key = next(i for i, one in enumerate(self.blocks) if one is block), network
+        self.largest[key] = np.maximum(self.largest.get(key, 0), np.abs(x).max(0))
+
+
 @pytest.fixture
 def read(tmp_path):
-    """The description of a tiny model of a family."""
-    return lambda family: read_description(model_folder(tmp_path / family, family))
+    """The description of a tiny model of a family with outlier channels."""
+    return lambda family: read_description(with_outliers(tmp_path / family, family))
 
 
-def test_scales_folded_into_norms_leave_fp32_vectors_as_they_were(read):
-    description = read("modernbert")
-    chosen = [one for one in _smoothings(description, _random_scales) if (one.block, one.site) != (0, "query")]
-    folded = smoothed(description, chosen)
-    assert all(tensor.column_scales is None for tensor in tensors(folded))
-    assert not np.allclose(folded.blocks[1].query.weight.fp32(), description.blocks[1].query.weight.fp32())
-    ids = Sequences.of([[2, 9, 30, 3], [2, 50, 3], [2, *range(20, 60), 3]])
-    for before, after in zip(
-        NumpyEncoder(description).states(ids), NumpyEncoder(folded).states(ids), strict=True
-    ):  # every layer, not the last alone
-        np.testing.assert_allclose(after, before, atol=1e-5 * np.abs(before).max())
-
-
-@pytest.mark.parametrize("family", TRANSFORMERS)
-def test_a_norm_whose_output_is_a_residual_too_is_not_touched(read, family):
+@pytest.mark.parametrize("family", ["bert", "albert", "modernbert", "mpnet"])
+def test_scales_are_the_root_of_weights_over_inputs(read, family):
     description = read(family)
-    found = smoothed(description, _smoothings(description, _random_scales))
-    folds = description.pre_norm and not description.one_more  # Gemma's norms multiply by 1 + their weight
-    for before, after in zip(description.blocks, found.blocks, strict=True):
-        scaled = [site for site, layers in LAYERS.items() if getattr(after, layers[0]).weight.column_scales is not None]
-        assert scaled == (["query"] if folds and before.norm1 is None else [] if folds else [*LAYERS])
-        if not folds:
-            assert (after.norm1, after.norm2, after.out, after.down) == (
-                before.norm1,
-                before.norm2,
-                before.out,
-                before.down,
-            )
+    encoder = RecordingEncoder(description)
+    words = [i * (description.vocabulary - 1) // (WORDS - 1) for i in range(WORDS)]
+    assert len([*encoder.states(Sequences.of([words]))]) == description.depth + 1
+    model = Model(description, precision="int8")
+    for i, network in _products(description):
+        weights = np.abs(
+            np.concatenate([layer.weight.fp32() for layer in _layers(description.blocks[i], network)])
+        ).max(0)
+        inputs = encoder.largest[i, network]
+        weights, inputs = (np.maximum(part, LEAST * part.max()) for part in (weights, inputs))
+        # the inputs that the engine sees are those of int8 products
+        np.testing.assert_allclose(model.input_scales(i, network=network), np.sqrt(weights / inputs), rtol=0.1)
 
 
-def test_weights_with_column_scales_are_the_original_within_half_a_step(read):
-    description = read("bert")
-    found = smoothed(description, _smoothings(description, _random_scales))
-    for before, after in zip(description.blocks, found.blocks, strict=True):
-        for name in ("query", "key", "value", "up"):
-            weight = getattr(after, name).weight
-            step = weight.scales[:, None] * weight.column_scales
-            error = np.abs(weight.fp32() - getattr(before, name).weight.fp32())
-            assert (error <= 0.5001 * step).all() and error.any()
-
-
-@needs_native
-@pytest.mark.parametrize("family", ["bert", "albert", "mpnet", "modernbert"])
-def test_scales_that_are_all_one_power_of_two_change_no_bit_of_int8(tmp_path, family):
-    model = NativeEmbedder.load(model_folder(tmp_path / "model", family))
-    description = read_description(tmp_path / "model")
-    for power in (0.25, 8.0):
-        chosen = _smoothings(description, lambda width, power=power: np.full(width, power, np.float32))
-        found = _vectors(model, smoothed(description, chosen), "int8")
-        assert found.tobytes() == _vectors(model, description, "int8").tobytes()
-
-
-@needs_native
-def test_every_instruction_set_multiplies_by_column_scales(tmp_path, monkeypatch):
-    model = NativeEmbedder.load(with_outliers(tmp_path / "model"))
-    description = read_description(tmp_path / "model")
-    found = smoothed(description, _smoothings(description, _random_scales))
-    vectors = set()
-    for name in load().instruction_sets:
-        monkeypatch.setenv("LIKEWISE_ISA", name)
-        vectors.add(_vectors(model, found, "int8").tobytes())
-    assert len(vectors) == 1
-
-
-@needs_native
 @pytest.mark.parametrize("family", ["bert", "electra", "modernbert"])
 def test_outlier_channels_cost_int8_less_when_smoothed(tmp_path, family):
     model = NativeEmbedder.load(with_outliers(tmp_path / "model", family))
     description = read_description(tmp_path / "model")
-    inputs = record_inputs(model, description, TEXTS)
-    assert {*inputs} == {(i, site) for i in range(len(description.blocks)) for site in LAYERS}
-    chosen = choose_smoothings(description, inputs)
-    assert chosen and all(one.error_after < one.error_before for one in chosen)
-    assert all({*np.argsort(-one.scales)[:2]} == {*OUTLIERS} for one in chosen if one.site == "up")
     exact = model.encode(TEXTS)
-    plain, better = (
-        (exact * _vectors(model, one, "int8")).sum(1) for one in (description, smoothed(description, chosen))
-    )
+    plain, better = ((exact * _vectors(model, one)).sum(1) for one in (_in_int8(description), description))
     assert better.mean() > plain.mean()
+    scales = Model(description, precision="int8").input_scales(0, network=True)
+    assert {*np.argsort(scales)[: len(OUTLIERS)]} == {*OUTLIERS}
 
 
-def test_products_that_gain_nothing_stay_as_they_are(read, tmp_path):
+@pytest.mark.parametrize(
+    "family", [name for name in TRANSFORMERS if name != "deberta-v2"]
+)  # fp32 products of distances
+def test_stored_in_int8_they_give_the_bits_of_the_original_weights(tmp_path, family):
+    model = NativeEmbedder.load(model_folder(tmp_path / "model", family))
+    description = read_description(tmp_path / "model")
+    found, count = smoothed(description)
+    assert count == 2 * len(description.blocks)
+    assert _vectors(model, found).tobytes() == _vectors(model, description).tobytes()
+
+
+def test_in_fp32_they_are_the_original_within_half_a_step(read):
     description = read("bert")
-    model = NumpyEmbedder.load(tmp_path / "bert")
-    inputs = record_inputs(model, description, TEXTS)
-    for seen in inputs.values():  # each channel as large as every other, in inputs and weights
-        seen.largest[:] = 1
-        seen.rows = [np.sign(seen.rows[0])]
-    level = [
-        replace(block, up=replace(block.up, weight=replace(block.up.weight, values=np.sign(block.up.weight.values))))
-        for block in description.blocks
-    ]
-    chosen = choose_smoothings(replace(description, blocks=level), inputs)
-    assert not [one for one in chosen if one.site == "up"]
+    found, _ = smoothed(description)
+    for i, network in _products(description):
+        for before, after in zip(
+            _layers(description.blocks[i], network), _layers(found.blocks[i], network), strict=True
+        ):
+            step = after.weight.scales[:, None] * after.weight.column_scales
+            error = np.abs(after.weight.fp32() - before.weight.fp32())
+            assert (error <= 0.5001 * step).all() and error.any()
 
 
-@needs_native
+def test_weights_that_are_stored_in_int8_stay_as_they_are(tmp_path):
+    model = NativeEmbedder.load(with_outliers(tmp_path / "model"))
+    plain = _in_int8(read_description(tmp_path / "model"))
+    assert smoothed(plain)[1] == 0
+    again, count = smoothed(smoothed(read_description(tmp_path / "model"))[0])
+    assert count == 2 * len(again.blocks)
+    assert _vectors(model, smoothed(again)[0]).tobytes() == _vectors(model, again).tobytes()
+
+
+def test_every_instruction_set_chooses_the_same_scales(read, monkeypatch):
+    description, found = read("bert"), set()
+    for name in load().instruction_sets:
+        monkeypatch.setenv("LIKEWISE_ISA", name)
+        model = Model(description, precision="int8")
+        found.add(b"".join(model.input_scales(i, network=network).tobytes() for i, network in _products(description)))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_other_precisions_have_no_scales(read, precision):
+    description = read("bert")
+    model = Model(description, precision=precision)
+    assert all(model.input_scales(i, network=network) is None for i, network in _products(description))
+
+
+def test_products_of_zeros_are_not_smoothed(read):
+    description = read("bert")
+    block = description.blocks[0]
+    zero = replace(block.up, weight=StoredTensor(np.zeros_like(block.up.weight.fp32())))
+    model = Model(replace(description, blocks=[replace(block, up=zero), *description.blocks[1:]]), precision="int8")
+    assert model.input_scales(0, network=True) is None
+    assert model.input_scales(0, network=False) is not None
+
+
 def test_parts_of_one_product_may_not_have_different_column_scales(read):
     description = read("bert")
-    found = smoothed(description, _smoothings(description, _random_scales))
+    found, _ = smoothed(description)
     block = found.blocks[0]
     other = replace(block.key, weight=replace(block.key.weight, column_scales=np.ones(description.width, np.float32)))
     with pytest.raises(BadModel, match="different scales of inputs"):

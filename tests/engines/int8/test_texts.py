@@ -1,21 +1,12 @@
-"""The texts that quantized models are calibrated and measured with."""
+"""The texts on which quantized models are measured."""
 
-from likewise.engines.int8.texts import KINDS, calibration_texts, held_out_texts, odd_texts
-
-
-def test_no_text_is_both_calibrated_with_and_measured_on():
-    calibrated = {*calibration_texts(), *odd_texts(1)}
-    measured = {*held_out_texts(), *odd_texts(2)}
-    assert not {*calibration_texts()} & {*held_out_texts()}
-    shared = calibrated & measured
-    assert all(len(text) == 1 or len(set(text.split())) == 1 for text in shared)  # single symbols and repeated words
-    assert len(shared) < 20
+from likewise.engines.int8.texts import KINDS, held_out_texts, odd_texts
 
 
-def test_bundled_texts_are_distinct_lines_of_prose_and_more():
-    for texts in (calibration_texts(), held_out_texts()):
-        assert len(texts) == len({*texts}) >= 100
-        assert all(text == text.strip() and text for text in texts)
+def test_bundled_sentences_are_distinct_lines_of_prose():
+    texts = held_out_texts()
+    assert len(texts) == len({*texts}) >= 100
+    assert all(text == text.strip() and text for text in texts)
 
 
 def test_odd_texts_are_drawn_from_their_seed():

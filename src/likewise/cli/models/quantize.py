@@ -23,9 +23,8 @@ EPILOG = """examples:
   likewise model quantize ./my-model -o my-model-int8 --bar 0.99,0.95
   likewise encode sentences.txt -m ./minilm-int8 --precision int8 -o vectors.npy
 
-Matrix products whose inputs have outlier channels are smoothed if that brings the vectors of calibration texts closer
-to the fp32 vectors. The int8 vectors of the written model are then compared with the original fp32 vectors on other
-text. All these texts come with the package.
+Matrix products are smoothed (SmoothQuant), as they are when a model is loaded with --precision int8. The int8 vectors of
+the written model are then compared with the original fp32 vectors on texts that come with the package.
 
 output columns:
   mean cosine       mean over texts of the cosine between the vectors before and after
@@ -88,10 +87,7 @@ def record(model: str, result: "QuantizationResult") -> dict[str, Any]:
         },
         "bytes_before": result.bytes_before,
         "bytes_after": result.bytes_after,
-        "smoothed": [
-            {"block": one.block, "product": one.site, "error_before": one.error_before, "error_after": one.error_after}
-            for one in result.smoothings
-        ],
+        "smoothed": result.smoothed,
     }
 
 
@@ -105,7 +101,7 @@ def _show(args: argparse.Namespace, result: "QuantizationResult") -> None:
         rows.add_row(name, f"{one.texts:,}", *cosines, f"{one.rank_correlation:.5f}")
     printable(rows)
     print(f"\nbar        mean cosine {result.bar.mean_cosine}, least cosine {result.bar.least_cosine}, overall")
-    print(f"smoothed   {len(result.smoothings)} products")
+    print(f"smoothed   {result.smoothed} products")
     print(f"weights    {result.bytes_before / 1e6:.1f} MB → {result.bytes_after / 1e6:.1f} MB")
     if result.written:
         print(f"written to {result.folder}")

@@ -1,4 +1,4 @@
-"""quantize: a model's weights in int8, calibrated and measured on bundled text, and kept only if vectors stay close."""
+"""quantize: a model's weights in int8, measured on bundled text, and kept only if vectors stay close."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,14 @@ from ...errors import BadInput, BelowBar
 from ...model_files import atomic_folder
 from ...runtime.atomic_files import check_not_input, check_writable_folder, target_folder
 from ...runtime.weight_files import weight_files
-from ..description import Description, read_description, tensors
-from ..native.library import Model
+from ..description import read_description, tensors
 from ..native.native_embedder import NativeEmbedder
 from ..stored_weights import in_int8
-from .smoothing import Smoothing, choose_smoothings, record_inputs, smoothed
-from .texts import calibration_texts, held_out_texts, odd_texts
+from .smoothing import smoothed
+from .texts import held_out_texts, odd_texts
 
 Array = np.ndarray
-CALIBRATION_SEED, HELD_OUT_SEED = 1, 2
-CALIBRATION_ODD_TEXTS = 50
+ODD_SEED = 2
 SENTENCES, ODD, OVERALL = "held-out sentences", "odd texts", "overall"
 """What a quantized model is measured on; the bar applies to all of it together."""
 
@@ -80,8 +78,8 @@ class QuantizationResult:
     fidelity: Mapping[str, Fidelity]  # by `SENTENCES`, `ODD` and `OVERALL`, which is compared with the bar
     bytes_before: int
     bytes_after: int  # of the encoder's weight files
-    smoothings: tuple[Smoothing, ...]
-    """One for each product whose inputs are smoothed; empty if that brings calibration vectors no closer to fp32."""
+    smoothed: int
+    """Number of products whose inputs are smoothed."""
 
     @property
     def written(self) -> bool:
@@ -98,9 +96,9 @@ def quantize(
 ) -> QuantizationResult:
     """Write a model with int8 weights, which the native engine uses directly in int8.
 
-    Load it with `Embedder.load(folder, engine="native", precision="int8")`. Products whose inputs have outlier
-    channels are smoothed if that helps on calibration text (`smoothing`). Then vectors of held-out text, computed in
-    int8 from what was written, are compared with the model's own in fp32.
+    Load it with `Embedder.load(folder, engine="native", precision="int8")`. Products are smoothed as the engine does it
+    (`smoothing`). Then vectors of held-out text, computed in int8 from what was written, are compared with the model's
+    own in fp32.
 
     Args:
         model: a model of the native engine in fp32: `Embedder.load(name, engine="native")`.
@@ -114,15 +112,14 @@ def quantize(
     """
     target = target_folder(folder)
     source = _checked(model, target)
-    description = read_description(source.manifest.encoder)
-    smoothings = _smoothings(source, description, callback)
+    description, count = smoothed(read_description(source.manifest.encoder))
     with atomic_folder(target) as partial:
         callback("writing weights in int8")
-        stored = {tensor.name: tensor for tensor in tensors(smoothed(description, smoothings))}
+        stored = {tensor.name: tensor for tensor in tensors(description)}
         source.write_files(partial, in_int8(stored))
         found = _measured(source, Embedder.load(partial, engine="native", precision="int8"), callback)
         sizes = (_weight_bytes(source.manifest.encoder), _weight_bytes(partial))
-        result = QuantizationResult(target, bar, found, *sizes, tuple(smoothings))
+        result = QuantizationResult(target, bar, found, *sizes, count)
         if not result.written:
             raise BelowBar(_refusal(result), result)
     return result
@@ -138,28 +135,8 @@ def _checked(model: Embedder, target: Path) -> NativeEmbedder:
     return model
 
 
-def _smoothings(model: NativeEmbedder, description: Description, callback: Callable[[str], None]) -> list[Smoothing]:
-    """The best smoothing of products' inputs; empty if it does not bring vectors of calibration text closer to fp32."""
-    if not description.depth:
-        return []
-    texts = calibration_texts() + odd_texts(CALIBRATION_SEED, CALIBRATION_ODD_TEXTS)
-    callback(f"calibrating on {len(texts)} texts")
-    found = choose_smoothings(description, record_inputs(model, description, texts))
-    exact = _vectors(model, texts)
-    before, after = (
-        PAIRWISE["cosine"](exact, _vectors(_int8_model(model, one), texts)).mean()
-        for one in (description, smoothed(description, found))
-    )
-    return found if after > before else []
-
-
-def _int8_model(model: NativeEmbedder, description: Description) -> NativeEmbedder:
-    encoder = Model(description, precision="int8")
-    return NativeEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest)
-
-
 def _measured(before: Embedder, after: Embedder, callback: Callable[[str], None]) -> dict[str, Fidelity]:
-    sentences, odd = held_out_texts(), odd_texts(HELD_OUT_SEED)
+    sentences, odd = held_out_texts(), odd_texts(ODD_SEED)
     callback(f"comparing vectors of {len(sentences) + len(odd)} held-out texts")
     x, y = (_vectors(one, sentences + odd) for one in (before, after))
     end = len(sentences)

@@ -1,4 +1,4 @@
-"""The texts for calibrating and measuring a model: bundled sentences, all written by us, and generated odd texts."""
+"""The texts on which a quantized model is measured: bundled sentences, all written by us, and generated odd texts."""
 
 import random
 import string
@@ -11,14 +11,9 @@ _EMOJI = "😀😂🔥❤👍🏽🐈🌧✈️🇩🇪"
 _RANGES = ((0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x5D0, 0x700), (0x900, 0xE00), (0x3040, 0xA000))
 
 
-def calibration_texts() -> list[str]:
-    """The sentences from which ranges of activations are measured."""
-    return _lines("calibration.txt")
-
-
 def held_out_texts() -> list[str]:
-    """The sentences on which a quantized model is measured; none is a calibration text."""
-    return _lines("held_out.txt")
+    """Sentences, one per line."""
+    return (Path(__file__).parent / "held_out.txt").read_text("utf-8").splitlines()
 
 
 def odd_texts(seed: int, count: int = ODD_TEXTS) -> list[str]:
@@ -27,10 +22,6 @@ def odd_texts(seed: int, count: int = ODD_TEXTS) -> list[str]:
     while len(found) < count:
         found[draw.choice(KINDS)(draw)] = None
     return list(found)
-
-
-def _lines(name: str) -> list[str]:
-    return (Path(__file__).parent / name).read_text("utf-8").splitlines()
 
 
 def _any_script(draw: random.Random) -> str:

@@ -129,6 +129,8 @@ class Library(CompiledLibrary):
         self._c.lw_model_instructions.argtypes = [c_void_p]
         self._c.lw_model_bytes.restype = c_int64
         self._c.lw_model_bytes.argtypes = [c_void_p]
+        self._c.lw_input_scales.restype = POINTER(c_float)
+        self._c.lw_input_scales.argtypes = [c_void_p, c_int32, c_int32]
         self._c.lw_run.argtypes = [c_void_p, POINTER(_Request), c_char_p, c_size_t]
         self._c.lw_heads_create.restype = c_void_p
         self._c.lw_heads_create.argtypes = [
@@ -223,6 +225,16 @@ class Model(_Unique):
     def bytes(self) -> int:
         """The size of its packed weights in bytes."""
         return int(self._c.lw_model_bytes(self._handle))
+
+    def input_scales(self, block: int, *, network: bool) -> Float[Array, " D"] | None:
+        """What the inputs of a block's int8 product are multiplied by before rounding, which the library has chosen.
+
+        Args:
+            block: its index.
+            network: whether the product is the network's first layer, or that of queries, keys and values.
+        """
+        found = self._c.lw_input_scales(self._handle, block, network)
+        return np.ctypeslib.as_array(found, (self.width,)).copy() if found else None
 
     def pooled(
         self,
