@@ -314,6 +314,21 @@ def test_a_run_is_another_if_the_pairs_or_the_function_to_evaluate_with_are_othe
         train("tiny", data, _settings(max_steps=1), output="out")
 
 
+@pytest.mark.parametrize("model", ["tiny", lambda: load("tiny")], ids=["by its name", "loaded"])
+def test_the_model_to_train_is_not_overwritten(model, place):
+    before = (place / "tiny/model.safetensors").read_bytes()
+    with pytest.raises(BadInput, match="the output tiny would overwrite the input"):
+        train(model() if callable(model) else model, load_data("pairs.csv", "cosent", COLUMNS), output="tiny")
+    assert (place / "tiny/model.safetensors").read_bytes() == before
+
+
+def test_starting_over_without_evaluation_leaves_no_scores_in_the_log(place):
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    train("tiny", data, _settings(max_steps=1), output="out", evaluator="dev.csv")
+    train("tiny", data, _settings(max_steps=1), output="out", resume=False)
+    assert [line["step"] for line in _log(place / "out")] == [1]
+
+
 def test_starting_over_without_lora_leaves_no_adapter(place):
     data = load_data("pairs.csv", "cosent", COLUMNS)
     train("tiny", data, _settings(max_steps=1, lora_rank=2), output="out")

@@ -1,6 +1,6 @@
 """`train` turns a model, data and settings into a trained model and its folder; `likewise train` does the same."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ from ..data.columns import columns_digest
 from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
 from ..model_files.provenance import provenance
-from ..runtime.atomic_files import check_writable_folder
+from ..runtime.atomic_files import check_not_input, check_writable_folder
 from .data.schedule import DataSource
 from .evaluators import PairEvaluator, load_evaluator
 from .output.record import TrainingJob, data_description
@@ -45,7 +45,7 @@ def train(
         model: an embedder or reranker in fp32, or an embedder's name or folder (the result is then only in `output`).
         data: rows with their objective (`load_data`), or a list of these, whose batches are mixed.
         settings: how to train.
-        output: the folder for the finished model; without it, nothing is saved.
+        output: the folder for the finished model, another one than that of `model`; without it, nothing is saved.
         evaluator: scores the model before and during training; the best model is kept. A callable, or pairs (a file or
             a data set) with sentence1, sentence2 and score; anchor and positive (to be found among all positives); or,
             for classifiers, label in place of score.
@@ -64,6 +64,8 @@ def train(
         raise BadInput("without an output folder the trained model would be lost; expected output, or a loaded model")
     with process_group() as processes:
         name, loaded = _loaded(model)
+        if output is not None:
+            check_not_input(Path(output), _folders(loaded))
         if isinstance(evaluator, str | Path):
             evaluator = load_evaluator(evaluator, labels=len(getattr(loaded, "labels", "1")))
         job = training_job(name, loaded, list(sources), settings, evaluator)
@@ -96,7 +98,7 @@ LOADED_DATA = "load_data(file, objective), or several of these: load_data('pairs
 
 
 def _all(values: Any, fits: Callable[[Any], bool]) -> bool:
-    return isinstance(values, Iterable) and not isinstance(values, str) and all(map(fits, values))
+    return isinstance(values, Sequence) and not isinstance(values, str) and all(map(fits, values))
 
 
 def training_job(
@@ -129,6 +131,12 @@ def _evaluator_identity(evaluator: Evaluator) -> str:
         return f"{evaluator.name} ({columns_digest(evaluator.columns)[:12]})"
     defined = evaluator if hasattr(evaluator, "__qualname__") else type(evaluator)
     return f"{defined.__module__}.{defined.__qualname__}"
+
+
+def _folders(model: Trainable) -> list[Path]:
+    """The encoder's folder and, if the encoder is in a sub-folder, the model's."""
+    encoder = Path(model.manifest.encoder)
+    return [encoder, encoder.parent] if (encoder.parent / "modules.json").exists() else [encoder]
 
 
 def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:

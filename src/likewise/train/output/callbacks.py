@@ -62,7 +62,7 @@ class Log:
 
     def _remove_from(self, step: int) -> None:
         self.started = True
-        kept = [line for line in read_log(self.path) if line["step"] < step]
+        kept = [line for line in read_log(self.path) if line["step"] < step] if step > 1 else []  # 1 starts a run
         self.last_seconds = kept[-1].get("seconds", 0.0) if kept else 0.0
         with atomic_file(self.path) as partial:
             partial.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
