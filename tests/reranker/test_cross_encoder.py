@@ -252,6 +252,15 @@ def test_of_several_labels_the_chosen_ones_probability_is_the_score(tmp_path):
             reranker.score(PAIRS, label=label)
 
 
+def test_labels_that_differ_only_in_case_are_distinguished(tmp_path):
+    reranker = load(classifier_folder(tmp_path / "nli", labels=3, id2label={"0": "no", "1": "yes", "2": "Yes"}))
+    probabilities = reranker.probabilities(PAIRS)
+    for i, label in enumerate(reranker.labels):
+        _close(reranker.score(PAIRS, label=label), probabilities[:, i])
+    with pytest.raises(BadInput, match="there is no label 'YES'"):
+        reranker.score(PAIRS, label="YES")
+
+
 @pytest.mark.parametrize("activation", ["torch.nn.modules.activation.Softsign", "mine.Sigmoid", "Sigmoid"])
 def test_an_activation_that_is_not_known_is_refused(activation, fresh):
     amend(fresh / "config.json", sentence_transformers={"activation_fn": activation})

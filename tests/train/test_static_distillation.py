@@ -52,7 +52,7 @@ def zipf_of(teacher):
 @pytest.mark.parametrize("batch", [1024, 7])
 def test_a_row_is_the_teachers_vector_of_the_token_reduced_and_weighted(teacher, batch, tmp_path, monkeypatch):
     monkeypatch.setattr(static_distillation, "TOKENS_PER_BATCH", batch)
-    result = distil_static(teacher, tmp_path / "new", dimensions=DIMENSIONS)
+    result = distil_static(teacher, tmp_path / "new", dimensions=np.int64(DIMENSIONS))
     rows, explained = slow_rows(teacher, zipf_of(teacher))
     table = static_table(tmp_path / "new")
     np.testing.assert_allclose(table.rows(), rows, atol=1e-6)
@@ -100,7 +100,7 @@ def test_components_and_shares():
 @pytest.mark.parametrize("dimensions", [0, 33, True, 2.5])
 @pytest.mark.usefixtures("unchecked")
 def test_dimensions_that_the_teacher_has_not_are_refused(teacher, dimensions, tmp_path):
-    with pytest.raises(BadInput, match=f"dimensions is {dimensions}; expected 1 to 32"):
+    with pytest.raises(BadInput, match=f"dimensions is {dimensions}; expected (1 to 32|a whole number, 1 or more)"):
         distil_static(teacher, tmp_path / "new", dimensions=dimensions)
     assert not any(tmp_path.iterdir())
 

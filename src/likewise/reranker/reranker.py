@@ -248,8 +248,9 @@ class Reranker(ABC):
             raise BadInput(f"{several}; choose the one whose probability is the score: label=…")
         if isinstance(label, str):
             same = [i for i, name in enumerate(self.labels) if name.lower() == label.lower()]
-            if len(same) == 1:
-                return same[0]
+            exact = [i for i in same if self.labels[i] == label]
+            if len(exact or same) == 1:
+                return (exact or same)[0]
         elif isinstance(label, Integral) and not isinstance(label, bool) and 0 <= label < len(self.labels):
             return int(label)
         raise BadInput(f"there is no label {label!r}; expected one of {known}")

@@ -19,6 +19,7 @@ from ..embedder import Embedder
 from ..errors import BadInput
 from ..model_files import Manifest, ModulePart, atomic_folder, write_manifest
 from ..model_files.provenance import readable_provenance, write_provenance
+from ..runtime.arguments import whole_number
 from ..runtime.atomic_files import check_not_input, target_folder
 from ..runtime.progress import Progress, show_progress
 from ..runtime.static_tables import token_facts, write_static_table
@@ -70,8 +71,8 @@ def distil_static(
     """
     began, target = time.perf_counter(), target_folder(folder)
     check_not_input(target, [teacher.manifest.encoder])
-    if isinstance(dimensions, bool) or not isinstance(dimensions, int) or not 1 <= dimensions <= teacher.dimension:
-        raise BadInput(f"dimensions is {dimensions!r}; expected 1 to {teacher.dimension}, as the teacher has")
+    if (dimensions := whole_number("dimensions", dimensions)) > teacher.dimension:
+        raise BadInput(f"dimensions is {dimensions}; expected 1 to {teacher.dimension}, as the teacher has")
     with atomic_folder(target) as partial:
         teacher.tokenizer.save(partial)
         facts = token_facts(partial / "tokenizer.json")

@@ -291,6 +291,8 @@ def test_what_is_not_served_can_be_imported_and_says_what_to_use_when_it_is_made
         table = RERANKER_OBJECTIVES if module is cross_encoder_losses else OBJECTIVES
         for spec in re.findall(r"--objective ([a-z-]+(?::[a-z0-9=+,]*[a-z0-9])?)", way):
             parse_objective(spec, table)  # the way exists
+        for spec in re.findall("--kind cross-encoder --objective ([a-z-]+)", way):
+            assert not parse_objective(spec, table).ALL_PAIRS  # only a poly-encoder scores all pairs
 
 
 @pytest.mark.parametrize("name", UNSERVED)

@@ -8,9 +8,13 @@ from ...train.objectives.reranking import PairClassification, PairRegression
 from .loading import refused_classes
 from .losses import refuse_option
 
+IN_BATCH = (
+    "likewise train --kind cross-encoder --objective ranking, with columns of negatives, or --kind poly-encoder "
+    "--objective in-batch"
+)
 REFUSED = {
-    "MultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective in-batch",
-    "CachedMultipleNegativesRankingLoss": "likewise train --kind cross-encoder --objective in-batch",
+    "MultipleNegativesRankingLoss": IN_BATCH,
+    "CachedMultipleNegativesRankingLoss": IN_BATCH,
     "ListNetLoss": "likewise train --kind cross-encoder --objective ranking, with a column per candidate",
     "MarginMSELoss": "likewise train --kind cross-encoder --objective ranking, with a teacher's scores",
     "RankNetLoss": "likewise train --kind cross-encoder --objective margin",
