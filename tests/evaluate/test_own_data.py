@@ -90,6 +90,23 @@ def test_an_anchor_with_two_positives_counts_once():
     assert "2 anchors" in result.protocol and "all 3" in result.protocol
 
 
+def test_a_frame_is_refused_with_what_to_pass_instead():
+    with pytest.raises(BadInput, match=r"the type DataFrame; expected a file.*to_dict\('list'\)"):
+        data_task(pandas.DataFrame(TRIPLETS))
+
+
+@pytest.mark.parametrize("settings", [{"seed": "1"}, {"seed": -1}, {"seed": 1 << 32}, {"resamples": 0}])
+def test_settings_out_of_range_are_refused_at_once(settings):
+    with pytest.raises(BadInput, match=f"{next(iter(settings))} is .*expected a"):
+        EvaluationSettings(**settings)
+
+
+def test_a_reason_that_all_similarities_share_is_given_once():
+    one = {name: values[:1] for name, values in {**PAIRS, "score": SCORES}.items()}
+    cell = evaluate({"m": encode}, data_task(one, name="one"))["m", "one"]
+    assert cell.error.count("fewer than two pairs") == 1 and "cosine, dot, euclidean, manhattan: the" in cell.error
+
+
 def test_one_positive_for_all_is_refused():
     with pytest.raises(BadInput, match="all positives are the same text"):
         headline({"anchor": ["a cat", "a dog"], "positive": ["it rains"] * 2})

@@ -72,6 +72,7 @@ def failing(texts):
     ("broken", "reason"),
     [
         (wrong_rows, "expected numbers of shape"),
+        (lambda texts: np.empty((len(texts), 0)), "expected numbers of shape"),
         (failing, "RuntimeError: out of luck"),
         (lambda texts: [["a"]] * len(texts), "expected numbers of shape"),
         (lambda texts: np.full((len(texts), 2), np.nan), "is NaN or infinite: .* not finite"),

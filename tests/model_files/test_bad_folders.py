@@ -148,6 +148,13 @@ def test_a_part_that_modules_json_names_and_that_is_not_there_is_missed(engine, 
     shutil.rmtree(pooling / "1_Pooling")
     with pytest.raises(BadModel, match=r"1_Pooling/config.json is missing"):
         Embedder.load(pooling, engine=engine)
+    (pooling / "1_Pooling").mkdir()
+    write(pooling / "modules.json", None)
+    with pytest.raises(BadModel, match="modules.json in .* is not a list of modules"):
+        Embedder.load(pooling, engine=engine)
+    (pooling / "modules.json").unlink()
+    with pytest.raises(BadModel, match="modules.json is missing, although 1_Pooling is there"):
+        Embedder.load(pooling, engine=engine)
     for kind in ("Dense", "LayerNorm"):
         with pytest.raises(BadModel, match=f"3_More/config.json is missing, and modules.json names a {kind}"):
             Embedder.load(_module(own(), kind, None), engine=engine)
@@ -218,9 +225,10 @@ def test_a_dense_head_that_would_be_computed_wrongly_is_refused(engine, config, 
 
 
 SPOKEN = [
-    ("config_sentence_transformers.json", {"prompts": []}, "prompts that are not strings"),
-    ("config_sentence_transformers.json", {"prompts": 0}, "prompts that are not strings"),
-    ("config_sentence_transformers.json", {"prompts": {"a": None}}, "prompts that are not strings"),
+    ("config_sentence_transformers.json", {"prompts": []}, "prompts = .*; expected texts by name"),
+    ("config_sentence_transformers.json", {"default_prompt_name": 3}, "= 3; expected null or the name of a prompt"),
+    ("config_sentence_transformers.json", {"prompts": 0}, "prompts = .*; expected texts by name"),
+    ("config_sentence_transformers.json", {"prompts": {"a": None}}, "prompts = .*; expected texts by name"),
     (
         "config_sentence_transformers.json",
         {"similarity_fn_name": "magic"},

@@ -213,8 +213,8 @@ def test_what_vectors_are_compared_with_is_kept(name, own, tmp_path):
     ("spoken", "told"),
     [
         ({"similarity_fn_name": 3}, "similarity_fn_name = 3"),
-        ({"prompts": {"q": "Q: "}, "default_prompt_name": "query"}, "default prompt 'query', but its prompts are q"),
-        ({"default_prompt_name": "query"}, r"default prompt 'query', but its prompts are \(none\)"),
+        ({"prompts": {"q": "Q: "}, "default_prompt_name": "query"}, "'query'; expected null or .* prompt: q"),
+        ({"default_prompt_name": "query"}, r"'query'; expected null or .* prompt: \(none\)"),
     ],
 )
 def test_what_a_folder_says_must_make_sense(spoken, told, own):

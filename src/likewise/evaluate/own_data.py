@@ -81,6 +81,9 @@ def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[
     """The columns and, if the data is a file, the location of each row ("line 3")."""
     if isinstance(data, Mapping):
         return data, ()
+    if not isinstance(data, str | Path):
+        expected = "a file, the name of a data set, or a mapping of columns to lists, such as frame.to_dict('list')"
+        raise BadInput(f"the data is of the type {type(data).__name__}; expected {expected}")
     path = expanded(data)
     if path.suffix.lower() not in READABLE and not path.exists():
         return read_dataset(str(data)), ()

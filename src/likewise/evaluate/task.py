@@ -14,6 +14,7 @@ import numpy as np
 from ..array_types import Float, Int
 from ..data.columns import DatasetColumns
 from ..errors import BadInput
+from ..runtime.arguments import whole_number
 from ..wording import counted, counted_of
 from .statistics.significance import RESAMPLES, Interval
 
@@ -37,8 +38,9 @@ class EvaluationSettings:
     resamples: int = RESAMPLES  # bootstrap resamples for the headline's interval; other scores use at most 1,000
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed < 1 << 32:
-            raise BadInput(f"the seed is {self.seed}; expected a number from 0 to {(1 << 32) - 1}")
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 32:
+            raise BadInput(f"the seed is {self.seed!r}; expected a number from 0 to {(1 << 32) - 1}, as an int")
+        whole_number("resamples", self.resamples)
 
     def cased(self, texts: Iterable[str]) -> list[str]:
         """The texts to encode, lower-cased if `lowercase` is set."""
@@ -164,7 +166,7 @@ def role_vectors(encode: Encode, queries: Sequence[str], documents: Sequence[str
 def as_vectors(encoded: Any, count: int) -> Float[np.ndarray, "N E"]:
     """The output of `encode` for `count` texts as floating-point rows; raises if its shape or type is wrong."""
     rows: np.ndarray = np.asarray(encoded)
-    if rows.ndim != 2 or len(rows) != count or rows.dtype.kind not in "fiu":
+    if rows.ndim != 2 or len(rows) != count or rows.size < count or rows.dtype.kind not in "fiu":
         raise BadInput(
             f"the model was given {count:,} texts but returned {rows.dtype} of shape {rows.shape}; expected "
             f"numbers of shape ({count}, E), one row per text, in the given order"

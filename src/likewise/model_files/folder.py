@@ -63,10 +63,13 @@ class Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a plain encoder, or of a folder in either of sentence-transformers' formats."""
     check_saved(folder)
-    modules = read_json(folder / "modules.json")
-    if modules is None:
+    path = folder / "modules.json"
+    if not regular_file_exists(path):
+        if (folder / POOLING_FOLDER).is_dir():
+            raise BadModel(f"{path} is missing, although {POOLING_FOLDER} is there: the download may be incomplete; "
+                           "fetch it again")  # fmt: skip
         return _plain(folder)
-    parts = [module_part(folder, module) for module in module_rows(modules, folder)]
+    parts = [module_part(folder, module) for module in module_rows(read_json(path), folder)]
     if parts and parts[0].kind in ROUTERS:
         return _router(folder, parts)
     return _of_parts(folder, parts)
@@ -330,16 +333,12 @@ def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
 
 def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     prompts, default = spoken.get("prompts"), spoken.get("default_prompt_name")
-    prompts = {} if prompts is None else prompts
+    prompts, path = {} if prompts is None else prompts, folder / "config_sentence_transformers.json"
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
-        raise BadModel(f"config_sentence_transformers.json in {folder} contains prompts that are not strings")
-    if default is not None and not isinstance(default, str):
-        raise BadModel(f"config_sentence_transformers.json in {folder} names the default prompt {default!r}")
-    if default is not None and default not in prompts:
-        raise BadModel(
-            f"config_sentence_transformers.json in {folder} names the default prompt {default!r}, but its prompts are "
-            f"{', '.join(prompts) or '(none)'}"
-        )
+        raise bad_setting(path, "prompts", prompts, "texts by name")
+    if default is not None and (not isinstance(default, str) or default not in prompts):
+        names = ", ".join(prompts) or "(none)"
+        raise bad_setting(path, "default_prompt_name", default, f"null or the name of a prompt: {names}")
     return {"prompts": prompts, "default_prompt": default}
 
 

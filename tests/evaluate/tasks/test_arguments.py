@@ -154,7 +154,7 @@ def test_a_model_that_says_always_the_same_has_no_score_and_a_reason(name, vecto
     columns = arguments()
     result = run(name, columns, lambda texts: np.tile(vector.astype(np.float32), (len(texts), 1)))
     assert np.isnan([score.value for score in result.scores]).all()
-    assert any("nothing to learn from" in note or "undefined correlation" in note for note in result.notes)
+    assert any("nothing to learn from" in note or "correlation is undefined" in note for note in result.notes)
 
 
 @needs_data

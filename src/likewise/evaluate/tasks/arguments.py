@@ -195,7 +195,7 @@ def _notes(
             left_out = counted(missing, "pair is", "pairs are")
             result.append(f"{name}: {left_out} left out because there was nothing to learn from")
         else:
-            result += undefined_notes(name, predicted[name], pairs)
+            result += (f"{name}: {note}" for note in undefined_notes(predicted[name], pairs))
     return tuple(result)
 
 

@@ -50,10 +50,11 @@ class RatedPairs:
         with np.errstate(over="ignore", invalid="ignore"):  # the correlation is then undefined, and a note says so
             found = {kind: PAIRWISE[kind](a, b) for kind in kinds}
         not_finite = no_finite_pair(a, b, notes)
-        undefined = (
-            note for kind, of_kind in found.items() for note in undefined_notes(kind, of_kind, self, not_finite)
-        )
-        return found, (*self.notes, *notes, *undefined)
+        undefined: dict[str, list[str]] = {}
+        for kind, of_kind in found.items():
+            for note in undefined_notes(of_kind, self, not_finite):
+                undefined.setdefault(note, []).append(kind)
+        return found, (*self.notes, *notes, *(f"{', '.join(of)}: {note}" for note, of in undefined.items()))
 
     @cached_property
     def items(self) -> Int[np.ndarray, " N"]:
@@ -150,18 +151,18 @@ def undefined_reason(predicted: Numbers, gold: Numbers) -> str | None:
     return None
 
 
-def undefined_notes(name: str, predicted: Numbers, pairs: RatedPairs, not_finite: bool = False) -> Iterable[str]:
-    """Notes on each undefined correlation of `name`, over all pairs and within parts.
+def undefined_notes(predicted: Numbers, pairs: RatedPairs, not_finite: bool = False) -> Iterable[str]:
+    """Notes on each undefined correlation, over all pairs and within parts.
 
     `not_finite`: no pair has two finite vectors, so there are no similarities at all.
     """
     reason = "no pair has two finite vectors" if not_finite else undefined_reason(predicted, pairs.gold)
     if reason:
-        yield f"{name} has an undefined correlation: {reason}"
+        yield f"the correlation is undefined: {reason}"
     for number, part in enumerate(pairs.parts if len(pairs.parts) > 1 and not reason else ()):
         rows: Bool[np.ndarray, " N"] = pairs.group == number
         if within := undefined_reason(predicted[rows], pairs.gold[rows]):
-            yield f"{name} has an undefined correlation in {part}, so its mean is undefined: {within}"
+            yield f"the correlation is undefined in {part}, and so is the mean: {within}"
 
 
 def no_finite_pair(a: Vectors, b: Vectors, notes: Sequence[str]) -> bool:
