@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import LikewiseError
+from .flag_messages import flag_messages
 from .model_options import restore_threads, set_threads
 from .parser import Entry, Parser, add_command, listing, nearest_word
 from .process import Stop, prepared, silence
@@ -146,8 +147,9 @@ def _run(argv: list[str]) -> int:
     verb = argv[0] if argv else ""
     if verb in VERBS:
         args = parser([verb]).parse_args(argv)
-        set_threads(args)
-        return int(args.run(args))
+        with flag_messages(args.flags):
+            set_threads(args)
+            return int(args.run(args))
     top = parser(options=False)
     if not argv:
         top.print_help(sys.stderr)

@@ -144,8 +144,9 @@ def add_command(subparsers: "argparse._SubParsersAction[Any]", name: str, module
     """Add a verb or an action; its module has a docstring (the description), EPILOG, `add`, and `run`."""
     command = import_module(f".{module}", package)
     parser = subparsers.add_parser(name, description=command.__doc__, epilog=command.EPILOG)
-    parser.set_defaults(run=getattr(command, "run", None))
     command.add(parser)
+    flags = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
+    parser.set_defaults(run=getattr(command, "run", None), flags=flags)
 
 
 def add_actions(parser: argparse.ArgumentParser, actions: Mapping[str, Entry], package: str) -> None:

@@ -14,6 +14,7 @@ except ImportError:  # Windows: nothing here keeps concurrent writers apart
     fcntl = None  # type: ignore[assignment]
 
 FILE = "lock"
+READ_ONLY = "open it only for reading (read_only=True)"
 RETRY_SECONDS = 0.01
 
 
@@ -26,7 +27,7 @@ class WriterLock:
         patience: how many seconds to wait for another writer.
     """
 
-    def __init__(self, folder: Path, advice: str = "open it with read_only=True", patience: float = 0.0) -> None:
+    def __init__(self, folder: Path, advice: str = READ_ONLY, patience: float = 0.0) -> None:
         self._give_up = time.monotonic() + patience
         self._path, self._advice = folder / FILE, advice
         self._handle: int | None = None

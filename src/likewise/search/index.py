@@ -84,7 +84,7 @@ class ModelIdentity:
         return (
             f"vectors of {self.name} computed by {computed}; got the same model computed by {used.computed}. int8 "
             f"changes vectors more than engines and other precisions do: load the model in {computed.precision}, or "
-            'accept the difference for searches with allow="int8" (--allow int8)'
+            'accept the difference for searches only (allow="int8"; likewise search --allow int8)'
         )
 
     def _other_model(self, used: "ModelIdentity", former: bool) -> str:
