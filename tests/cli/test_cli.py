@@ -172,6 +172,13 @@ def test_standard_input_is_utf8_whatever_the_locale(model, tmp_path, monkeypatch
     assert json.loads((tmp_path / "o.jsonl").read_text("utf-8"))["text"] == "ключ"
 
 
+@pytest.mark.parametrize("verb", [["pairs", "-"], ["encode", "-", "-o", "o.npy"], ["duplicates", "-"]])
+def test_standard_input_has_no_columns(verb, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
+    assert main([*verb, "--column", "title"]) == 2
+    assert "standard input has lines but no columns, so --column title does not apply" in capsys.readouterr().err
+
+
 def test_rows_of_a_column_and_vectors_match(model, tmp_path):
     (tmp_path / "in.csv").write_text("text\na cat\n\nthe dog\n")
     assert main(["encode", str(tmp_path / "in.csv"), "-o", str(tmp_path / "o.npy"), "--model", model, "-q"]) == 0

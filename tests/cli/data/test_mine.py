@@ -1,5 +1,6 @@
 """`likewise data mine` writes what the library finds, and tells how."""
 
+import io
 import json
 
 import numpy as np
@@ -156,6 +157,20 @@ def test_a_reranker_filters(model, data, tmp_path, capsys):
     assert main(["data", "mine", model, data, "--reranker", reranker, "--reranker-below", "1", "--json"]) == 0
     rules = [stats["rule"] for stats in json.loads(capsys.readouterr().out)["rule_stats"]]
     assert rules == ["ExcludeKnownPositives()", f"RerankerScoreBelow({ScoreBetween(high=1.0)})"]
+
+
+@pytest.mark.parametrize("label", ["entailment", "1"])
+def test_a_rerankers_label_is_chosen_by_name_or_number(label, model, data, tmp_path, json_output):
+    reranker = str(classifier_folder(tmp_path / "nli", labels=2, id2label={"0": "contradiction", "1": "entailment"}))
+    command = ["data", "mine", model, data, "--reranker", reranker, "--reranker-below", "1", "--label", label, "--json"]
+    assert json_output(command)["rule_stats"][1]["removed"] == 0
+
+
+def test_a_corpus_comes_from_standard_input_too(model, data, monkeypatch, json_output):
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\nthree\n"))
+    assert (
+        json_output(["data", "mine", model, data, "--corpus", "-", "--score", "-1", "1", "--json"])["candidates"] == 3
+    )
 
 
 @pytest.mark.parametrize(

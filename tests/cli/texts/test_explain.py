@@ -1,5 +1,6 @@
 """`likewise explain` shows, draws and writes the same contributions."""
 
+import io
 import re
 from html.parser import HTMLParser
 
@@ -31,6 +32,14 @@ def test_json_has_words_and_contributions(words, expected, json_output):
     for side, own in zip(found["texts"], expected.words, strict=True):
         assert list(zip(side["words"], side["special"], strict=True)) == [tuple(word) for word in own]
     assert "layers" not in found
+
+
+def test_texts_come_from_standard_input_too(words, expected, monkeypatch, json_output, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{A}\n"))
+    found = json_output(["explain", "-", *words[2:], "--json"])
+    assert found["cosine"] == pytest.approx(expected.cosine, abs=1e-6)
+    assert main(["explain", A, *words[1:]]) == 2
+    assert "expected two texts to explain; got 3" in capsys.readouterr().err
 
 
 def test_layers_are_in_the_json_of_a_pooling_that_reads_several(words, json_output):

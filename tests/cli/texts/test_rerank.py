@@ -45,6 +45,16 @@ def test_documents_come_from_standard_input_and_columns_too(model, tmp_path, mon
     assert {row["text"] for row in json.loads(capsys.readouterr().out)["best"]} == {"x", "y"}
 
 
+def test_the_query_comes_from_standard_input_unless_the_documents_do(model, file, monkeypatch, capsys, json_output):
+    monkeypatch.setattr("sys.stdin", io.StringIO("the cat\n"))
+    assert json_output(["rerank", "-m", model, "--query", "-", file, "--json"])["query"] == "the cat"
+    assert main(["rerank", "-m", model, "--query", "-", "-"]) == 2
+    assert "standard input (-) can be read only once" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
+    assert main(["rerank", "-m", model, "--query", "-", file]) == 2
+    assert "expected one query; got 2 lines from standard input" in capsys.readouterr().err
+
+
 @pytest.mark.filterwarnings("default")
 def test_what_is_cut_is_said(model, tmp_path, capsys):
     (tmp_path / "in.txt").write_text("a b " * 99 + "\n")
@@ -61,7 +71,9 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys, json
     expected = Reranker.load(model).rank("a", DOCUMENTS, label="entailment")
     assert [row["index"] for row in best] == [i for i, _ in expected]
     assert main(["rerank", "-m", model, "--query", "a", file]) == 2
-    assert "choose the one whose probability is the score" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("choose the one whose probability is the score: --label …\n")
+    assert main(["rerank", "-m", model, "--query", "a", file, "--label", "²"]) == 2
+    assert "there is no label '²'; expected one of contradiction, entailment" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

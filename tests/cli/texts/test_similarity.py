@@ -57,6 +57,14 @@ def test_without_a_terminal_lines_are_read(model, monkeypatch, json_output):
     assert json_output(["similarity", "-m", model, "--json"])["texts"] == ["a cat", "the dog"]
 
 
+def test_a_dash_among_texts_stands_for_the_lines_of_standard_input(model, monkeypatch, json_output, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("a cat\nthe dog\n"))
+    words = ["similarity", "shares fell", "-", "-m", model, "--json"]
+    assert json_output(words)["texts"] == ["shares fell", "a cat", "the dog"]
+    assert main(["similarity", "-", "-", "-m", model]) == 2
+    assert "standard input (-) can be read only once" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 def test_on_a_real_terminal_until_ctrl_d():
     leader, follower = pty.openpty()

@@ -16,6 +16,8 @@ from ..output import print_json
 from ..parser import options
 from ..sources import input_files
 from ..terminal_tables import aligned, cut_to_width, printable, table
+from ..texts.rerank import label_of
+from ..texts.text_file import STDIN, read_texts
 
 if TYPE_CHECKING:
     from ...mine import MiningReport, MiningResult, Rule
@@ -138,16 +140,16 @@ def _reranker_rules(args: argparse.Namespace) -> "list[Rule]":
             raise BadInput("--label requires --reranker and --reranker-below")
         return []
     reranker = Reranker.load(args.reranker, precision=args.precision, device=args.device)
-    return [RerankerScoreBelow(reranker, ScoreBetween(-math.inf, args.reranker_below), args.label)]
+    return [RerankerScoreBelow(reranker, ScoreBetween(-math.inf, args.reranker_below), label_of(reranker, args.label))]
 
 
 def _corpus(name: str, column: str | None) -> Sequence[str]:
     from ...data.datasets import load_dataset
-    from ...files import READABLE, Texts
+    from ...files import READABLE
 
     path = expanded(name)
-    if path.suffix.lower() in READABLE or path.exists():
-        return list(Texts(path, column))
+    if name == STDIN or path.suffix.lower() in READABLE or path.exists():
+        return list(read_texts(name if name == STDIN else str(path), column))
     columns = load_dataset(name).columns
     column = column or "text"
     if column not in columns:

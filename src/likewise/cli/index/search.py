@@ -15,6 +15,7 @@ from ..output import note, print_json
 from ..parser import options
 from ..terminal_tables import fit_line, one_line, styled, width, wrap
 from ..texts.rerank import label_of
+from ..texts.text_file import given_text
 from .opening import add_location, opened_with_model, shown_path
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ MARK = "bold green"
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_location(add)
-    add("QUERY", "question or words to search for")
+    add("QUERY", "question or words to search for; - reads them from standard input")
     add("-k N", "number of passages to print", 10)
     add("--filter CONDITION", "search only passages whose metadata satisfies a condition")
     add("--hybrid", "also search by words, and combine both rankings")
@@ -69,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
     calibration_options.check_calibration(args)
     if args.calibration is not None and (args.hybrid or args.rerank is not None):
         raise BadInput("--calibration cannot be combined with --hybrid or --rerank")
+    args.query = given_text(args.query, "query")
     calibration, cut = calibration_options.load_calibration(args), None
     with opened_with_model(args, read_only=True, allow=args.allow) as index:
         calibration_options.check_same_model(calibration, index.embedder, args.model)

@@ -13,10 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ...errors import BadInput, LikewiseError
+from ...errors import LikewiseError
 from ..model_options import MODEL, add_threads
 from ..output import print_json
 from ..parser import options
+from ..texts.text_file import check_column
 
 EPILOG = """examples:
   likewise model check all-MiniLM-L6-v2
@@ -45,8 +46,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.column and not args.texts:
-        raise BadInput(f"--column {args.column} requires --texts FILE, which was not given")
+    check_column(args)
     from .dissect import read_sample, sample
 
     texts = read_sample(args.texts, args.column) if args.texts else sample()

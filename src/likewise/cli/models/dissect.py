@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file, check_not_input, check_writable_folder
 from ...wording import counted
 from ..model_options import output_folder
 from ..output import plot_module, print_json
 from ..parser import options
+from ..texts.text_file import check_column, read_texts
 
 if TYPE_CHECKING:
     from ...explain import Anatomy
@@ -57,8 +57,7 @@ def run(args: argparse.Namespace) -> int:
         plot_module(PLOTS, PICTURES)
         check_writable_folder(args.output)
         check_not_input(args.output / "anatomy.json", [args.texts] if args.texts else [])
-    if args.column and not args.texts:
-        raise BadInput(f"--column {args.column} requires --texts FILE, which was not given")
+    check_column(args)
     texts = read_sample(args.texts, args.column) if args.texts else sample()
     measured = anatomy(load_named_embedder(args.model), texts)
     record = {"model": args.model, **measured.as_dict()}
@@ -117,9 +116,7 @@ def _words(measured: "Anatomy") -> str:
 
 def read_sample(path: Path, column: str | None) -> list[str]:
     """The non-blank texts in the file."""
-    from ...files import Texts
-
-    return [text.strip() for text in Texts(path, column) if text.strip()]
+    return [text.strip() for text in read_texts(str(path), column) if text.strip()]
 
 
 def sample(count: int = SAMPLE_SIZE) -> list[str]:

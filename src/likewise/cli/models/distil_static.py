@@ -9,6 +9,7 @@ from pathlib import Path
 from ..model_options import MODEL, add_threads, new_model_folder
 from ..output import print_result
 from ..parser import options
+from ..texts.text_file import check_column, read_texts
 
 EPILOG = """examples:
   likewise model distil-static all-MiniLM-L6-v2 -o minilm-static
@@ -32,11 +33,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ...files import Texts
     from ...model_names import load_named_embedder
     from ...train.static_distillation import DIMENSIONS, distil_static
 
-    texts = None if args.texts is None else Texts(args.texts, args.column)
+    check_column(args)
+    texts = None if args.texts is None else read_texts(str(args.texts), args.column)
     teacher = load_named_embedder(args.teacher)
     dimensions = min(DIMENSIONS, teacher.dimension) if args.truncate_dim is None else args.truncate_dim
     result = distil_static(teacher, args.output, dimensions=dimensions, texts=texts)

@@ -46,7 +46,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     default = f"(default: {NEARLY_EQUAL}, or chosen by --fdr)"
     add("--above X", f"minimum cosine of a copy with its representative; 1 finds only equal vectors {default}")
     calibration_options.add_calibration(add, "copies")
-    add("-k N", "number of groups to show", SHOWN)
+    add("-k N", "number of groups to show; 0 for none", SHOWN)
     add("-o --output FILE", "file for the rows without copies: .txt, .csv, .tsv, .jsonl or .parquet", type=Path)
     add("--groups FILE", "file for the groups: .csv, .tsv, .jsonl or .parquet", type=Path)
     add("--json", "print all groups as JSON")

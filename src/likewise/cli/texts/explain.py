@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import BadInput
 from ...runtime.arguments import whole_number
 from ...runtime.atomic_files import atomic_file, check_new_file
 from ...runtime.plot_style import PICTURES
@@ -13,6 +14,7 @@ from ..model_options import add_model, add_overflow, load_from_options
 from ..output import note, plot_module, print_json
 from ..parser import options
 from ..terminal_tables import background, one_line, printable, styled, table, width, wrap_words
+from .text_file import given_texts
 
 if TYPE_CHECKING:
     from ...explain import PairExplanation, Word
@@ -37,9 +39,8 @@ ADDS, TAKES = (213, 94, 0), (0, 114, 178)
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
-    add("TEXT", "the first text", dest="first")
-    add("TEXT", "the second text", dest="second")
-    add("-k N", "number of word pairs to list", 8)
+    add("TEXT", "two texts; - reads one text per line from standard input", dest="texts", nargs="+")
+    add("-k N", "number of word pairs to list; 0 for none", 8)
     files = "file to write: .html for a page with coloured words and a table, .png, .pdf or .svg for a heat map "
     add("-o --output FILE", f"{files}(extra: map); may be given several times", type=Path, action="append", default=[])
     add("--json", "print the words and all contributions as JSON")
@@ -55,8 +56,11 @@ def run(args: argparse.Namespace) -> int:
         check_new_file(path, (".html", *PICTURES))
         if path.suffix.lower() != ".html":
             plot_module(PLOT, HEAT_MAP)
+    texts = given_texts(args.texts)
+    if len(texts) != 2:
+        raise BadInput(f"expected two texts to explain; got {len(texts)}")
     embedder = load_from_options(args)
-    explanation = explain_pair(embedder, args.first, args.second, overflow=args.overflow)
+    explanation = explain_pair(embedder, *texts, overflow=args.overflow)
     for path in args.output:
         _write(explanation, path, args.model)
     if args.json:

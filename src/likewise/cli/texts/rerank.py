@@ -8,7 +8,7 @@ from ..model_options import add_engine, add_overflow, add_running, prepare_runti
 from ..output import print_json
 from ..parser import options
 from ..terminal_tables import fit_line
-from .text_file import FORMATS, add_file, read_texts
+from .text_file import FORMATS, add_file, given_text, read_texts
 
 if TYPE_CHECKING:
     from ... import Reranker
@@ -28,7 +28,7 @@ sequence classifier, or one of likewise's own poly-encoders (which need torch). 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
-    add("--query TEXT", "query that the documents should answer", required=True)
+    add("--query TEXT", "query that the documents should answer; - reads it from standard input", required=True)
     add("-k N", "number of documents to print", 10)
     add("--label NAME", "label whose probability is the score, if the model has several")
     add_overflow(add, ("warn", "error", "truncate"), "pairs")
@@ -42,15 +42,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ... import Reranker
 
+    query = given_text(args.query, "query", args.file)
     documents = list(read_texts(args.file, args.column))
     prepare_runtime(args)
     loading = {"precision": args.precision, "device": args.device, "max_seq_length": args.max_seq_length}
     reranker = Reranker.load(args.model, engine=args.engine, **loading)
     label = label_of(reranker, args.label)
-    ranking = reranker.rank(args.query, documents, args.k, label=label, overflow=args.overflow)
+    ranking = reranker.rank(query, documents, args.k, label=label, overflow=args.overflow)
     if args.json:
         rows = [{"index": i, "score": score, "text": documents[i]} for i, score in ranking]
-        about = {"model": args.model, "fingerprint": reranker.fingerprint, "query": args.query}
+        about = {"model": args.model, "fingerprint": reranker.fingerprint, "query": query}
         print_json({**about, "documents": len(documents), "best": rows})
     else:
         show_ranking(ranking, documents)
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 def label_of(reranker: "Reranker", name: str | None) -> str | int | None:
     """The label given to --label by name or number."""
-    return int(name) if name and name.isdigit() and name not in reranker.labels else name
+    return int(name) if name and name.isdecimal() and name not in reranker.labels else name
 
 
 def show_ranking(ranking: Sequence[tuple[int, float]], documents: Sequence[str]) -> None:

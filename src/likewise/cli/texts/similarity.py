@@ -11,7 +11,7 @@ from ...errors import BadInput
 from ..model_options import add_model, load_from_options
 from ..parser import options
 from ..terminal_tables import GAP, cut_to_width, fit_line, printable, styled, table
-from .text_file import STDIN, read_texts
+from .text_file import STDIN, given_texts
 
 if TYPE_CHECKING:
     from ...embedder import Embedder
@@ -42,9 +42,7 @@ def run(args: argparse.Namespace) -> int:
     if asks and not args.json:
         ask_and_compare(load_from_options(args), args.model, args.metric)
         return 0
-    texts = list(asked_texts()) if asks else args.texts
-    if texts in ([], [STDIN]) and not asks:
-        texts = list(read_texts(STDIN, None))
+    texts = list(asked_texts()) if asks else given_texts(args.texts or [STDIN])
     _check_texts(texts, args.json)
     vectors = load_from_options(args).encode(texts, show_progress_bar=False)
     from ...arrays.similarity import SIMILARITIES

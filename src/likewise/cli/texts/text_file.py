@@ -1,5 +1,6 @@
 """Texts for a verb: FILE and --column, - for standard input, and whole rows for verbs that write them back."""
 
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
+from ...wording import counted
 
 STDIN = "-"
 FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl (all may be compressed: .gz, .zst), or .parquet.
@@ -20,12 +22,36 @@ def add_file(add: Callable[..., None]) -> None:
     add("--column NAME", "column with the texts, if the file has several columns")
 
 
+def check_column(args: Namespace) -> None:
+    """Reject --column if its file, --texts, is not given."""
+    if args.column is not None and args.texts is None:
+        raise BadInput(f"--column {args.column} requires --texts FILE, which was not given")
+
+
 def read_texts(file: str, column: str | None) -> Iterable[str]:
     """The texts in a file, or the lines of standard input; texts in a file can be counted and read again."""
     from ...files import Texts
     from ...files.read import standard_input
 
-    return standard_input() if file == STDIN else Texts(Path(file), column)
+    if file != STDIN:
+        return Texts(Path(file), column)
+    if column is not None:
+        raise BadInput(f"standard input has lines but no columns, so --column {column} does not apply")
+    return standard_input()
+
+
+def given_texts(words: Sequence[str], file: str | None = None) -> list[str]:
+    """The texts given as arguments, with the lines of standard input in place of -; `file`: a FILE given with them."""
+    check_stdin(*words, file)
+    return [text for word in words for text in (read_texts(STDIN, None) if word == STDIN else [word])]
+
+
+def given_text(word: str, what: str, file: str | None = None) -> str:
+    """The only text given, which - reads from standard input; `what` names it in errors."""
+    texts = given_texts([word], file)
+    if len(texts) != 1:
+        raise BadInput(f"expected one {what}; got {counted(len(texts), 'line')} from standard input")
+    return texts[0]
 
 
 @dataclass(frozen=True)
@@ -46,9 +72,9 @@ class TextRows:
 
 
 def check_stdin(*files: str | None) -> None:
-    """Reject standard input given as several files."""
+    """Reject standard input given several times."""
     if files.count(STDIN) > 1:
-        raise BadInput(f"standard input ({STDIN}) can be read only once; expected a file in one of its places")
+        raise BadInput(f"standard input ({STDIN}) can be read only once; expected it in one place")
 
 
 def read_text_rows(file: str, column: str | None) -> TextRows:
