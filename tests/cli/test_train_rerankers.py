@@ -70,6 +70,19 @@ def test_a_dry_run_of_a_reranker_shows_plan_and_batch_and_trains_nothing(kind, p
     assert json_output(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run", "--json"])["first batch"]
 
 
+@pytest.mark.parametrize("kind", ["cross-encoder", "poly-encoder"])
+def test_a_dry_run_shows_the_default_prompt_before_the_first_text(kind, place, capsys, json_output):
+    command = ["--kind", kind, *SCORED, *RUN, "--dry-run", "--json"]
+    first, second = json_output(["train", "tiny", *command])["first batch"][0]
+    assert main(["train", "tiny", *command[:-2], "--max-steps", "1", "-o", "out"]) == 0
+    capsys.readouterr()
+    settings = place / "out/config_sentence_transformers.json"
+    known = json.loads(settings.read_text()) if settings.exists() else {}
+    settings.write_text(json.dumps({**known, "prompts": {"ask": "on "}, "default_prompt_name": "ask"}))
+    prompted, unprompted = json_output(["train", "out", *command])["first batch"][0]
+    assert (prompted, unprompted) == ([first[0], "on", *first[1:]], second)
+
+
 def test_what_does_not_go_together_is_refused(place, capsys):
     for flags, reported in [
         (["--kind", "cross-encoder", "--data", "found.csv@in-batch"], "expected a PolyEncoder"),

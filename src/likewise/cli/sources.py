@@ -79,11 +79,12 @@ def texts_by_column(path: Path) -> dict[str, list[str]]:
     return {name: table.texts(name) for name in table.columns}
 
 
-def objectives_hint(data: str, kind: str | None) -> str:
-    """The objectives for this kind of model that fit the columns of a file or data set, or else how to rename them."""
-    from ..data.column_names import renaming_example
+def objectives_hint(data: str, kind: str | None, renamed: Sequence[str]) -> str:
+    """The objectives for this kind of model that fit the renamed columns of the data, or else how to rename them."""
+    from ..data.column_names import ColumnNames, renaming_example
     from ..train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, fitting_hint, fitting_objectives
 
-    columns, table = column_names(data), OBJECTIVES if kind in (None, "embedder") else RERANKER_OBJECTIVES
-    renamed = f". To rename columns: {renaming_example(columns)}"
-    return fitting_hint(columns, table) + ("" if fitting_objectives(columns, table) else renamed)
+    present, table = column_names(data), OBJECTIVES if kind in (None, "embedder") else RERANKER_OBJECTIVES
+    columns = list(ColumnNames.parse(renamed).rename(dict.fromkeys(present, ())))
+    example = f". To rename columns: {renaming_example(present)}"
+    return fitting_hint(columns, table) + ("" if fitting_objectives(columns, table) else example)

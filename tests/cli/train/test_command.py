@@ -17,7 +17,7 @@ from likewise.data.column_names import ColumnNames
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import read_rows
-from likewise.train.objectives import CoSENT, Layerwise
+from likewise.train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, CoSENT, Layerwise
 from likewise.train.output.callbacks import TIMING_FIELDS, read_log
 from likewise.train.settings import TrainSettings
 from likewise.train.step.embedder_step import multi_layer_embedder
@@ -121,6 +121,16 @@ def test_several_data_sets_have_an_objective_each(place, capsys):
     assert record["data"][0]["objective"]["temperature"] == 0.1
 
 
+def test_objectives_are_listed_as_text_and_as_json(capsys, json_output):
+    assert main(["train", "--list"]) == 0
+    listed = capsys.readouterr().out
+    objectives = json_output(["train", "--list", "--json"])
+    assert [one["objective"] for one in objectives] == [*OBJECTIVES, *RERANKER_OBJECTIVES]
+    assert all(one["purpose"] for one in objectives) and all(f"  {one['objective']}\n" in listed for one in objectives)
+    (contrastive,) = (one for one in objectives if one["objective"] == "contrastive")
+    assert contrastive["columns"]["texts"] == ["anchor", "positive"] and contrastive["options"]["temperature"] == 0.05
+
+
 @pytest.mark.filterwarnings("default:stsb/train")  # 3 of 5,749 published rows
 def test_what_a_model_has_read_by_name_is_kept_with_what_its_backbone_had(place, monkeypatch):
     (place / "data" / "stsb").mkdir(parents=True)
@@ -173,6 +183,7 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv does not exist"),
         (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),
         (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; expected --data pairs.csv@OBJECTIVE"),
+        (["tiny", "--data", "pairs.csv", *NAMES, "-o", "x"], "that fit the columns sentence1, sentence2, score: regre"),
         (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "'regresion' is unknown; did you mean regression?"),
         (["tiny", "--data", "pairs.csv@regression", "--columns", "score", "-o", "x"], "expected NAME=COLUMN"),
         (["tiny", *FLAGS, "--batch-size", "x", "-o", "x"], "batch_size is 'x'; expected a whole number"),

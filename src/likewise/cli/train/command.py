@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from ..sources import check_new_folder, input_files
 from .config import add_flags, train_command
 
 if TYPE_CHECKING:
+    from ...train.objectives.registry import ObjectiveEntry
     from ...train.step.processes import Processes
     from .build import ReadyToTrain
     from .config import TrainCommand
@@ -59,7 +61,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser, "other")
     add("--dry-run", "show the plan and one batch without training")
     add("--fresh", "start over: delete the checkpoints and the finished run in --output")
-    add("--json", "print the record of the run as JSON")
+    add("--json", "print the record of the run, the plan of --dry-run or the objectives of --list as JSON")
     add("-q --quiet", "show no progress")
     add("--list", "list all objectives with their columns and options")
 
@@ -68,9 +70,7 @@ def run(args: argparse.Namespace) -> int:
     """Train, save and report; returns 130 if the run was interrupted."""
     require_torch("likewise train")
     if args.list:
-        from ...train.objectives.registry import objectives_text
-
-        print(objectives_text(min(100, shutil.get_terminal_size().columns)))
+        _list_objectives(args.json)
         return 0
     command = train_command(args)
     _check_outputs(command)
@@ -86,6 +86,29 @@ def run(args: argparse.Namespace) -> int:
 
             dry_run(prepared, as_json=args.json)
         return 0
+
+
+def _list_objectives(as_json: bool) -> None:
+    from ...train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, objectives_text
+
+    if not as_json:
+        print(objectives_text(min(100, shutil.get_terminal_size().columns)))
+        return
+    tables = {"embedder": OBJECTIVES, "reranker": RERANKER_OBJECTIVES}
+    print_json([_objective_as_json(name, kind, one) for kind, table in tables.items() for name, one in table.items()])
+
+
+def _objective_as_json(name: str, kind: str, entry: "ObjectiveEntry") -> dict[str, Any]:
+    reads, parameters = entry.build().reads(), signature(entry.build).parameters.values()
+    return {
+        "objective": name,
+        "kind": kind,
+        "purpose": entry.purpose,
+        "columns": {part: getattr(reads, part) for part in ("texts", "more_texts", "numbers", "optional")},
+        "options": {one.name: one.default for one in parameters if one.default is not one.empty},
+        "paper": entry.paper,
+        "sentence_transformers": entry.sentence_transformers,
+    }
 
 
 def _check_outputs(command: "TrainCommand") -> None:

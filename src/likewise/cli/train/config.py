@@ -219,7 +219,7 @@ def _data_of_flags(args: argparse.Namespace) -> list[DataOptions]:
         file, at, objective = given.rpartition("@")
         file, objective = (file, objective) if at else (given, args.objective)
         if not objective:
-            hint = objectives_hint(file, args.kind)
+            hint = objectives_hint(file, args.kind, args.columns.split(",") if args.columns else ())
             raise BadInput(
                 f"--data {given} has no objective; expected --data {given}@OBJECTIVE, or --objective OBJECTIVE; {hint}"
             )

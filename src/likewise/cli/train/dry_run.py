@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...embedder import Embedder
+from ...text.inputs import resolve_prompt
 from ...train.data.schedule import BatchSchedule, DataSource
 from ...train.objectives.contrastive import false_negative_mask
 from ...train.output.record import TrainingJob
@@ -83,7 +85,10 @@ def _describe_batch(job: TrainingJob, schedule: BatchSchedule, plan: Plan) -> st
 
 
 def _prompted(job: TrainingJob, batch: "Batch") -> list[list[str]]:
-    return batch.prompted(getattr(job.model, "default_prompt", ""))
+    """The columns as the model reads them; a reranker's default prompt precedes only the first text of a pair."""
+    manifest = job.model.manifest
+    first, *others = batch.prompted(resolve_prompt(None, None, manifest.prompts, manifest.default_prompt))
+    return [first, *(others if isinstance(job.model, Embedder) else batch.prompted("")[1:])]
 
 
 def _pieces(job: TrainingJob, texts: Sequence[str]) -> list[list[str]]:
