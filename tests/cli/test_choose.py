@@ -46,6 +46,9 @@ def test_few_queries_of_a_collection_decide_nothing_and_the_exit_code_is_1(tmp_p
     argv = ["choose", "likewise-static", "--hybrid", "0.5,1", "--corpus", str(folder), "-q"]
     assert main(argv) == 1
     assert capsys.readouterr().out.startswith("Undecided: likewise-static hybrid=")
+    assert main([*argv, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["entrants"][0]["state"]) == ("undecided", "leads")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..engine_registry import PRECISIONS
 from ..errors import BadInput
@@ -15,6 +15,9 @@ from ..runtime.plot_style import PICTURES
 from .model_options import add_threads, prepare_runtime
 from .output import note, plot_module, print_json
 from .parser import options
+
+if TYPE_CHECKING:
+    from ..evaluate.choice import Choice
 
 EPILOG = """examples:
   likewise choose likewise-mini likewise-static --data faq.csv --columns anchor=question,positive=answer
@@ -99,8 +102,7 @@ def run(args: argparse.Namespace) -> int:
     )
     line.close("")
     if args.json:
-        named = [{"name": one.candidate.name, **asdict(one)} for one in choice.entrants]
-        print_json({**asdict(choice), "best": choice.best.name, "entrants": named})
+        print_json(_as_json(choice))
     else:
         from ..evaluate.reports.choice_report import format_choice
 
@@ -109,6 +111,13 @@ def run(args: argparse.Namespace) -> int:
         plot_module(PLOT).draw_choice(choice, args.plot)
         note(f"plot: {args.plot}")
     return int(choice.verdict == "undecided")
+
+
+def _as_json(choice: "Choice") -> dict[str, Any]:
+    """The result as plain values; as in the report, an undecided choice has a leader, and nothing is chosen."""
+    best, *others = ({"name": one.candidate.name, **asdict(one)} for one in choice.entrants)
+    best["state"] = "leads" if choice.verdict == "undecided" else "chosen"
+    return {**asdict(choice), "best": choice.best.name, "entrants": [best, *others]}
 
 
 def _check_data_options(args: argparse.Namespace) -> None:
