@@ -48,6 +48,19 @@ def test_pairs_above_a_cosine_are_written(ending, words, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(("options", "found"), [(["--above", "-1"], 6), (["--per-text", "3"], 12)])
+def test_the_summary_counts_the_pairs_found_and_those_that_k_keeps(options, found, words, capsys):
+    assert main([*words, *options, "-k", "1"]) == 0
+    shown, summary = capsys.readouterr()
+    assert (
+        len(shown.splitlines()) == 2
+        and summary.startswith(f"{found} ")
+        and "; -k keeps the first 1; 2 equal" in summary
+    )
+    assert main([*words, *options, "-k", "12"]) == 0
+    assert "-k keeps" not in capsys.readouterr().err
+
+
 def test_one_text_has_no_pairs(words, tmp_path, capsys, json_output):
     (tmp_path / "in.txt").write_text("alone\n\n")
     assert json_output([*words, "--json"])["pairs"] == []

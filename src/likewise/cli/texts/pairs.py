@@ -75,9 +75,9 @@ def run(args: argparse.Namespace) -> int:
     cut = None
     if args.fdr is not None and calibration is not None:
         found, cut = calibration_options.significant_pairs(vectors[0], calibration, args.fdr, progress)
-        pairs = found.first(args.k)
     else:
-        pairs = _chosen_pairs(vectors, args)
+        found = _chosen_pairs(vectors, args)
+    pairs = found.first(args.k)
     columns = {**_columns(pairs, sides[0], sides[-1]), **calibration_options.calibrated_columns(pairs, calibration)}
     about = {"model": args.model, "fingerprint": embedder.fingerprint}
     counts = {"texts": sum(side.count for side in sides), "distinct": sum(len(side.texts) for side in sides)}
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.output is None:
         show_pairs(columns)
     if not args.json and not args.quiet:
-        note(_summary(len(pairs.i), sides, args, cut))
+        note(_summary(len(found.i), sides, args, cut))
     return 0
 
 
@@ -120,17 +120,17 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _chosen_pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColumns":
-    """The requested pairs, best first, or grouped by text with --per-text."""
+    """The pairs that the options other than -k choose, best first, or grouped by text with --per-text."""
     from ...search import closest_pairs, mine_bitext, nearest_others, pairs_above
     from ...search.pairs import as_columns, best_first, of_neighbours
 
     progress = not args.quiet and None
     if args.margin is not None:
-        return as_columns(mine_bitext(*vectors, margin=args.margin)).first(args.k)
+        return as_columns(mine_bitext(*vectors, margin=args.margin))
     if args.per_text is not None:
-        return of_neighbours(nearest_others(vectors[0], args.per_text, show_progress_bar=progress)).first(args.k)
+        return of_neighbours(nearest_others(vectors[0], args.per_text, show_progress_bar=progress))
     if args.above is not None:
-        return best_first(pairs_above(vectors[0], args.above, show_progress_bar=progress)).first(args.k)
+        return best_first(pairs_above(vectors[0], args.above, show_progress_bar=progress))
     return as_columns(closest_pairs(vectors[0], args.k or SHOWN))
 
 
@@ -156,19 +156,21 @@ def show_pairs(columns: dict[str, list[Any]]) -> None:
         print(f"{'':6}  {'':{len(p)}}{row2:>{digits}}  {fit_line(second, indent=digits + 10 + len(p))}")
 
 
-def _summary(pairs: int, sides: Sequence[DistinctTexts], args: argparse.Namespace, cut: "CutOff | None") -> str:
+def _summary(found: int, sides: Sequence[DistinctTexts], args: argparse.Namespace, cut: "CutOff | None") -> str:
+    """The number of pairs found, among how many, and how many of them -k keeps."""
     where = f"{args.output}: " if args.output is not None else ""
     left_out = sum(side.count - len(side.texts) for side in sides)
-    equal = f"; {counted(left_out, 'equal or blank text')} left out" if left_out else ""
+    end = f"; -k keeps the first {args.k:,}" if args.k is not None and args.k < found else ""
+    end += f"; {counted(left_out, 'equal or blank text')} left out" if left_out else ""
     sizes = [len(side.texts) for side in sides]
     if args.margin is not None:
         texts = " and ".join(counted(size, "distinct text") for size in sizes)
-        return f"{where}{counted(pairs, 'pair')} of {texts} with a margin of {args.margin:g} or more{equal}"
+        return f"{where}{counted(found, 'pair')} of {texts} with a margin of {args.margin:g} or more{end}"
     of = f"the {counted(sizes[0] * (sizes[0] - 1) // 2, 'pair')} among {counted(sizes[0], 'distinct text')}"
     bound = f" with a cosine of {args.above:g} or more" if args.above is not None else ""
     if cut is not None:
         bound = f"; {calibration_options.cut_off_in_words(cut)}"
     if args.per_text is not None:
         of, bound = f"{counted(sizes[0], 'distinct text')}, each with", f" its {args.per_text:,} nearest"
-        return f"{where}{counted(pairs, 'pair')} of {of}{bound}{equal}"
-    return f"{where}{pairs:,} of {of}{bound}{equal}"
+        return f"{where}{counted(found, 'pair')} of {of}{bound}{end}"
+    return f"{where}{found:,} of {of}{bound}{end}"
