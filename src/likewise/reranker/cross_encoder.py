@@ -5,7 +5,6 @@ compute the same results (engines/array_cross_encoder.py).
 """
 
 from collections.abc import Iterable, Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +69,8 @@ class CrossEncoder(TorchReranker, JointReranker):
         max_seq_length: int | None = None,
     ) -> "CrossEncoder":
         names = _names(labels)
-        tokenizer, encoder, manifest = parts_of(source)
+        tokenizer, encoder, _, manifest = parts_of(source, max_seq_length)
         head = head_of(family_name(encoder.config), "this is")
-        encoder = deepcopy(encoder)
         encoder.config = {
             **encoder.config,
             "architectures": [f"{head.architecture}ForSequenceClassification"],
@@ -85,10 +83,7 @@ class CrossEncoder(TorchReranker, JointReranker):
             built = head.build(encoder.config)
             initialize_weights(built)
         first = next(encoder.parameters())
-        pair_manifest = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
-        if max_seq_length is not None:
-            tokenizer = tokenizer_of(encoder, pair_manifest, max_seq_length)
-        return cls(tokenizer, encoder, built.to(first.device, first.dtype), pair_manifest).eval()
+        return cls(tokenizer, encoder, built.to(first.device, first.dtype), manifest).eval()
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "N C"]:
         """Turn packed pairs (from `tokens`) into logits, with gradients if enabled."""

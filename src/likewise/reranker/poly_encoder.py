@@ -11,7 +11,6 @@ tokens equally; the score is then the dot product of pooled vectors.
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from ..model_files import OWN_RERANKER, ModulePart, PairManifest, atomic_folder,
 from ..model_files.folder import check_same
 from ..pooling import describe_pooling
 from ..pooling.reductions import Reduce, last
+from ..runtime.arguments import whole_number
 from ..runtime.atomic_files import target_folder
 from ..runtime.devices import leave_training_mode
 from ..runtime.fingerprint import Weights
@@ -98,23 +98,18 @@ class PolyEncoder(TorchReranker):
             seed: the random seed for the codes.
             max_seq_length: the maximum text length in tokens, including special ones.
         """
-        if isinstance(codes, bool) or not isinstance(codes, int) or codes < 1:
-            raise BadInput(f"codes is {codes!r}; expected the number of codes, 1 or more")
-        tokenizer, encoder, manifest = parts_of(source)
+        codes = whole_number("codes", codes)
+        tokenizer, encoder, manifest, own = parts_of(source, max_seq_length)
         if isinstance(manifest, PairManifest):
             raise BadInput("a poly-encoder needs an embedder, whose pooling its candidates use; found a reranker")
         pooling = getattr(source, "pooling", manifest.pooling)  # a loaded embedder's may have been changed
         if not isinstance(pooling, str | Reduce):
             kind = getattr(pooling, "kind", pooling)
             raise BadInput(f"a poly-encoder cannot use the pooling {kind!r}; expected a reduction (cls, mean …)")
-        encoder = deepcopy(encoder)
         first = next(encoder.parameters())
         drawn = torch.randn(codes, encoder.width, generator=torch.Generator().manual_seed(seed)) * encoder.width**-0.5
-        pair_manifest = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
-        if max_seq_length is not None:
-            tokenizer = tokenizer_of(encoder, pair_manifest, max_seq_length)
         reduction = Reduce.parse(pooling) if isinstance(pooling, str) else pooling
-        return cls(tokenizer, encoder, drawn.to(first.device, first.dtype), reduction, pair_manifest).eval()
+        return cls(tokenizer, encoder, drawn.to(first.device, first.dtype), reduction, own).eval()
 
     def contexts(self, tokens: Ragged) -> Float[Tensor, "N m D"]:
         """Turn packed contexts into m vectors each, with gradients if enabled."""

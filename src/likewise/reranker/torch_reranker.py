@@ -1,9 +1,10 @@
 """TorchReranker: the base of torch cross-encoders and poly-encoders, which can be trained and run on GPUs."""
 
 from abc import abstractmethod
+from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
@@ -89,17 +90,25 @@ def _class_of(manifest: PairManifest) -> type[TorchReranker]:
     return reranker_class
 
 
-def parts_of(source: Any) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
-    """The tokenizer, encoder and manifest of an embedder, a reranker, or a named model."""
+Parts = tuple[Tokenizer, Encoder, Manifest | PairManifest, PairManifest]
+"""A tokenizer, an encoder, the manifest of the model that they are from, and that of a new reranker."""
+
+
+def parts_of(source: Any, max_seq_length: int | None) -> Parts:
+    """The parts of a new reranker, from an embedder, another reranker, or a named model; the encoder is a copy."""
     if isinstance(source, str | Path):
         manifest = read_manifest(locate(source))
-        loaded = load_encoder(manifest.encoder)
-        return tokenizer_of(loaded, manifest, None), loaded, manifest
-    encoder = source.encoder
-    if not isinstance(encoder, nn.Module):
+        encoder = load_encoder(manifest.encoder)
+        tokenizer = tokenizer_of(encoder, manifest, None)
+    elif isinstance(getattr(source, "encoder", None), nn.Module):
+        tokenizer, encoder, manifest = source.tokenizer, deepcopy(source.encoder), source.manifest
+    else:
         expected = "a new reranker needs a name, a folder, or a model loaded with engine='torch'"
         raise BadInput(f"{expected}; found a {type(source).__name__}")
-    return source.tokenizer, cast(Encoder, encoder), source.manifest
+    pairs = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
+    if max_seq_length is not None:
+        tokenizer = tokenizer_of(encoder, pairs, max_seq_length)
+    return tokenizer, encoder, manifest, pairs
 
 
 def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_seq_length: int | None) -> Tokenizer:

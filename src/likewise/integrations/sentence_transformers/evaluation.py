@@ -1,7 +1,7 @@
 """The evaluators of sentence-transformers that exist here, under their names: metrics by name, for a drop-in model."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +111,10 @@ class _EmbeddingEvaluator(_Evaluator):
         """The similarity of the vectors at equal positions."""
         return np.asarray(as_array(SimilarityFunction.to_similarity_pairwise_fn(name)(a, b)), np.float64)
 
-    def vectors(self, model: Any, texts: Sequence[str], role: str = "") -> np.ndarray:
+    def vectors(self, model: Any, texts: Iterable[str], role: str = "", **prompt: Any) -> np.ndarray:
         """The vectors of texts, as queries or documents if a role is given."""
         encode = getattr(model, f"encode_{role}" if role else "encode")
-        return np.asarray(encode(list(texts), truncate_dim=self.truncate_dim, show_progress_bar=False))
+        return np.asarray(encode(list(texts), truncate_dim=self.truncate_dim, show_progress_bar=False, **prompt))
 
     def with_highest(self, by_similarity: Mapping[str, Metrics], pattern: str) -> Metrics:
         """The metrics of all similarities by name and, if there are several, the highest value of each."""
@@ -306,11 +306,7 @@ class InformationRetrievalEvaluator(_EmbeddingEvaluator):
     def compute_metrics(self, model: Any) -> Metrics:
         (similarity,) = self.names(model)
         queries, documents = (
-            np.asarray(
-                getattr(model, f"encode_{role}")(
-                    list(texts.values()), truncate_dim=self.truncate_dim, show_progress_bar=False, **self.prompts[role]
-                )
-            )
+            self.vectors(model, texts.values(), role, **self.prompts[role])
             for role, texts in (("query", self.queries), ("document", self.corpus))
         )
         deepest = max(k for _, cutoffs in self.cutoffs.values() for k in cutoffs)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...array_types import Bool, Float
+from ...array_types import Bool
 from ...errors import BadInput
 from .objective import Columns, InputColumns, Labels, Loss, Numbers, Objective, Texts, Vectors, check_not_negative
 
@@ -32,11 +32,6 @@ def check_distance(name: str) -> str:
     if name not in DISTANCES:
         raise BadInput(f"the distance {name!r} is unknown; expected one of {', '.join(DISTANCES)}")
     return name
-
-
-def pairwise_distances(a: Vectors, b: Float[Tensor, "M E"], name: str) -> Float[Tensor, "N M"]:
-    """Distances from each row of `a` to each row of `b`."""
-    return DISTANCES[name](a, b)
 
 
 def paired_distances(a: Vectors, b: Vectors, name: str) -> Numbers:
@@ -88,7 +83,7 @@ class BatchTriplets(Objective):
         return replace(super().reads(), group_by="label", per_group=self.per_label)
 
     def forward(self, sentence: Vectors, *, label: Labels) -> Loss:
-        distances = pairwise_distances(sentence, sentence, self.distance)
+        distances = DISTANCES[self.distance](sentence, sentence)
         costs = TRIPLET_STRATEGIES[self.strategy](distances, label[:, None] == label[None], self.margin)
         return costs.mean() if len(costs) else 0 * distances.sum()
 

@@ -30,11 +30,11 @@ class NamedData:
 
 
 def read_data(data: Any, losses: Objective | Mapping[str, Objective], prompts: Any) -> NamedData:
-    """Read one data set or several, with the loss that each one trains."""
+    """Read one data set or several, with the loss that each one trains (see `check_losses`)."""
     several = named_sets(data)
     sources, rows = [], []
     for name, columns in (several or {"": columns_of(data)}).items():
-        objective = _loss_of(name, losses)
+        objective = losses[name] if isinstance(losses, Mapping) else losses
         source, to_order = _source(name, columns, objective, prompts_of(prompts, name if several else None))
         sources.append(source)
         rows.append(to_order)
@@ -90,14 +90,6 @@ def columns_of(data: Any, name: str = "") -> Columns:
             "rows, or a dictionary of these by name"
         )
     return columns
-
-
-def _loss_of(name: str, losses: Objective | Mapping[str, Objective]) -> Objective:
-    if not isinstance(losses, Mapping):
-        return losses
-    if name not in losses:
-        raise BadInput(f"the data set {name!r} has no loss; there are losses for {', '.join(losses)}")
-    return losses[name]
 
 
 def prompts_of(prompts: Any, name: str | None) -> str | Mapping[str, str]:
