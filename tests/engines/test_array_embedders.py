@@ -155,7 +155,7 @@ def test_poolings_that_only_this_library_has_are_read_and_saved_again(own, tmp_p
     assert light.load(tmp_path / "again").fingerprint == loaded.fingerprint
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean:layers=0+2", "sbert-wk:start=1"])
+@pytest.mark.parametrize("pooling", ["cls", "cls+mean", "mean:layers=0+2", "sbert-wk:start=1"])
 def test_another_pooling_of_a_model_is_that_of_loading_it_so(folders, pooling, light):
     for engine in (light, TorchEmbedder):
         named = engine.load(folders("bert"), pooling=pooling)

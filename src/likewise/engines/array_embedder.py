@@ -136,9 +136,12 @@ class ArrayEmbedder(Embedder, Loadable):
     def with_pooling(self, pooling: str) -> "ArrayEmbedder":
         chosen = array_pooling(pooling, self.encoder.depth)
         before, after = (one.width(self.encoder.width) for one in (self.pooling, chosen))
-        if self.heads and before != after:
-            raise BadModel(f"the pooling {pooling} has {after} dimensions, but the heads expect {before}")
-        return type(self)(self.tokenizer, self.encoder, chosen, self.heads, self.manifest)
+        heads = self.heads
+        if before != after:
+            if any(head.arrays for head in heads):
+                raise BadModel(f"the pooling {pooling} has {after} dimensions, but the heads expect {before}")
+            heads = tuple(replace(head, width=after) for head in heads)
+        return type(self)(self.tokenizer, self.encoder, chosen, heads, self.manifest)
 
     def pooling_weights(self) -> Mapping[str, Array]:
         return self.pooling.arrays
