@@ -64,6 +64,13 @@ def test_fewer_directions_than_groups_and_zero_rows_are_borne():
     assert np.isfinite(found.inertia)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_of_zeros_leave_no_group_empty(seed):
+    x = np.random.default_rng(seed).normal(size=(8, 4))
+    found = kmeans(np.vstack([x, np.zeros((3, 4)), x[:3]]), 8, seed=seed)
+    assert len({*found.groups.tolist()}) == 8
+
+
 @pytest.mark.parametrize("k", [0, 4])
 def test_more_groups_than_rows_are_refused(k):
     with pytest.raises(BadInput, match="expected 1 to 3 groups"):

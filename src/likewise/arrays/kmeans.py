@@ -48,6 +48,7 @@ def _seeds(x: Float[np.ndarray, "N D"], k: int, random: np.random.Generator) -> 
     while len(chosen) < k:
         far = np.minimum(far, np.maximum(2 - 2 * (x @ x[chosen[-1]]).astype(np.float64), 0))
         far[chosen[-1]] = 0
+        far[~x.any(axis=1)] = 0  # a centre without a direction would get no rows
         total = far.sum()
         chosen.append(int(random.choice(len(x), p=far / total if total else None)))
     return np.asarray(x[chosen])
@@ -66,7 +67,7 @@ def _nearest(
 
 
 def _filled(sums: np.ndarray, groups: np.ndarray, near: np.ndarray, x: np.ndarray) -> Float[np.ndarray, "k D"]:
-    """The sums, with each empty group's sum replaced by one of the rows farthest from their centres."""
+    """The sums, with each empty group's sum replaced by the nonzero row farthest from its centre."""
     empty = np.flatnonzero(np.bincount(groups, minlength=len(sums)) == 0)
-    sums[empty] = x[np.argsort(near, kind="stable")[: len(empty)]]
+    sums[empty] = x[np.argsort(np.where(x.any(axis=1), near, np.inf), kind="stable")[: len(empty)]]
     return sums
