@@ -103,10 +103,15 @@ def plain_values(row: Any) -> Any:
 
 
 def listed_ids(ids: Sequence[str]) -> list[str]:
-    """The ids as a list; raises an error for a single string, which is also a sequence."""
+    """The ids as a list, enumerations' members as their values; raises an error for a single string."""
     if isinstance(ids, str):
         raise BadInput(f"expected a list of ids; got a single string, {ids!r}")
-    return list(ids)
+    return [plain_text(name) for name in ids]
+
+
+def plain_text(value: Any) -> Any:
+    """The characters of a string of a subclass; an enumeration's member has another `str()`, and another hash."""
+    return str.__str__(value) if isinstance(value, str) and type(value) is not str else value
 
 
 def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) -> list[T]:

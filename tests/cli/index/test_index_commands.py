@@ -92,6 +92,12 @@ def test_what_is_added_is_found_with_its_place(filled, call):
     assert found["passages"][0]["score"] == pytest.approx(1, abs=1e-3) and found["searched"] == 4
 
 
+@pytest.mark.parametrize("wrong", [("--chunk", "500"), ("--overlap", "100"), ("--column", "body")])
+def test_an_impossible_option_leaves_no_new_index(place, call, folders, wrong):
+    code, _, err = call("index", "add", place, "rows.csv", "-m", str(folders("bert")), *wrong)
+    assert code == 2 and err and not Path(place).exists()
+
+
 def test_an_overlap_alone_keeps_the_default_size_of_passages(filled, call, folders):
     short = ("-m", str(folders("bert")), "--max-seq-length", "16")
     assert json_of(call, "index", "add", "short.index", "notes", "--overlap", "5", *short)["added"] == 4

@@ -1,6 +1,6 @@
 """Texts under the caller's ids: added, replaced, deleted and read again, whatever index keeps them."""
 
-from enum import StrEnum
+from enum import Enum, StrEnum
 from importlib.util import find_spec
 from itertools import islice
 
@@ -102,6 +102,17 @@ def test_a_value_of_a_subclass_is_unchanged_when_it_is_added_again(index, value)
         assert index.upsert(texts).moved == 0
 
 
+class Name(str, Enum):  # noqa: UP042 - a StrEnum is shown as its value
+    CAT = "cat"
+
+
+def test_an_id_from_an_enumeration_is_its_value(index):
+    index.add(["a cat"], ids=[Name.CAT])
+    index.upsert([{"id": Name.CAT, "text": "the cat"}])
+    assert index.get(["cat"]) == index.get([Name.CAT]) == [{"id": "cat", "text": "the cat"}]
+    assert index.delete([Name.CAT]) == 1
+
+
 def test_a_file_s_id_is_its_path(index, tmp_path):
     path = tmp_path / "notes.md"
     path.write_text("---\ntags: [a, b]\n---\n# One\n\nThe cat sleeps.\n\n# Two\n\nA dog barks.\n")
@@ -155,6 +166,12 @@ def test_an_iterator_is_added_as_it_comes(index):
         (["cat", "dog"], {"ids": "ab"}, "expected as many ids as texts, 2; got a single string, 'ab'"),
         (["cat"], {"metadata": [{}, {}]}, "expected as many metadata as texts, 1; got 2"),
         ([{"id": "a", "text": "cat"}], {"ids": ["b"]}, "has its own id, 'a'"),
+        (["cat", Document("dog", id="\ud800")], {}, r"the id of texts\[1\] has half of a surrogate pair"),
+        ([Document("cat", id=7)], {}, r"texts\[0\] has the id 7"),
+        ([Document(7)], {}, r"texts\[0\] has the text 7; expected a string"),
+        (["cat", Document("dog", metadata={"tags": ["x"]})], {}, r"metadata\[1\]\['tags'\] is a list"),
+        ([Document("cat", metadata={"start": 1})], {}, "has 'start', which the index itself uses"),
+        ([Document("cat")], {"metadata": [{"file": "a"}]}, "has 'file', which the index itself uses"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
@@ -173,6 +190,9 @@ def test_ids_that_are_not_there_or_no_ids_are_refused(index):
     for wrong in ([""], [None]):
         with pytest.raises(BadInput, match="is not an id; expected a non-empty string"):
             index.delete(wrong)
+    for call in (index.get, index.delete):
+        with pytest.raises(BadInput, match="half of a surrogate pair"):
+            call(["\ud800"])
     with pytest.raises(BadInput, match="expected a list of ids; got a single string, 'x'"):
         index.get("x")
     with pytest.raises(BadInput, match="to say what to delete"):

@@ -215,6 +215,13 @@ def test_what_is_no_index_is_not_written_to(tmp_path, embedder):
         TextIndex.open(tmp_path / "index", embedder)
 
 
+@pytest.mark.parametrize("wrong", [{"chunking": ChunkSettings(500)}, {"allow": "fp32"}])
+def test_an_impossible_setting_leaves_no_new_index(tmp_path, embedder, wrong):
+    with pytest.raises(BadInput):
+        TextIndex.open(tmp_path / "index", embedder, **wrong)
+    assert not (tmp_path / "index").exists()
+
+
 def test_an_index_of_unknown_vectors_needs_a_model_of_its_width(embedder):
     MemoryIndex.discard("memory:unknown")
     create_index("memory:unknown", 7).close()

@@ -2,7 +2,8 @@
 
 import argparse
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from ...model_files.names import DEFAULT_MODEL
@@ -63,14 +64,15 @@ def run(args: argparse.Namespace) -> int:
     whole = args.txt == "document"
     total = estimated_count(args.files, whole=whole)  # first, because this rejects what cannot be read
     check_durable(args.location)
-    chunking = ChunkSettings(ChunkSettings.size if args.chunk is None else args.chunk, args.overlap)
-    chosen = None if args.chunk is None else chunking
-    with opened_with_model(args, read_only=False, chunking=chosen, headings=args.headings) as index:
-        index.chunking = replace(index.chunking, overlap=args.overlap)
+    size = ChunkSettings.size if args.chunk is None else args.chunk
+    ChunkSettings(size, args.overlap)  # raises before a model is loaded
+    skipped: list[SkippedFile] = []
+    documents = read_documents(args.files, args.column, whole=whole, skip=skipped.append)
+    first = [*islice(documents, 1)]  # before the index is created, because this raises if the column does not exist
+    settings = {"chunk": args.chunk, "overlap": args.overlap, "headings": args.headings}
+    with opened_with_model(args, read_only=False, **settings) as index:
         began = time.perf_counter()
-        skipped: list[SkippedFile] = []
-        documents = read_documents(args.files, args.column, whole=whole, skip=skipped.append)
-        report = index.add(documents, show_progress_bar=not args.quiet, total=total)
+        report = index.add(chain(first, documents), show_progress_bar=not args.quiet, total=total)
         seconds = time.perf_counter() - began
         about = {"skipped": skipped_as_json(skipped), "seconds": round(seconds, 3)}
         summary = f"{args.location}: {_summary(report, index)}, {seconds:.1f} s"

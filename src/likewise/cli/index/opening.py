@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ...search.collection import Collection
     from ...search.index import Index
     from ...search.texts.text_index import TextIndex
-    from ...text.chunking import ChunkSettings
 
 RECORDED_OPTIONS = ("pooling", "max_seq_length", "truncate_dim")
 """Options recorded with the model's name, since they change the model; the precision is recorded separately."""
@@ -31,14 +30,19 @@ def opened_with_model(
     args: argparse.Namespace,
     *,
     read_only: bool,
-    chunking: "ChunkSettings | None" = None,
+    chunk: int | None = None,
+    overlap: int = 0,
     headings: bool | None = None,
     allow: str | None = None,
 ) -> "TextIndex":
-    """Open the index with the model given by the options or its own; create it if necessary, unless `read_only`."""
+    """Open the index with the model given by the options or its own; create it if necessary, unless `read_only`.
+
+    Args:
+        chunk: the maximum number of tokens in a passage; None for the default, which depends on the model.
+    """
     from ...model_files import DEFAULT_MODEL
     from ...search.indexes import open_index
-    from ...search.texts.text_index import TextIndex, named_model
+    from ...search.texts.text_index import TextIndex, chunk_settings, named_model
 
     try:
         index = open_index(args.location, read_only=read_only)
@@ -47,10 +51,13 @@ def opened_with_model(
             raise
         args.model = args.model or DEFAULT_MODEL
         embedder, name = load_from_options(args), recorded_name(args)
+        chunking = chunk_settings(embedder, chunk, overlap)
         return TextIndex.open(args.location, embedder, name=name, chunking=chunking, headings=headings)
     try:
         args.model = args.model or named_model(index, args.precision)
-        return TextIndex(index, load_from_options(args), chunking=chunking, headings=headings, allow=allow)
+        embedder = load_from_options(args)
+        chunking = chunk_settings(embedder, chunk, overlap)
+        return TextIndex(index, embedder, chunking=chunking, headings=headings, allow=allow)
     except BaseException:
         index.close()
         raise

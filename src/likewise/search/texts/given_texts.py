@@ -1,12 +1,12 @@
 """Convert the caller's texts (strings, dictionaries or documents) to documents with ids and metadata."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...errors import BadInput
 from ...files.documents import OWN_KEYS, Document
 from ...text.inputs import is_list_of_rows
-from ..records import Value, check_ids, check_metadata, check_storable, plain_values
+from ..records import Value, check_ids, check_metadata, check_storable, plain_text, plain_values
 
 GivenText = str | Mapping[str, Any] | Document
 """A string; a dictionary with `text`, optionally `id`, and metadata under all other keys; or a document."""
@@ -57,31 +57,37 @@ def _document(
     given: GivenText, place: int, name: str | None = None, row: Mapping[str, Value] | None = None
 ) -> Document:
     if isinstance(given, Document):
-        return given._replace(id=name or given.id, metadata=plain_values({**given.metadata, **(row or {})}))
+        document = given._replace(id=name or given.id, metadata={**given.metadata, **(row or {})})
+        return _checked(document, place, OWN_KEYS)
     found = {"text": given} if isinstance(given, str) else given
     if not isinstance(found, Mapping) or not isinstance(found.get("text"), str):
         expected = "a string, a dictionary with a string under 'text', or a Document"
         raise BadInput(f"texts[{place}] is {str(given)[:80]!r} ({type(given).__name__}); expected {expected}")
-    return _checked(found, name, row, place)
-
-
-def _checked(found: Mapping[str, Any], name: str | None, row: Mapping[str, Value] | None, place: int) -> Document:
     if not found["text"].strip():
         raise BadInput(f"texts[{place}] is blank; expected a text, or leave it out")
     if name is not None and "id" in found:
         raise BadInput(f"texts[{place}] has its own id, {found['id']!r}; expected an id there or in ids, not in both")
-    given_id = found.get("id", name or "")
-    if not isinstance(given_id, str) or ("id" in found and not given_id):
-        raise BadInput(f"texts[{place}] has the id {given_id!r}; expected a non-empty string")
-    check_storable(given_id, f"the id of texts[{place}]")
-    check_storable(found["text"], f"texts[{place}]")
+    if "id" in found and found["id"] == "":
+        raise BadInput(f"texts[{place}] has the id ''; expected a non-empty string")
     metadata = {key: value for key, value in found.items() if key not in ("id", "text")} | {**(row or {})}
-    metadata = plain_values(metadata)
-    check_metadata(metadata, place)
-    if reserved := sorted(metadata.keys() & {*OWN_KEYS, "id", "text"}):
-        raise BadInput(f"the metadata of texts[{place}] has {reserved[0]!r}, which the index itself uses; rename it")
     title = metadata.get("title")
-    return Document(found["text"], title=title if isinstance(title, str) else "", metadata=metadata, id=given_id)
+    named = Document(found["text"], title=title if isinstance(title, str) else "", id=found.get("id", name or ""))
+    return _checked(named._replace(metadata=metadata), place, (*OWN_KEYS, "id", "text"))
+
+
+def _checked(document: Document, place: int, reserved: Collection[str]) -> Document:
+    """The document with Python's values, if an index can store it and what comes back is what was given."""
+    if not isinstance(document.text, str):
+        raise BadInput(f"texts[{place}] has the text {document.text!r:.80}; expected a string")
+    if not isinstance(document.id, str):
+        raise BadInput(f"texts[{place}] has the id {document.id!r:.80}; expected a non-empty string")
+    check_storable(document.id, f"the id of texts[{place}]")
+    check_storable(document.text, f"texts[{place}]")
+    metadata = plain_values(document.metadata)
+    check_metadata(metadata, place)
+    if taken := sorted(metadata.keys() & {*reserved}):
+        raise BadInput(f"the metadata of texts[{place}] has {taken[0]!r}, which the index itself uses; rename it")
+    return document._replace(id=plain_text(document.id), metadata=metadata)
 
 
 def _found(column: Any) -> str:

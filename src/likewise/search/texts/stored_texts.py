@@ -6,7 +6,7 @@ from typing import Any
 from ...errors import BadInput
 from ..filters import matches, parse_filter
 from ..index import Index
-from ..records import Value, listed_ids
+from ..records import Value, check_storable, listed_ids
 from .passages import BEFORE_HASH, Passage, id_of_key
 
 LEFT_OUT = ("row", "start", "stop", "headings", "id", "text")
@@ -18,8 +18,10 @@ AT_ONCE = 10_000
 def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
     """For each id, the keys of its passages; an id can be a text's id, a file's path, or any record's key."""
     ids = listed_ids(ids)
-    if wrong := [name for name in ids if not isinstance(name, str) or not name]:
-        raise BadInput(f"{wrong[0]!r} is not an id; expected a non-empty string")
+    for name in ids:
+        if not isinstance(name, str) or not name:
+            raise BadInput(f"{name!r} is not an id; expected a non-empty string")
+        check_storable(name, f"the id {name!r:.80}")
     found: dict[str, list[str]] = {name: [] for name in ids}
     for key in index.ids_beginning([name + BEFORE_HASH for name in found], exact=[*found]):
         for name in {id_of_key(key), key} & found.keys():

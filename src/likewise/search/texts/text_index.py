@@ -24,7 +24,7 @@ from ...errors import BadInput
 from ...files.documents import Document
 from ...model_files import DEFAULT_MODEL
 from ...model_names import load_named_embedder
-from ...runtime.arguments import whole_number
+from ...runtime.arguments import known_name, whole_number
 from ...runtime.home_folder import expanded
 from ...runtime.progress import Progress
 from ...text.chunking import ChunkSettings
@@ -71,12 +71,9 @@ class TextIndex:
             )
         self._identity = identity or identity_of_embedder(embedder, embedder.manifest.encoder.name)
         index.check_model(self._identity, allow)
-        limit = embedder.tokenizer.max_content_length
         self.index, self.embedder = index, embedder
         self.headings = _recorded_headings(index, headings)
-        self.chunking = chunking or ChunkSettings(min(ChunkSettings.size, limit))
-        if self.chunking.size > limit:
-            raise BadInput(f"chunks of {self.chunking.size:,} tokens exceed the model's limit of {limit:,} tokens")
+        self.chunking = _checked_chunking(chunking, embedder)
 
     @classmethod
     def open(
@@ -113,8 +110,17 @@ class TextIndex:
         except BadInput as missing:
             if read_only:
                 raise
-            with_headings = headings is not False
-            index, embedder, identity = _created(place, model or DEFAULT_MODEL, name, with_headings, missing)
+            if allow is not None:
+                known_name("allow", allow, (INT8,))
+            model = model or DEFAULT_MODEL
+            embedder = _embedder(model)
+            chunking = _checked_chunking(chunking, embedder)
+            name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
+            identity = identity_of_embedder(embedder, name, headings is not False)
+            try:
+                index = create_index(place, embedder.dimension, identity)
+            except BadInput:
+                raise missing from None
             return cls(index, embedder, chunking=chunking, identity=identity)
         try:
             embedder = _embedder(model or named_model(index))
@@ -308,17 +314,23 @@ def _recorded_headings(index: Index, asked: bool | None) -> bool:
     return recorded
 
 
-def _created(
-    location: str, model: str | Embedder, name: str | None, headings: bool, missing: BadInput
-) -> tuple[Index, Embedder, ModelIdentity]:
-    """Create an index; raises `missing` if the location contains something else."""
-    embedder = _embedder(model)
-    name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
-    identity = identity_of_embedder(embedder, name, headings)
-    try:
-        return create_index(location, embedder.dimension, identity), embedder, identity
-    except BadInput:
-        raise missing from None
+def chunk_settings(embedder: Embedder, size: int | None = None, overlap: int = 0) -> ChunkSettings:
+    """Settings for a model; by default, chunks of at most 200 tokens, or of the model's limit if that is lower.
+
+    Raises:
+        BadInput: the model cannot read chunks of that size, or the overlap is not below the size.
+    """
+    usual = min(ChunkSettings.size, embedder.tokenizer.max_content_length)
+    return _checked_chunking(ChunkSettings(usual if size is None else size, overlap), embedder)
+
+
+def _checked_chunking(chunking: ChunkSettings | None, embedder: Embedder) -> ChunkSettings:
+    if chunking is None:
+        return chunk_settings(embedder)
+    limit = embedder.tokenizer.max_content_length
+    if chunking.size > limit:
+        raise BadInput(f"chunks of {chunking.size:,} tokens exceed the model's limit of {limit:,} tokens")
+    return chunking
 
 
 def identity_of_embedder(
