@@ -82,27 +82,12 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
         run_trainer(load(folder), _courses(name), run, checkpoint_folder=place, evaluator=measure, callbacks=[stop])
     torch.manual_seed(99)
     resumed, steps = load(folder), []
-    found = run_trainer(
-        resumed,
-        _courses(name),
-        run,
-        checkpoint_folder=place,
-        evaluator=measure,
-        callbacks=[lambda m: steps.append(m.step)],
-    )
+    again = {"checkpoint_folder": place, "evaluator": measure, "callbacks": [lambda m: steps.append(m.step)]}
+    found = run_trainer(resumed, _courses(name), run, **again)
     assert next(step for step in steps if step) == (stopped_at - 1) // 2 * 2 + 1  # reported before it is saved
     assert _equal(weights_of(resumed), weights_of(whole))
     assert (found.best_score, found.best_step) == (expected.best_score, expected.best_step)
     assert found.initial_scores == expected.initial_scores
-
-
-def test_a_checkpoint_of_another_run_is_refused_and_stays(own, tmp_path):
-    embedder, place = load(own()), tmp_path / "run"
-    run_trainer(embedder, _courses(), TrainSettings(max_steps=2, batch_size=8), checkpoint_folder=place)
-    before = sorted(place.rglob("*"))
-    with pytest.raises(BadInput, match="another run: run.batch_size was 8 and is 4"):
-        run_trainer(embedder, _courses(), TrainSettings(max_steps=2, batch_size=4), checkpoint_folder=place)
-    assert sorted(place.rglob("*")) == before
 
 
 def test_the_best_model_by_the_measure_is_what_remains(own):
@@ -262,15 +247,10 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, 
     run = TrainSettings(max_steps=6, batch_size=8, **FAST, save_steps=4)
     whole = load(folder)
     run_trainer(whole, _course(), run)
+    interrupt = [lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None]
     with stop_requested() as stop:
-        reported = run_trainer(
-            load(folder),
-            _course(),
-            run,
-            checkpoint_folder=tmp_path / "c",
-            stop=stop,
-            callbacks=[lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None],
-        )
+        how = {"checkpoint_folder": tmp_path / "c", "stop": stop, "callbacks": interrupt}
+        reported = run_trainer(load(folder), _course(), run, **how)
     assert reported.interrupted and reported.steps == 3 and checkpoints.latest_checkpoint(tmp_path / "c").step == 3
     again = load(folder)
     assert not run_trainer(again, _course(), run, checkpoint_folder=tmp_path / "c").interrupted
@@ -326,35 +306,35 @@ def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
 def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
     embedder, place = load(own()), tmp_path / "c"
     run_trainer(embedder, _course(), TrainSettings(max_steps=9, batch_size=8), checkpoint_folder=place)
-    steps = []
-    run_trainer(
-        embedder,
-        _course(),
-        TrainSettings(max_steps=2, batch_size=4),
-        checkpoint_folder=place,
-        resume=False,
-        callbacks=[lambda m: steps.append(m.step)],
-    )
+    run, steps = TrainSettings(max_steps=2, batch_size=4), []
+    anew = {"checkpoint_folder": place, "resume": False, "callbacks": [lambda m: steps.append(m.step)]}
+    run_trainer(embedder, _course(), run, **anew)
     assert steps == [1, 2] and [p.name for p in place.iterdir()] == ["step-00000002"]
 
 
-def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
+def _other_data():
+    (course,) = _course()
+    name, texts = next(iter(course.rows.texts.items()))
+    return [replace(course, rows=replace(course.rows, texts={**course.rows.texts, name: ["other", *texts[1:]]}))]
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        ({"settings": TrainSettings(max_steps=1, batch_size=4)}, "run.batch_size was 8 and is 4"),
+        ({"identity": {"backbone": "b"}}, "backbone was 'a' and is 'b'"),
+        ({"data": _other_data()}, "rows was"),
+    ],
+    ids=["settings", "backbone", "data of the same size and name"],
+)
+def test_a_checkpoint_of_another_run_is_refused_and_stays(other, difference, own, tmp_path):
+    run = {"data": _course(), "settings": TrainSettings(max_steps=1, batch_size=8), "identity": {"backbone": "a"}}
     embedder = load(own())
-    run_trainer(
-        embedder,
-        _course(),
-        TrainSettings(max_steps=1, batch_size=8),
-        checkpoint_folder=tmp_path,
-        identity={"backbone": "a"},
-    )
-    with pytest.raises(BadInput, match="backbone was 'a' and is 'b'"):
-        run_trainer(
-            embedder,
-            _course(),
-            TrainSettings(max_steps=1, batch_size=8),
-            checkpoint_folder=tmp_path,
-            identity={"backbone": "b"},
-        )
+    run_trainer(embedder, **run, checkpoint_folder=tmp_path / "run")
+    before = sorted((tmp_path / "run").rglob("*"))
+    with pytest.raises(BadInput, match=f"another run: {difference}"):
+        run_trainer(embedder, **{**run, **other}, checkpoint_folder=tmp_path / "run")
+    assert sorted((tmp_path / "run").rglob("*")) == before
 
 
 @pytest.mark.parametrize(
@@ -391,17 +371,6 @@ def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less,
     place.write_text(json.dumps(state))
     with pytest.raises(BadInput, match="more is given only there"):
         run_trainer(again, _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
-
-
-def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
-    embedder, run = load(own()), TrainSettings(max_steps=1, batch_size=8)
-    run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
-    (course,) = _course()
-    name = next(iter(course.rows.texts))
-    changed = {name: ["other", *course.rows.texts[name][1:]]}
-    other = replace(course, rows=replace(course.rows, texts={**course.rows.texts, **changed}))
-    with pytest.raises(BadInput, match="another run: rows was"):
-        run_trainer(embedder, [other], run, checkpoint_folder=tmp_path)
 
 
 @pytest.mark.parametrize(
