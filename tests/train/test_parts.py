@@ -74,7 +74,6 @@ def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
     ("names", "message"),
     [
         (("blocks:0-9",), "this model has blocks 0 to 2"),
-        (("blocks:2-1",), "0 to 2"),
         (("attic",), "expected embeddings, blocks:0-2"),
         (("encoder",), "nothing to train"),
     ],
@@ -107,23 +106,16 @@ def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own
     folder = own()
     run = TrainSettings(max_steps=6, batch_size=8, **FAST, lora_rank=2, save_steps=2)
     whole = load(folder)
-    run_trainer(whole, _course(), run, evaluator=lambda e: {"x": float(e.encode(["a"]).sum())})
-    embedder, requested = load(folder), iter([False, False, True])
-    reported = run_trainer(
-        embedder,
-        _course(),
-        run,
-        checkpoint_folder=tmp_path / "c",
-        evaluator=lambda e: {"x": float(e.encode(["a"]).sum())},
-        stop=lambda: next(requested),
-    )
+    evaluator = lambda e: {"x": float(e.encode(["a"]).sum())}  # noqa: E731
+    run_trainer(whole, _course(), run, evaluator=evaluator)
+    how = {"checkpoint_folder": tmp_path / "c", "evaluator": evaluator}
+    requested = iter([False, False, True])
+    reported = run_trainer(load(folder), _course(), run, **how, stop=lambda: next(requested))
     assert reported.interrupted and reported.steps == 3
     kept = tmp_path / "c/step-00000003/model.safetensors"
     assert kept.stat().st_size < (folder / "model.safetensors").stat().st_size / 2
     again = load(folder)
-    run_trainer(
-        again, _course(), run, checkpoint_folder=tmp_path / "c", evaluator=lambda e: {"x": float(e.encode(["a"]).sum())}
-    )
+    run_trainer(again, _course(), run, **how)
     assert not _changed(weights_of(whole), weights_of(again))
 
 
@@ -148,16 +140,10 @@ def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(
     assert all(p.grad is not None for p in objective.parameters())
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"lora_rank": -1}, "above 0"),
-        ({"lora_rank": 2, "lora_layers": ("key",)}, "there is no layer key; .* down, out, qkv, up"),
-    ],
-)
-def test_low_rank_changes_that_make_no_sense_are_reported(how, message, own):
-    with pytest.raises(BadInput, match=message):
-        run_trainer(load(own()), _course(), TrainSettings(max_steps=1, **how))
+def test_a_layer_that_the_blocks_lack_gets_no_low_rank_changes(own):
+    settings = TrainSettings(max_steps=1, lora_rank=2, lora_layers=("key",))
+    with pytest.raises(BadInput, match="there is no layer key; .* down, out, qkv, up"):
+        run_trainer(load(own()), _course(), settings)
 
 
 def test_each_block_has_its_rate_by_depth(own):
@@ -213,13 +199,6 @@ def test_a_rate_by_pattern_moves_only_what_it_matches(name, own):
 def test_rates_that_fit_no_weight_are_reported(rates, message, own):
     with pytest.raises(BadInput, match=message):
         run_trainer(load(own()), _course(), TrainSettings(max_steps=1, learning_rates=rates))
-
-
-def test_neither_biases_nor_norms_decay(own):
-    built = optimizer.make_optimizer(load(own()), [], TrainSettings(weight_decay=0.5))
-    assert all(
-        group["weight_decay"] == (0.5 if p.ndim > 1 else 0) for group in built.param_groups for p in group["params"]
-    )
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])

@@ -1,7 +1,5 @@
 """What once went wrong in training, and does not again."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -45,17 +43,6 @@ def test_columns_are_taken_in_order_only_where_no_name_fits(data, objective):
         {"question": ["q1", "q2"], "positive": ["a1", "a2"]}, Contrastive(), ColumnNames({"anchor": "question"})
     )
     assert renamed.texts["anchor"] == ["q1", "q2"]
-
-
-def test_a_measure_that_is_no_number_is_never_the_best(own):
-    figures = iter([0.9, math.nan, 0.3, 0.2])
-    outcome = run_trainer(
-        TorchEmbedder.load(own()),
-        [course()],
-        TrainSettings(max_steps=3, batch_size=3, eval_steps=1),
-        evaluator=lambda _: {"m": next(figures)},
-    )
-    assert (outcome.best_score, outcome.best_step) == (0.3, 2)
 
 
 def test_a_run_that_had_waited_enough_does_not_go_on(own, tmp_path):
@@ -182,15 +169,14 @@ def test_before_a_step_is_repeated_a_gpu_gives_its_cached_memory_back(monkeypatc
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_an_evaluator_that_returns_a_number_is_answered_with_what_to_return(own):
-    with pytest.raises(BadInput, match="the evaluator returned 0.5; expected scores by name"):
-        run_trainer(load(own()), [course()], TrainSettings(max_steps=1), evaluator=lambda _: 0.5)
+@pytest.mark.parametrize(("returned", "found"), [(0.5, "0.5; expected scores by name"), ({}, "no score")])
+def test_an_evaluator_without_a_score_is_answered_with_what_to_return(returned, found, own):
+    with pytest.raises(BadInput, match=f"the evaluator returned {found}"):
+        run_trainer(load(own()), [course()], TrainSettings(max_steps=1, batch_size=3), evaluator=lambda _: returned)
 
 
-def test_an_evaluator_without_a_score_and_processes_at_other_steps_are_refused(own, monkeypatch):
+def test_processes_at_other_steps_are_refused(own, monkeypatch):
     run = TrainSettings(max_steps=1, batch_size=3)
-    with pytest.raises(BadInput, match="the evaluator returned no score"):
-        run_trainer(TorchEmbedder.load(own()), [course()], run, evaluator=lambda _: {})
     monkeypatch.setattr(Processes, "any", lambda self, local: True)
     with pytest.raises(BadInput, match="the processes read different checkpoints"):
         run_trainer(TorchEmbedder.load(own()), [course()], run)
