@@ -83,9 +83,7 @@ class TokenizedDocument:
 
 
 def _windows(tokenizer: Tokenizer, prompt: list[int], body: list[int]) -> list[DocumentWindow]:
-    width = tokenizer.max_content_length - len(prompt)
-    if width < 1:
-        raise BadInput(f"the prompt has {len(prompt)} tokens, and the model reads only {tokenizer.max_content_length}")
+    width = tokenizer.room_after(prompt)
     starts = window_starts(len(body), width, SHARED)
     middles = [(start + width + following + 1) // 2 for start, following in pairwise(starts)]
     before, behind = -tokenizer.max_seq_length, len(body) + tokenizer.max_seq_length

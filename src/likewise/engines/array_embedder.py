@@ -105,9 +105,6 @@ class ArrayEmbedder(Embedder, Loadable):
     def _encoder_weights(self) -> Weights:
         return [(tensor.name, tensor.identifying) for tensor in self._stored_tensors()]
 
-    def _arrays_of_parts(self) -> list[Array]:
-        return [array for arrays in self._arrays_by_folder().values() for array in arrays.values()]
-
     def _arrays_by_folder(self) -> dict[str, Mapping[str, Array]]:
         return {
             POOLING_FOLDER: self.pooling.arrays,
@@ -125,7 +122,8 @@ class ArrayEmbedder(Embedder, Loadable):
             "encoder": model_type(read_config(self.manifest.encoder), self.manifest.encoder),
             "layers": self.encoder.depth,
             "width": self.encoder.width,
-            "parameters": self.encoder.parameters + sum(array.size for array in self._arrays_of_parts()),
+            "parameters": self.encoder.parameters
+            + sum(array.size for arrays in self._arrays_by_folder().values() for array in arrays.values()),
             "pooling": self.pooling.spec,
             "heads": [head.kind for head in self.heads],
         }

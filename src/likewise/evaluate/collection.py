@@ -8,6 +8,7 @@ extensions, or folders of Parquet files as on the Hugging Face hub.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -191,7 +192,8 @@ def _judged(collection: JudgedCollection, queries: Path, qrels: Path) -> JudgedC
 
 def _judgement_rows(path: Path) -> Iterator[tuple[str, str, str, int]]:
     """The place, query, document and grade of each judgement; if the file has several splits, those of SPLIT."""
-    rows = _trec_rows(path) if _is_trec(path) else _table_rows(path)
+    trec = trec_fields(path, 4, "query 0 document grade") if _is_trec(path) else None
+    rows = _table_rows(path) if trec is None else ((place, one[0], one[2], one[3]) for place, one in trec)
     for place, query, document, written in rows:
         yield place, query, document, _grade(written, path, place)
 
@@ -208,11 +210,6 @@ def _table_rows(path: Path) -> Iterator[tuple[str, str, str, Any]]:
         if not only or part == SPLIT:
             one, other = (_id(value, path, place) for value in ids)
             yield place, one, other, written
-
-
-def _trec_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
-    for place, fields in trec_fields(path, 4, "query 0 document grade"):
-        yield place, fields[0], fields[2], fields[3]
 
 
 def trec_fields(path: Path, count: int, form: str) -> Iterator[tuple[str, list[str]]]:
@@ -263,7 +260,6 @@ def _table(
             chosen.append(free[0] if free else "")
         return [name for name in chosen if name]
 
-    _check_file(path)
     with _unchanged(path):
         return Table.read(path, choose), chosen
 
@@ -273,26 +269,27 @@ def _check_file(path: Path) -> None:
         raise BadInput(f"{path} does not exist" if not path.exists() else f"{path} is not a file")
 
 
-class _unchanged:  # noqa: N801, used as a function
-    """Raise if the file is modified before the block ends."""
+@contextmanager
+def _unchanged(path: Path) -> Iterator[None]:
+    """Raise if the file is modified before the block ends, whether or not its content was refused."""
+    _check_file(path)
+    before, refusal = _state(path), None
+    try:
+        yield
+    except BadInput as error:
+        refusal = error
+    if _state(path) != before:
+        raise BadInput(f"{path} changed while it was read; read it again once it is complete")
+    if refusal:
+        raise refusal
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def __enter__(self) -> None:
-        _check_file(self._path)
-        self._before = self._state()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._state() != self._before and (kind is None or issubclass(kind, BadInput)):
-            raise BadInput(f"{self._path} changed while it was read; read it again once it is complete")
-
-    def _state(self) -> tuple[int, int, int] | None:
-        try:
-            state = self._path.stat()
-        except OSError:
-            return None
-        return state.st_size, state.st_mtime_ns, state.st_ino
+def _state(path: Path) -> tuple[int, int, int] | None:
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns, state.st_ino
 
 
 def _distinct_ids(table: Table, column: str) -> list[str]:

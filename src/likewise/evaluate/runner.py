@@ -157,15 +157,20 @@ def _row(
     encode = _cached(model.encode, model.fingerprint, run) if model.encode else None
     for task in tasks:
         with progress.cell(entry.name, task.name) as callback:
-            if task.rank is not None and (model.encode or model.ranker):
-                yield task, _ranked_cell(entry.name, model, encode, task, run, callback, cells)
-            else:
-                yield task, _cell(entry.name, model, encode, task, run, callback)
+            earlier = {m: cell.result.rankings for (m, t), cell in cells.items() if t == task.name and cell.result}
+            yield task, _cell(entry.name, model, encode, task, run, callback, earlier)
 
 
 def _cell(
-    name: str, model: OpenedModel, cached: CachedEncode | None, task: Task, run: _Run, callback: TextsCallback
+    name: str,
+    model: OpenedModel,
+    cached: CachedEncode | None,
+    task: Task,
+    run: _Run,
+    callback: TextsCallback,
+    earlier: Mapping[str, Any],
 ) -> Cell:
+    """The cell of a model on a task; `earlier` has the rankings of the same collection so far, by model."""
     start = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -173,16 +178,19 @@ def _cell(
             key = run.key(model, task)
             if stored := _stored_cell(name, task, key, run.cache):
                 return stored
-            encode: Encode
-            if cached:
-                in_role = functools.partial(_in_role, model, cached, run, callback)
-                encode, notes = RoleEncode(functools.partial(cached, callback=callback), in_role), list[str]()
+            notes: list[str] = []
+            if task.rank is not None and (cached or model.ranker):
+                result = task.rank(model.ranker or _embedding_ranker(model, cached, run, callback), earlier)
             elif model.ranker:
                 raise BadInput(f"{name} only ranks the documents of a collection (--corpus); it has no vectors")
+            elif cached:
+                in_role = functools.partial(_in_role, model, cached, run, callback)
+                encode = RoleEncode(functools.partial(cached, callback=callback), in_role)
+                result = task.run(encode, run.read, run.settings)
             else:
                 assert model.fit
-                encode, notes = _fitted_encode(model.fit), [] if model.notes else [TRANSDUCTIVE]
-            result = task.run(encode, run.read, run.settings)
+                notes = [] if model.notes else [TRANSDUCTIVE]
+                result = task.run(_fitted_encode(model.fit), run.read, run.settings)
             notes += _distinct(str(warning.message) for warning in caught)
         result = without_secondary_evidence(_with_all_intervals(_checked(result, notes), run.settings.resamples))
     except Exception as error:  # a model can run any code; its failure must not affect other cells
@@ -193,32 +201,13 @@ def _cell(
     return Cell(name, task.name, result, seconds=seconds)
 
 
-def _ranked_cell(
-    name: str,
-    model: OpenedModel,
-    cached: CachedEncode | None,
-    task: Task,
-    run: _Run,
-    callback: TextsCallback,
-    cells: Mapping[tuple[str, str], Cell],
-) -> Cell:
-    """The cell of a model or ranker on a collection; vectors do not stay in memory."""
-    start, ranker = time.perf_counter(), model.ranker
-    try:
-        if ranker is None:
-            assert cached
-            queries, documents = (_in_role(model, cached, run, callback, role) for role in ROLES)
-            ranker = EmbeddingRanker(queries, documents, model.roles.get("query", model.encode))
-        earlier = {m: cell.result.rankings for (m, t), cell in cells.items() if t == task.name and cell.result}
-        assert task.rank
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            result = task.rank(ranker, earlier)
-        result = result.with_notes(*_distinct(str(warning.message) for warning in caught))
-        result = without_secondary_evidence(_with_all_intervals(result, run.settings.resamples))
-    except Exception as error:  # a model can run any code
-        return Cell(name, task.name, error=_reason(error), seconds=time.perf_counter() - start)
-    return Cell(name, task.name, result, seconds=time.perf_counter() - start)
+def _embedding_ranker(
+    model: OpenedModel, cached: CachedEncode | None, run: _Run, callback: TextsCallback
+) -> EmbeddingRanker:
+    """The ranker of a model's vectors, which do not stay in memory."""
+    assert cached
+    queries, documents = (_in_role(model, cached, run, callback, role) for role in ROLES)
+    return EmbeddingRanker(queries, documents, model.roles.get("query", model.encode))
 
 
 def _in_role(model: OpenedModel, cached: CachedEncode, run: _Run, callback: TextsCallback, role: Role) -> Encode:

@@ -25,9 +25,8 @@ def text_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
     chunk: list[str] = []
     characters = 0
     for i, text in enumerate(_iterable(texts)):
-        text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
         if not isinstance(text, str):
-            raise BadInput(f"texts[{i}] is {describe_value(text)}; expected a str")
+            text = checked_text(text, f"texts[{i}]")
         chunk.append(text)
         characters += len(text)
         if len(chunk) == CHUNK_TEXTS or characters >= CHUNK_CHARACTERS:

@@ -263,14 +263,17 @@ class Tokenizer:
         """
         if len(content) <= self.max_content_length:
             return [list(content)]
-        prompt = list(prompt)
-        body, width = list(content[len(prompt) :]), self.max_content_length - len(prompt)
-        if width < 1:
+        prompt, body, width = list(prompt), list(content[len(prompt) :]), self.room_after(prompt)
+        return [prompt + body[s : s + width] for s in window_starts(len(body), width, OVERLAP)]
+
+    def room_after(self, prompt: Sequence[int]) -> int:
+        """Maximum number of tokens of text in a window that begins with the ids of a prompt."""
+        if len(prompt) >= self.max_content_length:
             raise BadInput(
                 f"the prompt has {len(prompt)} tokens, and the model reads {self.max_content_length}: "
                 "no room is left for text"
             )
-        return [prompt + body[s : s + width] for s in window_starts(len(body), width, OVERLAP)]
+        return self.max_content_length - len(prompt)
 
 
 def window_starts(length: int, width: int, overlap: int) -> list[int]:
