@@ -13,22 +13,19 @@ from torch import Tensor
 from ...encoders.families import FAMILIES, family_name, file_names
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import LikewiseError
-from ...model_files.adapters import TOKENIZER_FILES
 from ...model_files.saving import ADAPTER_SETTINGS, atomic_folder, files_of_model
 from .checkpoint import Checkpoint
 from .record import TrainingJob
 
 WEIGHTS = "adapter_model.safetensors"
-ENCODER_FILES = {*TOKENIZER_FILES, "config.json"}
-"""Files that the adapter takes from its base model."""
 _LOW_RANK = re.compile(r"encoder\.(.+)\.parametrizations\.weight\.0\.([ab])")
 
 
 def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> bool:
-    """Write the adapter of the run's last checkpoint into a folder of the finished model's; whether one was written.
+    """Write the adapter of the run's last checkpoint into a folder inside the finished model's.
 
-    None is if it would not describe the whole model: a reranker, trained heads, an encoder whose weights have no names
-    in transformers, or a base model that was changed in memory.
+    Nothing is written, and the result is False, if the adapter would not describe the whole model: a reranker, trained
+    heads, an encoder whose weights have no names in transformers, or a base model that was changed in memory.
     """
     family = FAMILIES.get(family_name(job.model.encoder.config))
     if last is None or family is None or not isinstance(job.model, TorchEmbedder):
@@ -46,7 +43,7 @@ def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> boo
     with atomic_folder(folder) as partial:
         save_file(tensors, partial / WEIGHTS, {"format": "pt"})
         (partial / ADAPTER_SETTINGS).write_text(json.dumps(_settings(job, tensors), indent=2), "utf-8")
-        _copy_modules(folder.parent, partial)
+        _copy_all_but_the_encoder(folder.parent, partial)
     return True
 
 
@@ -71,21 +68,19 @@ def _is_base_updated(job: TrainingJob, updates: dict[str, dict[str, Tensor]]) ->
         base = TorchEmbedder.load(job.backbone["name"], precision="fp32", device="cpu")
     except LikewiseError:  # a model that was never in a folder, or no longer is
         return False
-    expected = base.encoder.state_dict()
+    expected, found = base.encoder.state_dict(), job.model.encoder.state_dict()
+    if {name: one.shape for name, one in expected.items()} != {name: one.shape for name, one in found.items()}:
+        return False
     for module, parts in updates.items():
         expected[f"{module}.weight"] += job.settings.lora_alpha / job.settings.lora_rank * (parts["B"] @ parts["A"])
-    found = job.model.encoder.state_dict()
-    return expected.keys() == found.keys() and all(
-        tensor.shape == found[name].shape and torch.allclose(tensor, found[name].cpu(), atol=1e-5)
-        for name, tensor in expected.items()
-    )
+    return all(torch.allclose(one, found[name].cpu(), atol=1e-5) for name, one in expected.items())
 
 
-def _copy_modules(model: Path, adapter: Path) -> None:
-    """Copy pooling, heads, maximum length and prompts, which may differ from the base model's."""
+def _copy_all_but_the_encoder(model: Path, adapter: Path) -> None:
+    """Copy tokenizer, pooling, heads, maximum length and prompts, which may differ from the base model's."""
     for path in files_of_model(model):
         name = path.relative_to(model)
-        if name.parent != Path() or not (name.name.startswith("model.") or name.name in ENCODER_FILES):
+        if name.parent != Path() or not (name.name.startswith("model") or name.name == "config.json"):
             (adapter / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, adapter / name)
 
