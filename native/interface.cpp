@@ -120,7 +120,9 @@ const char* lw_model_instructions(const lw_model* model) { return model->model.k
 int64_t lw_model_bytes(const lw_model* model) { return static_cast<int64_t>(model->model.bytes()); }
 
 const float* lw_input_scales(const lw_model* model, int32_t block, int32_t network) {
-    const Block& found = model->model.blocks[block];
+    const std::vector<Block>& blocks = model->model.blocks;
+    if (block < 0 || static_cast<size_t>(block) >= blocks.size()) return nullptr;
+    const Block& found = blocks[block];
     return (network ? found.up : found.qkv).input_scales();
 }
 

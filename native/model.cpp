@@ -22,6 +22,34 @@ void check_between(const char* name, int64_t value, int64_t least, int64_t most)
     fail(LW_BAD_DESCRIPTION, name, " is ", value, "; wanted ", least, " to ", most);
 }
 
+// The rounding to eight bits is larger than the error of the rough version.
+Activation activation_of(const lw_description& d) {
+    const auto named = static_cast<Activation>(d.activation);
+    return d.precision == LW_AS_INT8 && named == Activation::gelu ? Activation::rough_gelu : named;
+}
+
+// Half of the buckets for each direction; one per near distance, and logarithmic for far ones (as in T5).
+int bucket(int offset, int buckets) {
+    const int half = buckets / 2, near = half / 2, distance = std::abs(offset);
+    const int side = offset > 0 ? half : 0;
+    if (distance < near) return side + distance;
+    const float scale = static_cast<float>((half - near) / logarithm(128.0 / near));
+    const float steps = static_cast<float>(logarithm(static_cast<float>(distance) / static_cast<float>(near))) * scale;
+    return side + std::min(half - 1, near + static_cast<int>(steps));
+}
+
+// The row of a distance: one for each near one, logarithmic for far ones, of either direction (DeBERTa). Not inlined:
+// Emscripten 3.1.6 vectorizes the loop around it, with wrong rows.
+[[gnu::noinline]] int distance_row(int distance, int buckets, int farthest) {
+    const int near = buckets / 2, far = std::abs(distance);
+    if (far <= near) return distance + buckets;
+    const double share = logarithm(static_cast<double>(far) / near) / logarithm(static_cast<double>(farthest - 1) / near);
+    const int bucket = static_cast<int>(std::ceil(share * (near - 1))) + near;
+    return std::min(std::max((distance < 0 ? -bucket : bucket) + buckets, 0), 2 * buckets - 1);
+}
+
+}  // namespace
+
 const lw_description& checked(const lw_description& d) {
     check_between("version", d.version, LW_VERSION, LW_VERSION);
     check_between("precision", d.precision, LW_AS_FP32, LW_AS_INT8);
@@ -61,34 +89,6 @@ const lw_description& checked(const lw_description& d) {
         check_between("word width, nothing widening it,", d.word_width, d.width, d.width);
     return d;
 }
-
-// The rounding to eight bits is larger than the error of the rough version.
-Activation activation_of(const lw_description& d) {
-    const auto named = static_cast<Activation>(d.activation);
-    return d.precision == LW_AS_INT8 && named == Activation::gelu ? Activation::rough_gelu : named;
-}
-
-// Half of the buckets for each direction; one per near distance, and logarithmic for far ones (as in T5).
-int bucket(int offset, int buckets) {
-    const int half = buckets / 2, near = half / 2, distance = std::abs(offset);
-    const int side = offset > 0 ? half : 0;
-    if (distance < near) return side + distance;
-    const float scale = static_cast<float>((half - near) / logarithm(128.0 / near));
-    const float steps = static_cast<float>(logarithm(static_cast<float>(distance) / static_cast<float>(near))) * scale;
-    return side + std::min(half - 1, near + static_cast<int>(steps));
-}
-
-// The row of a distance: one for each near one, logarithmic for far ones, of either direction (DeBERTa). Not inlined:
-// Emscripten 3.1.6 vectorizes the loop around it, with wrong rows.
-[[gnu::noinline]] int distance_row(int distance, int buckets, int farthest) {
-    const int near = buckets / 2, far = std::abs(distance);
-    if (far <= near) return distance + buckets;
-    const double share = logarithm(static_cast<double>(far) / near) / logarithm(static_cast<double>(farthest - 1) / near);
-    const int bucket = static_cast<int>(std::ceil(share * (near - 1))) + near;
-    return std::min(std::max((distance < 0 ? -bucket : bucket) + buckets, 0), 2 * buckets - 1);
-}
-
-}  // namespace
 
 const Scheme& scheme_of(const Kernels& kernels, int precision) {
     if (precision == LW_AS_BF16) return kernels.bf16;

@@ -95,6 +95,8 @@ private:
     mutable std::atomic<Pool*> pool_{nullptr};
 };
 
+// The description; throws Failure if a number or a pointer in it is wrong.
+const lw_description& checked(const lw_description&);
 // How products are computed in an lw_precision.
 const Scheme& scheme_of(const Kernels&, int precision);
 // Throws Failure if the request is wrong; the results are then undefined. `heads`: those of the request, or null.

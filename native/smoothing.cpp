@@ -50,7 +50,7 @@ bool raise_small(std::vector<float>& sizes) {
 
 }  // namespace
 
-Smoothed::Smoothed(const lw_description& d, const Kernels& kernels) : description_(d) {
+Smoothed::Smoothed(const lw_description& d, const Kernels& kernels) : description_(checked(d)) {
     if (!any_takes_scales(d)) return;
     const Model plain = Model::without_smoothing(d, kernels);
     Largest found = largest_inputs(plain);

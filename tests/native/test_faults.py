@@ -85,7 +85,10 @@ def test_no_sentences_give_no_rows(model: Model) -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("part", ["query", "up", "norm1", "positions", "words", "table"])
-def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: Description, library: Library) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_weights_that_are_not_finite_are_refused(
+    value: float, part: str, precision: str, bert: Description, library: Library
+) -> None:
     def spoilt(tensor: StoredTensor) -> StoredTensor:
         values = tensor.values.copy()
         values.flat[-1] = value
@@ -100,7 +103,7 @@ def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: 
         block = replace(bert.blocks[1], **{part: replace(layer, weight=spoilt(layer.weight))})
         broken = replace(bert, blocks=[bert.blocks[0], block, bert.blocks[2]])
     with pytest.raises(BadModel, match="NaN or infinity"):  # words are looked at when they are used
-        Model(broken, library=library).run(np.asarray([199]), np.asarray([1]), reductions=["mean"])
+        Model(broken, precision=precision, library=library).run(np.asarray([199]), np.asarray([1]), reductions=["mean"])
 
 
 @pytest.mark.parametrize(
@@ -138,17 +141,19 @@ def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: 
         ({"words": StoredTensor(np.zeros((200, 32), np.int8))}, "one scale per row"),
     ],
 )
+@pytest.mark.parametrize("precision", ["fp32", "int8"])  # int8 runs a few words before it is built
 def test_bad_descriptions_are_refused(
-    change: dict[str, object], message: str, bert: Description, library: Library
+    change: dict[str, object], message: str, precision: str, bert: Description, library: Library
 ) -> None:
     with pytest.raises(BadModel, match=message):
-        Model(replace(bert, **change), library=library)
+        Model(replace(bert, **change), precision=precision, library=library)
 
 
-def test_a_block_without_weights_is_refused(bert: Description, library: Library) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_a_block_without_weights_is_refused(precision: str, bert: Description, library: Library) -> None:
     block = BlockWeights(query=EMPTY, out=EMPTY, up=EMPTY, down=EMPTY)
     with pytest.raises(BadModel, match="wanted 32 by 32"):
-        Model(replace(bert, blocks=[block] * 3), library=library)
+        Model(replace(bert, blocks=[block] * 3), precision=precision, library=library)
 
 
 @pytest.mark.parametrize(
@@ -161,12 +166,19 @@ def test_a_block_without_weights_is_refused(bert: Description, library: Library)
         ({"theta": 1e4}, 32, "a rotary head's width beside 2 is 1"),
     ],
 )
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_a_rotation_that_cannot_be_is_refused(
-    change: dict[str, float], heads: int, message: str, bert: Description, library: Library
+    change: dict[str, float], heads: int, message: str, precision: str, bert: Description, library: Library
 ) -> None:
     blocks = [bert.blocks[0], replace(bert.blocks[1], **change), bert.blocks[2]]
     with pytest.raises(BadModel, match=message):
-        Model(replace(bert, blocks=blocks, heads=heads), library=library)
+        Model(replace(bert, blocks=blocks, heads=heads), precision=precision, library=library)
+
+
+def test_a_block_that_is_none_has_no_input_scales(bert: Description, library: Library) -> None:
+    model = Model(bert, precision="int8", library=library)
+    assert model.input_scales(2, network=True) is not None
+    assert model.input_scales(3, network=True) is model.input_scales(-1, network=False) is None
 
 
 def test_unknown_kernels_are_refused(bert: Description, library: Library) -> None:
