@@ -224,6 +224,16 @@ def test_report_to_wandb_names_the_run(made, monkeypatch):
     assert steps == ["first", 1, 2, "finish"]
 
 
+@pytest.mark.parametrize(
+    ("prompts", "unused"),
+    [({"query": "q: "}, "query"), ({"a": {"text": "q: "}}, "text"), ({"sentence1": "q: "}, None), ({"b": "q: "}, None)],
+)
+def test_a_prompt_that_fits_no_column_and_no_data_set_causes_a_warning(prompts, unused, recwarn):
+    read_data({"a": ROWS, "b": ROWS}, losses.CoSENTLoss(None), prompts, all_data=True)
+    found = [str(one.message).partition(" is not used")[0] for one in recwarn]
+    assert found == ([f"the prompt of {unused!r}"] if unused else [])
+
+
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_a_guide_reads_the_texts_with_their_prompts_and_is_shared(made, wrapped):
     guide = made().model

@@ -1,7 +1,7 @@
 """Training data as in sentence-transformers: columns are read by position, and one column holds the labels."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +29,19 @@ class NamedData:
     rows: list[RowsToOrder]
 
 
-def read_data(data: Any, losses: Objective | Mapping[str, Objective], prompts: Any) -> NamedData:
-    """Read one data set or several, with the loss that each one trains (see `check_losses`)."""
+def read_data(
+    data: Any, losses: Objective | Mapping[str, Objective], prompts: Any, *, all_data: bool = False
+) -> NamedData:
+    """Read one data set or several, with the loss that each one trains (see `check_losses`).
+
+    If these are `all_data` of a run, a prompt that fits none of them causes a warning.
+    """
     several = named_sets(data)
+    sets = several or {"": columns_of(data)}
+    if all_data and isinstance(prompts, Mapping):
+        _warn_of_unused_prompts(prompts, {*several, *(column for columns in sets.values() for column in columns)})
     sources, rows = [], []
-    for name, columns in (several or {"": columns_of(data)}).items():
+    for name, columns in sets.items():
         objective = losses[name] if isinstance(losses, Mapping) else losses
         source, to_order = _source(name, columns, objective, prompts_of(prompts, name if several else None))
         sources.append(source)
@@ -90,6 +98,12 @@ def columns_of(data: Any, name: str = "") -> Columns:
             "rows, or a dictionary of these by name"
         )
     return columns
+
+
+def _warn_of_unused_prompts(prompts: Mapping[str, Any], known: Container[str]) -> None:
+    nested = (key for value in prompts.values() if isinstance(value, Mapping) for key in value)
+    if unused := [key for key in (*prompts, *nested) if key not in known]:
+        warnings.warn(f"the prompt of {unused[0]!r} is not used: no column or data set is called so", stacklevel=5)
 
 
 def prompts_of(prompts: Any, name: str | None) -> str | Mapping[str, str]:

@@ -177,7 +177,7 @@ class SentenceTransformerTrainer:
         began = time.perf_counter()
         try:
             with without_default_prompt(self.model):
-                data = read_data(self.train_dataset, self.loss, self._prompts())
+                data = read_data(self.train_dataset, self.loss, self._prompts(), all_data=True)
                 result = self._train(data, resume=resumed is not None)
         finally:
             self.is_in_train = False
