@@ -17,7 +17,7 @@ from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
 from likewise.model_files import folder as folder_module
-from likewise.model_files.folder import LENGTH_FILES, Manifest, module_rows
+from likewise.model_files.folder import LENGTH_FILES, Manifest
 from likewise.model_files.reranker_folder import PairManifest, read_pair_manifest
 from likewise.runtime.atomic_files import atomic_file, check_writable_file, check_writable_folder
 from likewise.runtime.untrusted_files import read_json
@@ -26,14 +26,16 @@ from tests.tiny import amend, model_folder, modular_folder, write
 BROKEN = ["{", "", "nonsense", "[" * 100_000, "\x00"]
 OTHER = ["[1]", "3", '"text"', "true"]
 LIMITS = [("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length")]
-FILES = ["modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json"]
+FILES = [
+    *("modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+    "tokenizer_config.json",
+]
 
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """No models of this machine, and no network."""
     monkeypatch.delenv(names.MODELS_VARIABLE, raising=False)
-    monkeypatch.setenv("XDG_DATA_HOME", "/nowhere")  # where models are downloaded to
     monkeypatch.setenv("XDG_DATA_HOME", "/nowhere")  # where models are downloaded to
     monkeypatch.setattr(names, "find_spec", lambda name: None)
 
@@ -130,26 +132,6 @@ def test_a_broken_file_is_named(own, file, text):
         TorchEmbedder.load(folder)
 
 
-@pytest.mark.parametrize("text", BROKEN + OTHER, ids=lambda text: repr(text[:8]))
-@pytest.mark.usefixtures("unchecked")
-def test_a_broken_tokenizer_config_is_named(own, text):
-    folder = own()
-    (folder / "tokenizer_config.json").write_text(text)
-    with pytest.raises(BadModel, match="tokenizer_config.json"):
-        read_manifest(folder)
-
-
-@pytest.mark.parametrize(
-    "spoken",
-    [{"prompts": [1]}, {"prompts": {"a": 1}}, {"default_prompt_name": ["a"]}, {"default_prompt_name": 3}],
-    ids=str,
-)
-@pytest.mark.usefixtures("unchecked")
-def test_prompts_that_are_no_texts_are_refused(own, spoken):
-    with pytest.raises(BadModel, match="prompt"):
-        TorchEmbedder.load(own(spoken=spoken))
-
-
 @pytest.mark.parametrize("mode", [3, [1], ["mean", None], {"a": 1}, "median"], ids=str)
 @pytest.mark.usefixtures("unchecked")
 def test_a_pooling_mode_that_is_none_is_refused(own, mode):
@@ -214,6 +196,11 @@ def test_what_vectors_are_compared_with_is_kept(name, own, tmp_path):
     [
         ({"similarity_fn_name": 3}, "similarity_fn_name = 3"),
         ({"prompts": {"q": "Q: "}, "default_prompt_name": "query"}, "'query'; expected null or .* prompt: q"),
+        *(
+            ({"prompts": prompts}, "prompts = .*; expected texts by name")
+            for prompts in ([], [1], 0, {"a": 1}, {"a": None})
+        ),
+        *(({"default_prompt_name": name}, "expected null or the name of a prompt") for name in (["a"], 3)),
         ({"default_prompt_name": "query"}, r"'query'; expected null or .* prompt: \(none\)"),
     ],
 )
@@ -533,14 +520,6 @@ def test_a_folder_whose_encoder_lies_in_a_folder_of_its_own_is_listed(monkeypatc
     assert told["megabytes"] == round((inside / "model.safetensors").stat().st_size / 1e6, 1)
 
 
-def test_the_order_of_places_is_told():
-    assert (
-        names.__doc__.index("a path")
-        < names.__doc__.index(names.MODELS_VARIABLE)
-        < names.__doc__.index("packaged models")
-    )
-
-
 def test_a_name_may_not_lead_out_of_the_folder_of_models(monkeypatch, tmp_path):
     model_folder(tmp_path / "secret")
     (tmp_path / "models").mkdir()
@@ -590,16 +569,17 @@ def test_a_manifest_that_would_be_read_back_as_another_is_refused():
         folder_module.check_same(written=other, read_back=one)
     with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag"):
         folder_module._described("mean+other", 4)
-    assert (one.include_prompt, one.lowercase, PairManifest(Path("a")).lowercase) == (True, False, False)
 
 
 @pytest.mark.parametrize(
     "modules",
-    [{}, "x", 3, ["x"], [{"path": ""}], [{"type": "x"}], [{"path": 1, "type": "x"}], [{"path": "", "type": 1}]],
+    [None, {}, "x", 3, ["x"], [{"path": ""}], [{"type": "x"}], [{"path": 1, "type": "x"}], [{"path": "", "type": 1}]],
 )
-def test_rows_without_a_path_and_a_type_are_no_modules(modules, tmp_path):
+@pytest.mark.parametrize("read", [read_manifest, read_pair_manifest])
+def test_rows_without_a_path_and_a_type_are_no_modules(modules, read, tmp_path):
+    write(tmp_path / "modules.json", modules)
     with pytest.raises(BadModel, match="is not a list of modules, each with a path and a type"):
-        module_rows(modules, tmp_path)
+        read(tmp_path)
 
 
 def test_weights_that_are_missing_are_to_be_fetched_again(tmp_path):

@@ -63,13 +63,9 @@ class Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a plain encoder, or of a folder in either of sentence-transformers' formats."""
     check_saved(folder)
-    path = folder / "modules.json"
-    if not regular_file_exists(path):
-        if (folder / POOLING_FOLDER).is_dir():
-            raise BadModel(f"{path} is missing, although {POOLING_FOLDER} is there: the download may be incomplete; "
-                           "fetch it again")  # fmt: skip
+    parts = modules_of(folder)
+    if parts is None:
         return _plain(folder)
-    parts = [module_part(folder, module) for module in module_rows(read_json(path), folder)]
     if parts and parts[0].kind in ROUTERS:
         return _router(folder, parts)
     return _of_parts(folder, parts)
@@ -256,15 +252,23 @@ def _plain(folder: Path) -> Manifest:
     return Manifest(encoder=folder, notice=notice, **input_limits(folder))
 
 
-def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
-    """The rows of modules.json, after checking that it is a list of modules."""
-    if not isinstance(modules, list) or not all(
-        isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
+def modules_of(folder: Path) -> list[ModulePart] | None:
+    """The modules in modules.json; None if there is no such file, as in a plain encoder's folder."""
+    path = folder / "modules.json"
+    if not regular_file_exists(path):
+        if (folder / POOLING_FOLDER).is_dir():
+            raise BadModel(
+                f"{path} is missing, although {POOLING_FOLDER} is there: the download may be incomplete; fetch it again"
+            )
+        return None
+    rows = read_json(path)
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and isinstance(row.get("path"), str) and isinstance(row.get("type"), str) for row in rows
     ):
         raise BadModel(f"modules.json in {folder} is not a list of modules, each with a path and a type")
-    if len(modules) > MAX_MODULES:
-        raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; expected at most {MAX_MODULES}")
-    return modules
+    if len(rows) > MAX_MODULES:
+        raise BadModel(f"modules.json in {folder} has {len(rows):,} modules; expected at most {MAX_MODULES}")
+    return [module_part(folder, row) for row in rows]
 
 
 def module_part(folder: Path, module: Mapping[str, Any]) -> ModulePart:

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadModel
-from ..runtime.untrusted_files import read_json, read_object, regular_file_exists
+from ..runtime.untrusted_files import read_object, regular_file_exists
 from .folder import (
     CROSS_ENCODER,
     OWN,
     Manifest,
     ModulePart,
     input_limits,
-    module_part,
-    module_rows,
+    modules_of,
     pooling_and_heads,
     prompts_of,
     with_config,
@@ -65,10 +64,10 @@ class PairManifest:
 
 def read_pair_manifest(folder: Path) -> PairManifest:
     check_saved(folder)
-    modules = read_json(folder / "modules.json")
-    if modules is None and not regular_file_exists(folder / "config.json"):
+    parts = modules_of(folder)
+    if parts is None and not regular_file_exists(folder / "config.json"):
         raise BadModel(f"{folder} contains neither modules.json nor config.json, so it is not a model folder")
-    parts = [module_part(folder, row) for row in module_rows(modules, folder)] if modules is not None else []
+    parts = parts or []
     spoken = read_object(folder / "config_sentence_transformers.json")
     encoder = parts[0].folder if parts else folder
     if tokens := late_interaction(folder, parts, spoken):
