@@ -40,6 +40,13 @@ def test_blank_and_repeated_texts_are_left_out(calibration, tiny):
     assert calibration.p_values(np.array(middle)) == pytest.approx(0.5, abs=0.06)
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("texts", "message"), [([1] * 200, r"texts\[0\] is 1 \(int\)"), ("ab" * 200, "list of texts")])
+def test_what_is_no_list_of_texts_is_refused(tiny, texts, message):
+    with pytest.raises(BadInput, match=message):
+        calibrate(tiny, "tiny", texts)
+
+
 def test_queries_are_compared_with_texts(tiny):
     queries = [*TEXTS[:60], *(f"{text} cat" for text in TEXTS[60:])]
     found = calibrate(tiny, "tiny", TEXTS, queries=queries, draw=ChanceDraw(1000), show_progress_bar=False)
@@ -131,6 +138,8 @@ def test_a_damaged_file_is_refused(calibration, change, message, tmp_path):
         lambda chance: chance["shares"].__setitem__(0, 1.01),
         lambda chance: chance["shares"].__setitem__(-1, 0.0),
         lambda chance: chance["tail"].update(scale=0.0),
+        lambda chance: chance["tail"].update(scale=float("inf")),
+        lambda chance: chance["cosines"].__setitem__(-1, float("inf")),
         lambda chance: chance["tail"].update(shape=-0.01),
     ],
 )

@@ -89,7 +89,7 @@ def test_rows_that_are_not_finite_are_refused_by_name(bad):
     "how", [{"threshold": 1.01}, {"threshold": -1.01}, {"threshold": float("nan")}, {"min_size": 0}]
 )
 def test_options_out_of_bounds_are_refused(how):
-    with pytest.raises(BadInput, match="expected a threshold from -1 to 1|expected a (whole )?number"):
+    with pytest.raises(BadInput, match="expected a cosine from -1 to 1|expected a (whole )?number"):
         communities(np.eye(3), **how)
 
 

@@ -48,8 +48,14 @@ def test_no_rows_have_no_representatives():
 
 @pytest.mark.parametrize(
     ("vectors", "threshold", "message"),
-    [([[1.0, 0]], 1.5, "threshold from -1 to 1; got 1.5"), ([[np.nan, 0]], 0.9, "vectors")],
+    [
+        ([[1.0, 0]], 1.5, "threshold is 1.5; expected a cosine from -1 to 1"),
+        ([[1.0, 0]], "x", "threshold is 'x'; expected a number"),
+        ([[np.nan, 0]], 0.9, "vectors"),
+        ([1.0, 0], 0.9, "expected a table of vectors"),
+    ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_what_cannot_be_compared_is_refused(vectors, threshold, message):
     with pytest.raises(BadInput, match=message):
-        near_duplicates(np.array(vectors, np.float32), threshold=threshold)
+        near_duplicates(np.array(vectors), threshold=threshold)

@@ -119,11 +119,19 @@ def test_what_is_no_map_is_refused(tmp_path):
         (VECTORS[:100], VECTORS[:100], "expected a table of at least 500 rows"),
         (VECTORS, VECTORS[:-1], "600 source vectors and 599 target vectors"),
         (VECTORS, np.full((600, 2), np.nan), "target_vectors.*NaN"),
+        (VECTORS, np.ones((600, 2)), "all target_vectors have the same direction"),
+        (np.zeros((600, 2)), VECTORS, "all source_vectors have the same direction"),
     ],
 )
 def test_tables_that_do_not_match_are_refused(source, target, message, unchecked):
     with pytest.raises(BadInput, match=message):
         fit_map(source, target, OLD, NEW)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_recall_needs_another_text(count):
+    with pytest.raises(BadInput, match="recall needs at least 2"):
+        recall_kept(VECTORS[:count], VECTORS[:count])
 
 
 def test_vectors_of_another_width_are_refused():

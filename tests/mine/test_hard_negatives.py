@@ -331,6 +331,8 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
         ({"vectors": (np.ones((2, 3)), np.ones((2, 3))), "corpus": ["z"]}, "the corpus None of 1 texts"),
         ({"vectors": (np.ones((2, 3)), np.ones((2, 3)), np.ones((2, 3)))}, r"the corpus \(2, 3\) of None"),
         ({"vectors": (np.ones(2), np.ones(2))}, "all of the same dimension"),
+        ({"vectors": (np.ones(2), np.ones((2, 3)))}, r"anchors \(2,\) of 2 texts"),
+        ({"vectors": (np.array([["a"], ["b"]]), np.ones((2, 1)))}, "anchors contains <U1"),
         ({"vectors": (np.array([[1.0], [np.nan]]), np.ones((2, 1)))}, "vector of 'b' contains NaN or infinity"),
         ({"vectors": (np.ones((2, 1)), np.array([[np.inf], [1.0]]))}, "vector of 'x' contains NaN or infinity"),
     ],

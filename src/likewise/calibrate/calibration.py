@@ -18,6 +18,7 @@ from ..runtime.progress import Progress
 from ..runtime.untrusted_files import read_object
 from ..search.index import ModelIdentity
 from ..search.texts.text_index import identity_of_embedder
+from ..text.inputs import text_chunks
 from ..text.truncation import Overflow
 from .labelled_pairs import CRITERIA, IsotonicFit, LabelledFit
 from .null_distribution import NullDistribution, chance_cosines
@@ -158,7 +159,7 @@ def calibrate(
 
 def _sample(texts: Sequence[str], seed: int) -> list[str]:
     """Distinct, non-blank texts, at most 20,000, in the given order."""
-    distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+    distinct = list(dict.fromkeys(text for chunk in text_chunks(texts) for text in chunk if text.strip()))
     if len(distinct) <= MOST_TEXTS:
         return distinct
     rows = np.random.default_rng(seed).choice(len(distinct), MOST_TEXTS, replace=False)
@@ -183,6 +184,7 @@ def _is_possible(chance: NullDistribution) -> bool:
     """Whether these quantiles could come from any texts."""
     cosines, shares = chance.cosines, chance.shares
     sound = cosines.ndim == 1 and cosines.shape == shares.shape and len(cosines) > 1
+    sound = sound and bool(np.isfinite([*cosines, chance.scale, chance.shape]).all())
     sound = sound and bool((np.diff(cosines) > 0).all() and (np.diff(shares) < 0).all())
     return sound and bool(((shares > 0) & (shares <= 1)).all()) and chance.scale > 0 and chance.shape >= 0
 

@@ -9,10 +9,10 @@ from ..array_types import Float, Int
 from ..arrays.kmeans import kmeans
 from ..arrays.similarity import unit
 from ..errors import BadInput
-from ..runtime.arguments import known_name, real_number, whole_number
+from ..runtime.arguments import known_name, whole_number
 from ..runtime.installation import missing_extra
 from ..runtime.progress import Progress
-from ..search.pairs import checked_vectors
+from ..search.pairs import checked_threshold, checked_vectors
 from .community_detection import communities
 from .hierarchical import LINKAGES, MEMORY, by_size, check_memory, cut_at_cosine, cut_into, linkage
 from .maps.layout import tsne_layout
@@ -95,8 +95,8 @@ def checked_options(method: str, k: int | None, threshold: float | None, min_siz
         raise BadInput(f"{method} takes {accepted}; got {' and '.join(given)}")
     if row.by and not given and row.threshold is None:
         raise BadInput(f"{method} needs {' or '.join(row.by)}: specify how many clusters you want")
-    if threshold is not None and not -1 <= real_number("threshold", threshold) <= 1:
-        raise BadInput(f"threshold is {threshold}; expected a cosine from -1 to 1")
+    if threshold is not None:
+        checked_threshold(threshold)
     least = row.min_size if k is None else 1  # if k is given, the result has k clusters
     return ClusterOptions(
         None if k is None else whole_number("k", k),

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ..array_types import Float, Int
-from ..runtime.arguments import real_number, whole_number
-from ..search.pairs import best_first, checked_vectors, pairs_above
+from ..runtime.arguments import whole_number
+from ..search.pairs import best_first, checked_threshold, checked_vectors, pairs_above
 
 
 def communities(
@@ -16,8 +16,11 @@ def communities(
     end up with fewer than `min_size` rows are dropped. Rows without a group are omitted from the result. `threshold=1`
     finds the groups of exact copies.
     """
-    threshold, min_size = real_number("threshold", threshold), whole_number("min_size", min_size)
-    vectors = checked_vectors(vectors)
+    min_size, threshold, vectors = (
+        whole_number("min_size", min_size),
+        checked_threshold(threshold),
+        checked_vectors(vectors),
+    )
     neighbours = _neighbours(vectors, threshold)
     free = np.ones(len(vectors), dtype=bool)
     groups = []

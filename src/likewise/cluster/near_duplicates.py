@@ -3,9 +3,9 @@
 import numpy as np
 
 from ..array_types import Float, Int
-from ..arrays.similarity import check_finite_rows, unit, unit_cosine
-from ..errors import BadInput
+from ..arrays.similarity import unit, unit_cosine
 from ..runtime.progress import Progress, show_progress
+from ..search.pairs import checked_threshold, checked_vectors
 
 BLOCK = 2048  # rows compared at a time
 
@@ -19,10 +19,7 @@ def near_duplicates(
     otherwise, it becomes a representative itself. So every row is within the threshold of its representative (there are
     no chains of neighbours), and no two representatives are within it of each other. `threshold=1` finds exact copies.
     """
-    if not -1 <= threshold <= 1:
-        raise BadInput(f"expected a threshold from -1 to 1; got {threshold}")
-    check_finite_rows(vectors, "vectors")
-    vectors = unit(vectors)
+    threshold, vectors = checked_threshold(threshold), unit(checked_vectors(vectors))
     representative = np.arange(len(vectors))
     with show_progress(show_progress_bar, len(vectors)) as advance:
         for start in range(0, len(vectors), BLOCK):

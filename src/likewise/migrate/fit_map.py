@@ -22,10 +22,12 @@ def recall_kept(
 
     Row i of both tables belongs to the same text; the texts searched have exact vectors.
     """
+    if len(exact) < 2:
+        raise BadInput(f"there are {len(exact)} texts; recall needs at least 2, so that a text has another to find")
     k = min(k, len(exact) - 1)
     approximate, exact = unit(approximate), unit(exact)
     shares = [_shared(approximate[start : start + BLOCK], exact, start, k) for start in range(0, len(exact), BLOCK)]
-    return np.concatenate([np.empty(0), *shares])
+    return np.concatenate(shares)
 
 
 def recall_interval(values: Float[np.ndarray, " N"]) -> Interval:
@@ -69,7 +71,8 @@ def fit_map(
     fifth.
 
     Raises:
-        BadInput: there are fewer than 500 rows, unequal numbers of rows, or NaN or infinite values.
+        BadInput: there are fewer than 500 rows, unequal numbers of rows, NaN or infinite values, or a table whose rows
+            all have the same direction.
     """
     before, after = _checked(source_vectors, target_vectors)
     order = np.random.default_rng(seed).permutation(len(before))
@@ -121,7 +124,9 @@ def _checked(
         if table.ndim != 2 or len(table) < LEAST:
             raise BadInput(f"{what} has shape {table.shape}; expected a table of at least {LEAST} rows, one per text")
         check_finite_rows(table, what)
-        tables.append(unit(table).astype(np.float64))
+        if not np.ptp(directions := unit(table).astype(np.float64), axis=0).any():
+            raise BadInput(f"all {what} have the same direction, so nothing can be fitted to them")
+        tables.append(directions)
     if len(tables[0]) != len(tables[1]):
         raise BadInput(
             f"there are {len(tables[0]):,} source vectors and {len(tables[1]):,} target vectors; expected equal "

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from ..array_types import Float, Int, Shaped
-from ..arrays.similarity import PAIRWISE, SIMILARITIES, unit, unit_cosine
+from ..arrays.similarity import PAIRWISE, SIMILARITIES, number_table, unit, unit_cosine
 from ..errors import BadInput
 from ..runtime.progress import Progress
 from ..search import Hits
@@ -109,27 +109,25 @@ def space_of_precomputed(
     metric: str,
 ) -> CandidateSpace:
     """Build the space from the given vectors, one per text."""
-    given = (precomputed.anchors, precomputed.positives, precomputed.corpus)
+    named = {"anchors": precomputed.anchors, "positives": precomputed.positives, "the corpus": precomputed.corpus}
+    given = {name: None if vectors is None else number_table(vectors, name) for name, vectors in named.items()}
     _check_shapes(given, texts)
-    for vectors, column in zip(given, texts, strict=True):
-        if vectors is not None and column is not None:
-            _check_finite(vectors, column)
-    anchors, positives, corpus = (None if vectors is None else np.asarray(vectors) for vectors in given)
+    anchors, positives, corpus = (
+        None if vectors is None or column is None else _check_finite(vectors, column)
+        for vectors, column in zip(given.values(), texts, strict=True)
+    )
     assert anchors is not None and positives is not None
     every_row = np.arange(len(anchors))
     pool = (positives if corpus is None else corpus)[kept]
     return CandidateSpace(anchors, positives, every_row, every_row, _normalized_pool(pool, metric), metric)
 
 
-def _check_shapes(given: Sequence[np.ndarray | None], texts: Sequence[Sequence[str] | None]) -> None:
-    names = ("anchors", "positives", "the corpus")
-    shapes = [None if vectors is None else np.shape(vectors) for vectors in given]
+def _check_shapes(given: Mapping[str, np.ndarray | None], texts: Sequence[Sequence[str] | None]) -> None:
+    shapes = {name: None if vectors is None else vectors.shape for name, vectors in given.items()}
     counts = [None if column is None else len(column) for column in texts]
-    widths = {shape[1] for shape in shapes if shape is not None and len(shape) == 2}
-    if [None if shape is None else shape[0] for shape in shapes] != counts or len(widths) != 1:
-        found = ", ".join(
-            f"{n} {shape} of {count} texts" for n, shape, count in zip(names, shapes, counts, strict=True)
-        )
+    widths = {shape[1:] for shape in shapes.values() if shape is not None}
+    if [shape and shape[0] for shape in shapes.values()] != counts or [len(width) for width in widths] != [1]:
+        found = ", ".join(f"{name} {shapes[name]} of {n} texts" for name, n in zip(given, counts, strict=True))
         raise BadInput(f"expected one vector per text, all of the same dimension; found {found}")
 
 
@@ -138,7 +136,7 @@ def _normalized_pool(vectors: Shaped[np.ndarray, "M D"], metric: str) -> Shaped[
 
 
 def _check_finite(vectors: Shaped[np.ndarray, "n D"], texts: Sequence[str]) -> Shaped[np.ndarray, "n D"]:
-    for i, vector in enumerate(np.asarray(vectors)):
-        if not np.isfinite(vector).all():
-            raise BadInput(f"the vector of {texts[i][:60]!r} contains NaN or infinity")
-    return np.asarray(vectors)
+    vectors = np.asarray(vectors)
+    for i in np.flatnonzero(~np.isfinite(vectors).all(axis=-1)).tolist():
+        raise BadInput(f"the vector of {texts[i][:60]!r} contains NaN or infinity")
+    return vectors

@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from ..array_types import Bool, Float, Int
-from ..arrays.connected_components import connected_components
+from ..arrays.connected_components import component_of_each_edge
 from ..errors import BadInput
 from ..text.normalization import normalized
 
@@ -43,12 +43,9 @@ class KnownPositives:
     @cached_property
     def group(self) -> Int[np.ndarray, " F"]:
         """A group number for each normalized text; connections are transitive: a–b and b–c put a and c in one group."""
+        alone = [(form, form) for form in range(len(self.forms))]
         pairs = zip(self.anchors.tolist(), self.positives.tolist(), strict=True)
-        representative = {form: form for form in self.forms}
-        for group in connected_components((self.forms[a], self.forms[p]) for a, p in pairs):
-            representative.update(dict.fromkeys(group, group[0]))
-        number: dict[str, int] = {}
-        return np.array([number.setdefault(representative[form], len(number)) for form in self.forms], np.int64)
+        return component_of_each_edge([*alone, *pairs])[: len(alone)]
 
     def connected(self, rows: Int[np.ndarray, " Q"], candidates: Int[np.ndarray, "Q d"]) -> Bool[np.ndarray, "Q d"]:
         """Whether each candidate is the anchor itself or in its group."""

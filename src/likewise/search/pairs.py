@@ -72,11 +72,8 @@ def pairs_above(
     Raises:
         BadInput: a row contains NaN or infinity, or the threshold is not a cosine.
     """
-    vectors = checked_vectors(vectors)
-    threshold, threads = real_number("threshold", threshold), checked_threads(threads)
-    if not -1 <= threshold <= 1:
-        raise BadInput(f"expected a threshold from -1 to 1; got threshold={threshold}")
-    return _pairs_above(vectors, threshold, threads, show_progress_bar)
+    vectors, threshold = checked_vectors(vectors), checked_threshold(threshold)
+    return _pairs_above(vectors, threshold, checked_threads(threads), show_progress_bar)
 
 
 def nearest_others(
@@ -94,6 +91,12 @@ def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray
         raise BadInput(f"expected a table of vectors (N, D), one row per text; got the shape {table.shape}")
     check_finite_rows(table, what)
     return table
+
+
+def checked_threshold(threshold: float) -> float:
+    if not -1 <= (number := real_number("threshold", threshold)) <= 1:
+        raise BadInput(f"threshold is {number}; expected a cosine from -1 to 1")
+    return number
 
 
 def _pairs_above(
