@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from likewise.cli.main import parser
+from likewise.cli.main import main, parser
 from likewise.cli.models import dissect
 from likewise.errors import BadInput
 
@@ -70,6 +70,13 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     for name in ("pipe.txt", "zero.txt", "loop.txt", "."):
         with pytest.raises(BadInput, match="is not a file|does not exist|expected one of"):
             dissect.read_sample(tmp_path / name, None)
+
+
+@pytest.mark.parametrize("verb", ["check", "dissect", "select-layers"])
+def test_a_file_without_texts_is_refused(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "blank.txt").write_text(" \n\n")
+    assert main(["model", verb, "likewise-static", "--texts", str(tmp_path / "blank.txt")]) == 2
+    assert "blank.txt has no text that is not blank" in capsys.readouterr().err
 
 
 def test_texts_are_a_column_of_a_table_too(tmp_path: Path) -> None:

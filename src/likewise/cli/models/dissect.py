@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file, check_not_input, check_writable_folder
 from ...wording import counted
 from ..model_options import output_folder
@@ -115,8 +116,11 @@ def _words(measured: "Anatomy") -> str:
 
 
 def read_sample(path: Path, column: str | None) -> list[str]:
-    """The non-blank texts in the file."""
-    return [text.strip() for text in read_texts(str(path), column) if text.strip()]
+    """The non-blank texts in the file, at least one."""
+    texts = [text.strip() for text in read_texts(str(path), column) if text.strip()]
+    if not texts:
+        raise BadInput(f"{path} has no text that is not blank; expected a few hundred texts")
+    return texts
 
 
 def sample(count: int = SAMPLE_SIZE) -> list[str]:

@@ -23,8 +23,8 @@ EPILOG = """examples:
   likewise model quantize ./my-model -o my-model-int8 --bar 0.99,0.95
   likewise encode sentences.txt -m ./minilm-int8 --precision int8 -o vectors.npy
 
-Matrix products are smoothed (SmoothQuant), as they are when a model is loaded with --precision int8. The int8 vectors of
-the written model are then compared with the original fp32 vectors on texts that come with the package.
+Matrix products are smoothed (SmoothQuant), as they are when a model is loaded with --precision int8. The int8 vectors
+of the written model are then compared with the original fp32 vectors on texts that come with the package.
 
 output columns:
   mean cosine       mean over texts of the cosine between the vectors before and after
