@@ -51,14 +51,21 @@ def _standard_input() -> list[Path]:
     return []
 
 
+def file_of(name: str) -> Path | None:
+    """The file that a name means, whether or not it exists; None if the name can only be a data set's."""
+    from ..files import READABLE
+
+    path = expanded(name)
+    return path if path.suffix.lower() in READABLE or path.exists() else None
+
+
 def column_names(name: str) -> list[str]:
     """The columns of a table or a data set."""
     from ..data.datasets import load_dataset
-    from ..files import READABLE, Table
+    from ..files import Table
 
-    path = expanded(name)
-    is_file = path.suffix.lower() in READABLE or path.exists()
-    return list(Table.read(path, list).columns if is_file else load_dataset(name).columns)
+    path = file_of(name)
+    return list(load_dataset(name).columns if path is None else Table.read(path, list).columns)
 
 
 def texts_by_column(path: Path) -> dict[str, list[str]]:

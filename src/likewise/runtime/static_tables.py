@@ -19,7 +19,7 @@ from ..array_types import Float
 from ..errors import BadModel
 from .untrusted_files import bad_setting, boolean_setting, read_json, read_object, regular_file_exists
 from .vocabulary import Vocabulary
-from .weight_files import FLOAT_TYPES, WeightReader, weight_files
+from .weight_files import FLOAT_TYPES, WeightReader, weight_files, widened
 
 MODEL2VEC = "model2vec"
 """The `model_type` in config.json of model2vec's folders; StaticEmbedding's folders have no config.json."""
@@ -171,7 +171,7 @@ def _check_list(reader: WeightReader, name: str, types: tuple[str, ...], tokens:
 
 def _floats(reader: WeightReader, name: str) -> Float[np.ndarray, "..."]:
     if reader.kinds[name].type == "BF16":
-        return np.asarray((reader.bfloat16(name).astype(np.uint32) << 16).view(np.float32))
+        return np.asarray(widened(reader.bfloat16(name)))
     return np.asarray(reader.tensor(name), np.float32)
 
 

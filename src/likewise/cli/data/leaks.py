@@ -7,10 +7,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ...errors import BadInput
-from ...runtime.home_folder import expanded
 from ..output import print_json
 from ..parser import options
-from ..sources import texts_by_column
+from ..sources import file_of, texts_by_column
 from ..terminal_tables import aligned, printable, table
 
 if TYPE_CHECKING:
@@ -78,10 +77,9 @@ def _tests() -> list[str]:
 
 def _columns(name: str) -> "DatasetColumns":
     from ...data.datasets import read_dataset
-    from ...files import READABLE
 
-    path = expanded(name)
-    return texts_by_column(path) if path.suffix.lower() in READABLE or path.exists() else read_dataset(name)
+    path = file_of(name)
+    return read_dataset(name) if path is None else texts_by_column(path)
 
 
 def _print(leaks: "Sequence[Leak]") -> None:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import BadInput
-from ...runtime.home_folder import expanded
 from ...runtime.lazy_imports import require_torch
 from ...wording import counted
 from ..model_options import MODEL, add_running, prepare_runtime
 from ..output import print_json
 from ..parser import options
-from ..sources import input_files
+from ..sources import file_of, input_files
 from ..terminal_tables import aligned, cut_to_width, printable, table
 from ..texts.rerank import label_of
 from ..texts.text_file import STDIN, read_texts
@@ -145,11 +144,10 @@ def _reranker_rules(args: argparse.Namespace) -> "list[Rule]":
 
 def _corpus(name: str, column: str | None) -> Sequence[str]:
     from ...data.datasets import load_dataset
-    from ...files import READABLE
 
-    path = expanded(name)
-    if name == STDIN or path.suffix.lower() in READABLE or path.exists():
-        return list(read_texts(name if name == STDIN else str(path), column))
+    path = file_of(name)
+    if name == STDIN or path is not None:
+        return list(read_texts(str(path or name), column))
     columns = load_dataset(name).columns
     column = column or "text"
     if column not in columns:

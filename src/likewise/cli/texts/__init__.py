@@ -1,1 +1,1 @@
-"""Verbs on your own texts: encode, similarity, pairs, duplicates, cluster, rerank."""
+"""Verbs on your own texts: similarity, pairs, duplicates, cluster, explain, calibrate, rerank."""

@@ -1,7 +1,6 @@
 """Compares every text with every other one. Higher means more similar; distances are negated."""
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import BadInput
 from ..model_options import add_model, load_from_options
+from ..output import print_json
 from ..parser import options
 from ..terminal_tables import GAP, cut_to_width, fit_line, printable, styled, table
 from .text_file import STDIN, given_texts
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     matrix = SIMILARITIES[args.metric](vectors, vectors).tolist()
     if args.json:
-        print(json.dumps({"metric": args.metric, "texts": texts, "matrix": matrix}))
+        print_json({"metric": args.metric, "texts": texts, "matrix": matrix}, indent=None)
     else:
         show_matrix(texts, matrix)
     return 0
