@@ -32,6 +32,16 @@ def test_the_command_prints_compares_writes_and_reads_runs(folder, tmp_path, cap
     assert ",ndcg@10/q3," in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["qrels/test.tsv", "corpus.jsonl", "first.trec"])
+def test_a_run_does_not_overwrite_what_the_command_reads(name, folder, capsys):
+    path = folder / name
+    path.touch()
+    before = path.read_text()
+    argv = ["evaluate", str(folder / "first.trec"), "--corpus", str(folder), "--no-cache", "-q", "--run", str(path)]
+    assert main(argv) == 2
+    assert "would overwrite the input" in capsys.readouterr().err and path.read_text() == before
+
+
 def test_a_reranker_is_measured_on_given_candidates_and_its_order_written(folder, tmp_path, json_output):
     """MAP and MRR of lists of four candidates, by a plain loop over the reranker's own scores."""
     reranker = classifier_folder(tmp_path / "judge")

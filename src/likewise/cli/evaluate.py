@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
-from ..runtime.atomic_files import check_new_file, check_writable_file
+from ..runtime.atomic_files import check_new_file, check_not_input, check_writable_file
 from ..runtime.plot_style import PICTURES
 from .model_options import add_running, prepare_runtime
 from .output import note, plot_module, print_json
 from .parser import options
 from .process import Terminated
+from .sources import input_files
 
 if TYPE_CHECKING:
     from ..evaluate.results import Results
@@ -256,6 +257,8 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
     if args.compare and args.csv:
         raise BadInput("--csv prints scores and no comparisons; expected --compare alone or with --json")
     if args.run_file:
+        read = (str(path) for path in (args.corpus, args.queries, args.qrels) if path is not None)
+        check_not_input(args.run_file, [*input_files(*args.models, *read), *args.corpus.rglob("*")])
         check_writable_file(args.run_file)
     if args.plot:
         plot_module(PLOT)
