@@ -346,21 +346,6 @@ def test_what_cannot_be_mined_is_said(changes, message):
         mine(given.pop("anchors"), given.pop("positives"), given.pop("model"), **given)
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        lambda: ScoreBetween(1, 0),
-        lambda: ScoreBetween(float("nan")),
-        lambda: BelowPositive(),
-        lambda: BelowPositive(margin=0.1, ratio=0.9),
-        lambda: BelowPositive(margin=float("nan")),
-    ],
-)
-def test_a_rule_that_makes_no_sense_is_refused(rule):
-    with pytest.raises(BadInput, match="expected"):
-        rule()
-
-
 def test_a_reranker_that_gives_no_number_is_refused():
     class Broken:
         def score(self, pairs, **how):

@@ -76,9 +76,14 @@ def test_a_rule_at_its_bounds_is_accepted(rule):
         (lambda: BelowPositive(ratio=0.0), "expected a ratio above 0 and at most 1"),
         (lambda: BelowPositive(margin=-1e-9), "expected a finite margin, 0 or greater"),
         (lambda: BelowPositive(margin=math.inf), "expected a finite margin, 0 or greater"),
+        (lambda: BelowPositive(margin=math.nan), "expected a finite margin, 0 or greater"),
+        (lambda: BelowPositive(), "expected either a margin or a ratio"),
+        (lambda: BelowPositive(margin=0.1, ratio=0.9), "expected either a margin or a ratio"),
+        (lambda: ScoreBetween(1, 0), "expected low ≤ high"),
+        (lambda: ScoreBetween(math.nan), "expected low ≤ high"),
     ],
 )
-def test_a_rule_just_beyond_its_bounds_is_refused(rule, message):
+def test_a_rule_beyond_its_bounds_is_refused(rule, message):
     with pytest.raises(BadInput, match=message):
         rule()
 

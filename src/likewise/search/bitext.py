@@ -38,10 +38,7 @@ def mine_bitext(
         raise BadInput(f"expected two tables of equal dimension from one model; got {first.shape} and {second.shape}")
     if not len(first) or not len(second):
         return []
-    a, b = (
-        unit(first),
-        unit(second),
-    )  # dot products of these are equal in both directions, whereas cosines may differ by rounding
+    a, b = unit(first), unit(second)  # their dot products are equal both ways; cosines may differ by rounding
     forward, backward = (search(x, y, k, metric="dot", threads=threads) for x, y in ((a, b), (b, a)))
     pairs, scores = _candidates(forward, backward)
     order = np.lexsort((pairs[:, 1], pairs[:, 0], -scores))

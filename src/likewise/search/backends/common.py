@@ -74,10 +74,9 @@ def checked_filter(
     condition = parse_filter(where)
     for name in named_columns(condition):
         if not has_column(name):
-            known = ", ".join(sorted(columns or ()))
-            known = (
-                f"; its columns are {known}" if known else "" if columns is None else "; its records have no metadata"
-            )
+            listed = ", ".join(sorted(columns or ()))
+            known = f"; its columns are {listed}" if listed else "; its records have no metadata"
+            known = "" if columns is None else known
             raise BadInput(f"no record in {location} has the column {name!r} used in the filter{known}")
     return condition
 

@@ -65,9 +65,7 @@ class PassageWriter:
     report: AddReport = field(default_factory=AddReport)
 
     def __post_init__(self) -> None:
-        self.unseen: dict[str, set[str]] = defaultdict(
-            set
-        )  # for each text, the stored keys not yet seen in its documents
+        self.unseen: dict[str, set[str]] = defaultdict(set)  # for each text, its stored keys not yet read again
         for key in self.stored:
             self.unseen[id_of_key(key)].add(key)
 
