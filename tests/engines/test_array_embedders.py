@@ -361,10 +361,19 @@ def test_weights_that_changed_on_disk_are_not_saved_nor_fingerprinted(own, tmp_p
     folder = own()
     loaded = light.load(folder)
     reweigh(folder, lambda _, tensor: 2 * tensor)
-    for work in (lambda: loaded.fingerprint, lambda: loaded.save(tmp_path / "x")):
-        with pytest.raises(BadModel, match="have changed since this model was loaded"):
-            work()
+    for one in (loaded, loaded.with_pooling("cls")):
+        for work in (lambda one=one: one.fingerprint, lambda one=one: one.save(tmp_path / "x")):
+            with pytest.raises(BadModel, match="have changed since this model was loaded"):
+                work()
     assert not (tmp_path / "x").exists()
+
+
+def test_a_model_describes_itself_and_not_the_one_that_took_its_folder(own, light):
+    folder = own()
+    loaded = light.load(folder)
+    before = loaded.describe()
+    TorchEmbedder.load(own("distilbert")).save(folder)
+    assert loaded.describe() == before and loaded.with_pooling("cls").describe()["encoder"] == "bert"
 
 
 def _spoilt(change):

@@ -64,6 +64,7 @@ class ArrayEmbedder(Embedder, Loadable):
         self._pooled_width = pooling.width(encoder.width)
         self._width = heads[-1].width if heads else self._pooled_width
         self._files = file_states(manifest.encoder)
+        self._kind = model_type(read_config(manifest.encoder), manifest.encoder)
 
     @classmethod
     @abstractmethod
@@ -119,7 +120,7 @@ class ArrayEmbedder(Embedder, Loadable):
 
     def describe(self) -> dict[str, Any]:
         return {
-            "encoder": model_type(read_config(self.manifest.encoder), self.manifest.encoder),
+            "encoder": self._kind,
             "layers": self.encoder.depth,
             "width": self.encoder.width,
             "parameters": self.encoder.parameters
@@ -139,7 +140,9 @@ class ArrayEmbedder(Embedder, Loadable):
             if any(head.arrays for head in heads):
                 raise BadModel(f"the pooling {pooling} has {after} dimensions, but the heads expect {before}")
             heads = tuple(replace(head, width=after) for head in heads)
-        return type(self)(self.tokenizer, self.encoder, chosen, heads, self.manifest)
+        other = type(self)(self.tokenizer, self.encoder, chosen, heads, self.manifest)
+        other._files, other._kind = self._files, self._kind  # the folder may contain another model by now
+        return other
 
     def pooling_weights(self) -> Mapping[str, Array]:
         return self.pooling.arrays
