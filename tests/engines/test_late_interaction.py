@@ -16,7 +16,7 @@ from likewise.model_files.late_interaction_folder import FORMS
 from likewise.reranker import CrossEncoder
 from likewise.text.truncation import TruncationCounter
 from tests.native_library import needs_native
-from tests.tiny import LONG, TEXTS, amend, colbert_folder, write
+from tests.tiny import LONG, TEXTS, amend, colbert_folder, reweigh, write
 
 SPOKEN = "config_sentence_transformers.json"
 QUERY = "the cat, and a dog"
@@ -145,6 +145,17 @@ def test_its_fingerprint_is_the_same_for_every_engine_and_changes_with_its_setti
     before = {Reranker.load(folder, engine=engine).fingerprint for engine in ("numpy", "torch")}
     amend(folder / "artifact.metadata", query_maxlen=24)
     assert len(before) == 1 and Reranker.load(folder).fingerprint not in before
+
+
+@engines
+def test_weights_that_changed_on_disk_are_neither_fingerprinted_nor_used_for_queries(engine, tmp_path):
+    folder = colbert_folder(tmp_path / "m")
+    reranker = Reranker.load(folder, engine=engine)
+    reweigh(folder, lambda _, tensor: 2 * tensor)
+    in_numpy = [] if engine == "numpy" else [lambda: reranker.query_vectors([QUERY])]  # its queries' second encoder
+    for work in (lambda: reranker.fingerprint, *in_numpy):
+        with pytest.raises(BadModel, match="have changed since this model was loaded"):
+            work()
 
 
 def test_it_is_neither_saved_nor_a_cross_encoder(tmp_path):

@@ -26,9 +26,10 @@ from ..reranker.text_pairs import in_windows
 from ..runtime.fingerprint import Weights
 from ..text.inputs import checked_texts
 from ..text.truncation import TruncationCounter, longest_words
-from .description import check_described, read_description, stored_encoder_settings, tensors
+from .description import Description, check_described, read_description, stored_encoder_settings, tensors
 from .numpy.encoders import NumpyEncoder
 from .numpy.poolings_and_heads import heads_of, weights_of_heads
+from .stored_weights import check_unchanged, file_states
 
 Array = np.ndarray
 Ids = tuple[int, ...]
@@ -48,6 +49,7 @@ class LateInteraction(Reranker):
     def __init__(self, embedder: Embedder, manifest: PairManifest) -> None:
         assert manifest.late is not None
         check_described(manifest.encoder, read_config(manifest.encoder))
+        self._files = file_states(manifest.encoder)
         self.shown = embedder  # its engine is this reranker's too
         self.tokenizer, self.encoder, self.manifest = embedder.tokenizer, embedder.encoder, manifest
         self.settings = TokenVectors(**manifest.late.config)
@@ -92,7 +94,7 @@ class LateInteraction(Reranker):
 
     def _identifying_weights(self) -> Weights:
         """The weights as the folder stores them, which no engine changes."""
-        stored = [(tensor.name, tensor.identifying) for tensor in tensors(read_description(self.manifest.encoder))]
+        stored = [(tensor.name, tensor.identifying) for tensor in tensors(self._description())]
         return [*stored, *weights_of_heads(self.heads)]
 
     def _vectors(self, texts: Iterable[str], overflow: PairOverflow, is_query: bool) -> list[Float[Array, "t E"]]:
@@ -180,10 +182,15 @@ class LateInteraction(Reranker):
         encoder = self._query_encoder.reading(len(ids))
         return self._mapped(encoder.layers(Sequences.of([filled]), encoder.depth, encoder.depth)[-1])
 
+    def _description(self) -> Description:
+        """The folder's description, if it still holds the model that was loaded."""
+        check_unchanged(self.manifest.encoder, self._files)
+        return read_description(self.manifest.encoder)
+
     @cached_property
     def _query_encoder(self) -> NumpyEncoder:
         own = self.shown.encoder
-        return own if isinstance(own, NumpyEncoder) else NumpyEncoder(read_description(self.manifest.encoder))
+        return own if isinstance(own, NumpyEncoder) else NumpyEncoder(self._description())
 
     def _documents(self, contents: Sequence[Ids]) -> list[Float[Array, "t E"]]:
         layers = self.shown.layers_of([list(ids) for ids in contents], only_last=True)
