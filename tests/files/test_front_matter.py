@@ -46,6 +46,18 @@ def test_values_are_read_as_they_are_written():
     assert FULL[end:] == "Text\n"
 
 
+def test_escapes_in_double_quotes_are_characters_and_others_stay():
+    lines = [
+        'title: "a \\"b\\" \\u00e9"',
+        "tags: [\"x \\\"y\\\", z\", 'it''s, w']",
+        'path: "C:\\q"',
+        'two: "a" and "b"',
+    ]
+    text = "\n".join(["---", *lines, "---", ""])
+    values = {"title": 'a "b" é', "tags": ['x "y", z', "it's, w"], "path": "C:\\q", "two": 'a" and "b'}
+    assert front_matter(text)[0] == values
+
+
 @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
 def test_marks_and_line_breaks_of_any_kind_are_passed_over(line_break):
     text = "\ufeff---  \na: b\n---\nText".replace("\n", line_break)

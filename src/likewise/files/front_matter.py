@@ -1,11 +1,13 @@
 """Front matter: metadata at the start of a Markdown file, in the subset of YAML commonly used there."""
 
+import json
 import re
 from typing import Any
 
 BLOCK = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<lines>.*?\r?\n)?(---|\.\.\.)[ \t]*(\r?\n|$)", re.DOTALL)
-ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,]*)\s*(?:,|$)""")
-QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s+#""")
+IN_QUOTES = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')"""
+ITEM = re.compile(rf"\s*({IN_QUOTES}|[^,]*)\s*(?:,|$)")
+QUOTED = re.compile(rf"({IN_QUOTES})\s+#")
 """A text in quotes before a comment."""
 BELOW = (" ", "\t", "-", "[", "{")
 """How a line that continues the previous value begins."""
@@ -61,11 +63,21 @@ def _items(listed: str) -> list[str]:
 
 def _scalar(text: str) -> str | int | float | bool | None:
     text = text.strip()
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1].replace("''", "'") if text[0] == "'" else text[1:-1]
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return text[1:-1].replace("''", "'")
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return _unescaped(text)
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     return number_in(text)
+
+
+def _unescaped(text: str) -> str:
+    """A text in double quotes, whose usual escapes are those of JSON; with others, it is kept as it is."""
+    try:
+        return str(json.loads(text, strict=False))
+    except ValueError:
+        return text[1:-1]
 
 
 def _uncommented(text: str) -> str:
