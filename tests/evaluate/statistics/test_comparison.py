@@ -65,15 +65,20 @@ def test_holm_takes_back_what_only_many_tries_made_sure():
 @pytest.mark.parametrize(
     "other",
     [
-        Evidence(FINE[:200], GOLD[:200], statistic="spearman"),
-        Evidence(FINE, GOLD, statistic="pearson"),
-        Evidence(FINE, GOLD[::-1].copy(), statistic="spearman"),
-        Evidence(FINE, GOLD, np.arange(300) % 2, statistic="spearman"),
+        Evidence(FINE[:200], GOLD[:200], np.arange(200) % 2, statistic="spearman"),
+        Evidence(FINE, GOLD, np.arange(300) % 2, statistic="pearson"),
+        Evidence(FINE, GOLD[::-1].copy(), np.arange(300) % 2, statistic="spearman"),
+        Evidence(FINE, statistic="spearman"),
+        Evidence(FINE, GOLD, np.arange(300) % 3, statistic="spearman"),
+        Evidence(FINE, GOLD, statistic="spearman"),
     ],
 )
-def test_other_items_cannot_be_compared(other):
+def test_other_items_or_groups_cannot_be_compared(other):
+    one = correlated(FINE, groups=np.arange(300) % 2)
+    assert comparable(one, correlated(ROUGH, groups=np.arange(300) % 2))
+    assert not comparable(other, one)
     with pytest.raises(BadInput, match="same items"):
-        compare(correlated(FINE), other)
+        compare(one, other)
 
 
 def test_intervals_of_many_scores_are_those_of_each_alone():
@@ -142,15 +147,6 @@ def test_resamples_and_seed_are_passed_on():
         assert estimate(ours, **how) == intervals([ours.values], statistic="mean", bootstrap=bootstrap)[0]
         found = compare(ours, theirs, **how)
         assert (found.difference, found.p) == paired(ours.values, theirs.values, statistic="mean", bootstrap=bootstrap)
-
-
-def test_evidence_of_other_groups_or_gold_is_not_comparable():
-    groups = np.arange(300) % 2
-    one = correlated(FINE, groups=groups)
-    assert comparable(one, correlated(ROUGH, groups=groups.copy()))
-    assert not comparable(one, correlated(ROUGH, groups=1 - groups))
-    assert not comparable(one, correlated(ROUGH)) and not comparable(correlated(ROUGH), one)
-    assert not comparable(Evidence(FINE), Evidence(FINE[:-1]))
 
 
 def test_of_60_tasks_those_with_a_huge_difference_are_significant_and_of_none_at_most_a_twentieth_of_families():
