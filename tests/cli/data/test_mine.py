@@ -38,19 +38,8 @@ def data(tmp_path):
 def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsys):
     model = str(own(spoken={"prompts": {"query": "query: ", "document": "text: "}}))
     out = tmp_path / "out.parquet"
-    command = [
-        "data",
-        "mine",
-        model,
-        data,
-        "--columns",
-        "anchor=q,positive=a",
-        "-o",
-        str(out),
-        "--missing",
-        "fill",
-        "-q",
-    ]
+    command = ["data", "mine", model, data]
+    command += ["--columns", "anchor=q,positive=a", "-o", str(out), "--missing", "fill", "-q"]
     command += ["--rank", "1", "6", "--margin", "0.01"]
     how = {"missing": "fill", "rules": [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]}
     prompts = MiningPrompts(anchor="query: ", corpus="text: ")
@@ -68,20 +57,8 @@ def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsy
 
 def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
     out = tmp_path / "out.parquet"
-    command = [
-        "data",
-        "mine",
-        model,
-        data,
-        "--columns",
-        "anchor=q,positive=a",
-        "-k",
-        "2",
-        "-o",
-        str(out),
-        "--missing",
-        "fill",
-    ]
+    command = ["data", "mine", model, data]
+    command += ["--columns", "anchor=q,positive=a", "-k", "2", "-o", str(out), "--missing", "fill"]
     assert main([*command, "--rank", "1", "6", "--margin", "0.01", "--strategy", "spread", "--json"]) == 0
     rules = [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]
     settings = MiningSettings(k=2, rules=rules, strategy="spread", missing="fill")
@@ -127,17 +104,8 @@ def test_without_a_file_nothing_is_written(model, data, tmp_path, capsys):
 
 def test_a_corpus_and_a_condition_narrow_what_is_mined(model, data, tmp_path, json_output):
     (tmp_path / "corpus.txt").write_text("one\ntwo\n\nthree\n")
-    command = [
-        "data",
-        "mine",
-        model,
-        data,
-        "--where",
-        "label==True",
-        "--corpus",
-        str(tmp_path / "corpus.txt"),
-        "--json",
-    ]
+    command = ["data", "mine", model, data]
+    command += ["--where", "label==True", "--corpus", str(tmp_path / "corpus.txt"), "--json"]
     records = json_output([*command, "--score", "-1", "1", "--direct"])
     assert (records["rows"], records["candidates"], records["corpus_texts"]) == (9, 3, 4)
     assert records["rule_stats"][0]["rule"] == "ExcludeKnownPositives(transitive=False)"
