@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of this file; callers reject a library of another version. */
-#define LW_VERSION 8
+#define LW_VERSION 9
 /* Raised with every change of a result's bits, which ARITHMETIC.md defines. */
 #define LW_ARITHMETIC 2
 
