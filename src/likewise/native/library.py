@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import BadInput, BadModel, NativeUnavailable
 
-VERSION = 8  # the version of the interface; LW_VERSION in native/likewise_native.h
+VERSION = 9  # the version of the interface; LW_VERSION in native/likewise_native.h
 ARITHMETIC = 2
 """The version of the native engine's arithmetic (LW_ARITHMETIC): it rises whenever the bits of a vector change."""
 FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
