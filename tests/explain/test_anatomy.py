@@ -88,7 +88,7 @@ def test_every_engine_gives_the_same_anatomy(folders) -> None:
 
 def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) -> None:
     assert anatomy(minilm, [*TEXTS[:25], "", " "]).texts == 25
-    with pytest.raises(BadInput, match="19 texts contain words; expected at least 20"):
+    with pytest.raises(BadInput, match="the texts with words are 19; expected at least 20"):
         anatomy(minilm, [*TEXTS[:19], ""])
     with pytest.raises(BadInput, match="list of texts"):
         anatomy(minilm, "one text that is long enough to hold twenty letters")

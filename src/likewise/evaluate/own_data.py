@@ -67,7 +67,7 @@ def own_columns(
         renamed = ColumnNames(names).rename(table) if names else table
     except BadInput as error:
         raise BadInput(f"{title}: {error}") from None
-    expected = _expected_columns(renamed, title)
+    expected = _expected_columns(renamed, title, table)
     values = {column: list(renamed[column]) for column in expected}
     for column, problem in CHECKS.items():
         for row, value in enumerate(values.get(column, ())):
@@ -93,7 +93,7 @@ def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[
     return table.columns, table.places
 
 
-def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
+def _expected_columns(columns: DatasetColumns, title: str, unrenamed: DatasetColumns) -> tuple[str, ...]:
     sizes = {len(values) for values in columns.values()}
     if len(sizes) > 1:
         raise BadInput(f"{title}: expected columns of equal length; found lengths {', '.join(map(str, sorted(sizes)))}")
@@ -105,7 +105,7 @@ def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
     kinds = "; or ".join(", ".join(expected) for expected in MEASURES)
     raise BadInput(
         f"{title} has the columns {', '.join(columns) or '(none)'}; expected {kinds}. To rename "
-        f"columns: {renaming_example(columns)}"
+        f"columns: {renaming_example(unrenamed)}"
     )
 
 

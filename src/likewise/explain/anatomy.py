@@ -159,7 +159,9 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
     ids_of_texts = (ids for window_of_texts in text_chunks(texts) for ids in tokenizer.token_ids(window_of_texts))
     contents = [content[: tokenizer.max_content_length] for content in ids_of_texts if content]
     if len(contents) < MIN_TEXTS:
-        raise BadInput(f"{len(contents)} texts contain words; expected at least {MIN_TEXTS}, ideally a few hundred")
+        raise BadInput(
+            f"the texts with words are {len(contents)}; expected at least {MIN_TEXTS}, ideally a few hundred"
+        )
     batches = plan_batches([len(content) for content in contents], MAX_TOKENS)
     parts = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in batches]
     ids = np.concatenate([part.ids for part in parts])
