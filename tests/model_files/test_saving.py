@@ -177,7 +177,7 @@ def test_an_encoder_of_no_family_must_be_able_to_save_itself(parts, why, own, tm
 def test_prompts_that_would_not_be_read_again_are_refused(own, tmp_path):
     model = TorchEmbedder.load(own())
     model.manifest = replace(model.manifest, default_prompt="query")
-    with pytest.raises(BadModel, match="default prompt 'query'"):
+    with pytest.raises(BadModel, match="default_prompt_name = 'query'; expected null or the name of a prompt"):
         model.save(tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -45,7 +45,10 @@ def Job(numbers, **options):  # noqa: N802, in the place of the class
 
 
 class Echo:
-    """Numbers to themselves; the number is also the size. Waits at `gate`; refuses negative numbers, fails on 13."""
+    """Numbers to themselves; the number is also the size. Waits at `gate`.
+
+    Refuses negative numbers; fails on 13, and on 17 while tokenizing.
+    """
 
     def __init__(self, gate=None):
         self.gate = gate
@@ -54,6 +57,8 @@ class Echo:
     def tokenize(self, inputs, prompt, first):
         if min(inputs) < 0:
             raise BadInput("a negative number")
+        if 17 in inputs:
+            raise MemoryError("seventeen")
         return [TokenizedInput(x, max(1, x), x, min(x, 50)) for x in inputs]
 
     def compute(self, contents):
@@ -133,13 +138,14 @@ def test_one_request_that_fails_leaves_the_others_alone():
     async def run():
         gate = threading.Event()
         thread = thread_of(Echo(gate))
-        futures = [thread.submit(Job(one)) for one in ([1], [2, -1], [13], [3, 4])]
+        futures = [thread.submit(Job(one)) for one in ([1], [2, -1], [13], [17], [3, 4])]
         gate.set()
-        return await settled(*futures)
+        return await asyncio.wait_for(settled(*futures), 5)
 
-    good, unreadable, failing, other = asyncio.run(run())
+    good, unreadable, failing, without_memory, other = asyncio.run(run())
     assert isinstance(unreadable, BadInput)
     assert isinstance(failing, ValueError)
+    assert isinstance(without_memory, MemoryError)
     assert (good.rows[:, 0].tolist(), other.rows[:, 0].tolist()) == ([1], [3, 4])
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ..array_types import Float
-from ..errors import LikewiseError, TooLong
+from ..errors import TooLong
 from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
 
@@ -322,7 +322,7 @@ class ModelThread:
         first = len(jobs[0].tokenized) if len(jobs) == 1 else 0
         try:
             found = iter(self.work.tokenize([*chain.from_iterable(parts)], jobs[0].prompt, first))
-        except LikewiseError as error:
+        except Exception as error:  # the thread must survive any error
             if len(jobs) > 1:
                 return [job for one in jobs for job in self._tokenize_together([one])]
             jobs[0].error = error

@@ -153,11 +153,7 @@ class CollectionStore:
 
     def names(self) -> list[str]:
         """The existing collections, by folder name."""
-        if self._folder is None or not self._folder.is_dir():
-            return []
-        return sorted(
-            path.name for path in self._folder.iterdir() if (path / journal.FILE).is_file() and path.suffix != BESIDE
-        )
+        return [] if self._folder is None or not self._folder.is_dir() else collections_in(self._folder)
 
     async def opened(self, name: str) -> OpenCollection:
         """Open a collection by name and load its model; returns at once if both were done earlier.
@@ -304,6 +300,11 @@ class CollectionStore:
             own = ServeSettings(engine=self._settings.engine)
             self._models.add(name, "embedder", loader(recorded, "embedder", own))
         return self._own_models[recorded]
+
+
+def collections_in(folder: Path) -> list[str]:
+    """The names of the collections in a folder."""
+    return sorted(path.name for path in folder.iterdir() if (path / journal.FILE).is_file() and path.suffix != BESIDE)
 
 
 async def _computes(served: ServedModel, recorded: ModelIdentity, allow: str | None) -> bool:

@@ -222,15 +222,25 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def collection_folder(folder: Path | None) -> Path | None:
-    """Check the folder of collections.
+def collection_folder(folder: Path | None) -> str:
+    """Check the folder of collections, and describe what is in it; an empty one may be filled later.
 
     Raises:
-        BadInput: there is no such folder.
+        BadInput: there is no such folder, or it is itself a collection.
     """
-    if folder is not None and not folder.is_dir():
+    if folder is None:
+        return ""
+    from ..search.collection import journal
+    from .collection_store import collections_in
+
+    if not folder.is_dir():
         raise BadInput(f"--collections: there is no folder {folder}")
-    return folder
+    if (folder / journal.FILE).is_file():
+        above = folder.absolute().parent
+        raise BadInput(f"--collections: {folder} is itself a collection; expected the folder that it is in: {above}")
+    if names := collections_in(folder):
+        return f"collections in {folder}: {', '.join(names)}"
+    return f"no collections in {folder} yet; likewise index add {folder / 'NAME'} FILE… creates one"
 
 
 def check_access(settings: ServeSettings, without_keys: bool) -> None:

@@ -120,7 +120,7 @@ def test_any_setting_loads_or_is_a_bad_model_and_takes_no_time(kind, saved):
         ("gpt2", {"num_labels": 10**8}, "num_labels = 100000000; expected at most 100,000"),
         ("gpt2", {"vocab_size": 10**7}, "parameters in .* parts?, but its weights hold"),
         ("gpt2", {"n_positions": 10**7}, "parameters in .* parts?, but its weights hold"),
-        ("gpt2", {"attn_implementation": "someone/kernel"}, "code to be downloaded"),
+        ("gpt2", {"attn_implementation": "someone/kernel"}, "code to download"),
         ("mt5", {"num_decoder_layers": 10**9}, "expected at most 200"),
         ("mt5", {"model_type": "no-such-kind"}, "transformers cannot read"),
         ("gpt2", {"vocab_size": 101}, "holds wte.weight in another shape, and transformers would fill it at random"),
