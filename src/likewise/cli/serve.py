@@ -74,15 +74,17 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     settings = _settings(args)
     run_server, workers = _import_server()
-    folder = run_server.collection_folder(args.collections)
+    found = run_server.collections_found(args.collections)
     run_server.check_access(settings, args.without_keys)
 
     def serve(listening: Any) -> None:
         models = args.models or [DEFAULT_MODEL]
-        run_server.run_on(listening, models, args.reranker, folder, settings, is_shared=args.workers > 1)
+        run_server.run_on(listening, models, args.reranker, args.collections, settings, is_shared=args.workers > 1)
 
     with run_server.bound_socket(settings) as listening:
         note(f"likewise: serving at {run_server.address_of(listening)}")
+        if found:
+            note(f"likewise: {found}")
         if args.workers > 1:
             end = partial(run_server.stop_listening, listening)
             return int(workers.run_workers(args.workers, lambda: serve(listening), end, settings.drain_seconds))

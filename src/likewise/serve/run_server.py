@@ -222,7 +222,7 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def collection_folder(folder: Path | None) -> str:
+def collections_found(folder: Path | None) -> str:
     """Check the folder of collections, and describe what is in it; an empty one may be filled later.
 
     Raises:

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("uvicorn")
 
 from likewise.cli.main import main
+from likewise.search.collection import Collection
 from likewise.serve.api_keys import KeyRing
 
 
@@ -38,6 +39,19 @@ def test_workers_are_refused_where_processes_cannot_be_forked(monkeypatch, capsy
     monkeypatch.delattr(os, "fork")
     assert main(["serve", "--workers", "2"]) == 2
     assert "this system cannot fork processes" in capsys.readouterr().err
+
+
+def test_the_start_says_which_collections_were_found(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("likewise.serve.run_server.run_on", lambda *_, is_shared: None)
+    command = ["serve", "--port", "0", "--collections", str(tmp_path)]
+    assert main(command) == 0
+    assert f"no collections in {tmp_path} yet" in capsys.readouterr().err
+    with Collection.create(tmp_path / "pets.index", 2):
+        pass
+    assert main(command) == 0
+    assert f"collections in {tmp_path}: pets.index" in capsys.readouterr().err
+    assert main([*command, "--collections", str(tmp_path / "pets.index")]) == 2
+    assert f"is itself a collection; expected the folder that it is in: {tmp_path}" in capsys.readouterr().err
 
 
 def test_keys_are_added_listed_and_removed(capsys, tmp_path):
