@@ -141,7 +141,7 @@ inline uint64_t hash(const char* instructions, int precision) {
     return found;
 }
 
-// Of LW_ARITHMETIC 1, by lw_precision.
+// Of LW_ARITHMETIC 2, by lw_precision.
 constexpr uint64_t HASHES[] = {0x41eef632f9923e6e, 0xbc4af8fbf29cd794, 0x83304e4214949fc7};
 
 }  // namespace synthetic

@@ -44,11 +44,10 @@ def _run(x: Float[np.ndarray, "N D"], centres: Float[np.ndarray, "k D"]) -> Grou
 def _seeds(x: Float[np.ndarray, "N D"], k: int, random: np.random.Generator) -> Float[np.ndarray, "k D"]:
     """Draw k rows: the first uniformly, the rest by their squared distance to the nearest row drawn so far."""
     chosen = [int(random.integers(len(x)))]
-    far = np.full(len(x), np.inf)
+    far = np.where(x.any(axis=1), np.inf, 0)  # a centre without a direction would get no rows
     while len(chosen) < k:
         far = np.minimum(far, np.maximum(2 - 2 * (x @ x[chosen[-1]]).astype(np.float64), 0))
         far[chosen[-1]] = 0
-        far[~x.any(axis=1)] = 0  # a centre without a direction would get no rows
         total = far.sum()
         chosen.append(int(random.choice(len(x), p=far / total if total else None)))
     return np.asarray(x[chosen])

@@ -16,11 +16,8 @@ def communities(
     end up with fewer than `min_size` rows are dropped. Rows without a group are omitted from the result. `threshold=1`
     finds the groups of exact copies.
     """
-    min_size, threshold, vectors = (
-        whole_number("min_size", min_size),
-        checked_threshold(threshold),
-        checked_vectors(vectors),
-    )
+    threshold, min_size = checked_threshold(threshold), whole_number("min_size", min_size)
+    vectors = checked_vectors(vectors)
     neighbours = _neighbours(vectors, threshold)
     free = np.ones(len(vectors), dtype=bool)
     groups = []

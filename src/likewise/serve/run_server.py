@@ -223,7 +223,7 @@ def address_of(listening: socket.socket) -> str:
 
 
 def collections_found(folder: Path | None) -> str:
-    """Check the folder of collections, and describe what is in it; an empty one may be filled later.
+    """Check the folder of collections and list its collections; the folder may still be empty.
 
     Raises:
         BadInput: there is no such folder, or it is itself a collection.

@@ -23,8 +23,8 @@ The columns are id, text, the metadata columns, and vector (except in .csv and .
 metadata column with one of these names, with or without underscores after it. .jsonl is written passage by passage;
 other formats are assembled in memory. The file appears only once it is complete.
 
-.jsonl and .parquet keep the types of metadata. A .csv or .tsv file has none: when it is added to an index, a boolean is
-read as the text True or False, a list as its JSON, and a text such as 2020 as a number."""
+.jsonl and .parquet files keep the types of metadata, but .csv and .tsv files do not. If you add one of them to an
+index, booleans become the texts True and False, lists become JSON texts, and a text such as 2020 becomes a number."""
 
 OWN_COLUMNS = ("id", "text", "vector")
 

@@ -2,9 +2,8 @@
 
 The inputs of a product are rounded with one step per token, so a channel with large values leaves few steps for the
 others. X Wᵀ = (X c) (W / c)ᵀ for any positive c per channel, and c_j = √(max|W_j| / max|X_j|) makes both easier to
-round.
-The native engine chooses c when it packs weights for int8 (native/smoothing.cpp); here they are stored, so that int8
-weights compute what it would compute from the original ones.
+round. The native engine chooses c when it packs weights for int8 (native/smoothing.cpp); here they are stored, so that
+int8 weights compute what it would compute from the original ones.
 
 Only products that read a norm's output are smoothed. In BERT and its relatives that output is also the residual, so c
 cannot be folded into the norm: it is stored as column scales, by which the engine multiplies a product's inputs.
