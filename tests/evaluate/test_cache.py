@@ -53,19 +53,8 @@ def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, mo
     words = converted_folder("glove-toy", "1", lambda: WordVectors(["a"], np.zeros((2, 4), np.float32)))
     cache = Cache.of_user()
     own, key = cache.folder / SUBFOLDER, json_digest("mine")
-    foreign = [
-        tmp_path / "results" / f"{key}.json",  # as versions before this layout wrote them
-        tmp_path / "vectors" / key / f"{key[:24]}.safetensors",
-        tmp_path / "other program" / "config.json",
-        own / "notes.json",
-        own / "results" / "notes.json",
-        own / "results" / f".{key}.json.part",
-        own / "results" / key / f"{key}.json",
-        own / "vectors" / "model.safetensors",
-        own / "vectors" / "my model" / f"{key[:24]}.safetensors",
-        own / "vectors" / key / "model.safetensors",
-    ]
-    for path in foreign:
+    foreign = ["results/notes.json", f"results/{key}/{key}.json", f"vectors/my model/{key[:24]}.safetensors"]
+    for path in [tmp_path / "results" / f"{key}.json", *(own / name for name in foreign)]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * 100)
     cache.store(key, {"text": "x" * 100})
@@ -74,21 +63,6 @@ def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, mo
     Cache(tmp_path, limit=0).prune()
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == files - {own / "results" / f"{key}.json"}
     assert (words / "config.json").is_file()
-
-
-def test_links_are_not_followed(tmp_path):
-    key, elsewhere = json_digest("x"), tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    kept = elsewhere / f"{key[:24]}.safetensors", elsewhere / f"{key}.json"
-    for path in kept:
-        path.write_bytes(b"x" * 100)
-    own = tmp_path / "cache" / SUBFOLDER
-    (own / "vectors").mkdir(parents=True)
-    (own / "vectors" / key).symlink_to(elsewhere)
-    (own / "results").symlink_to(elsewhere)
-    old(*kept)
-    Cache(tmp_path / "cache", limit=0).prune()
-    assert all(path.exists() for path in kept)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a process that this one forks")
@@ -112,24 +86,7 @@ def test_a_process_killed_while_it_writes_leaves_no_entry_and_its_partial_file_g
     assert not any(path.exists() for path in left)
 
 
-def test_an_entry_that_another_process_used_since_it_was_listed_stays(tmp_path, monkeypatch):
-    cache, key = Cache(tmp_path, limit=0), json_digest("shared")
-    cache.store(key, {"figure": 1})
-    path = tmp_path / SUBFOLDER / "results" / f"{key}.json"
-    old(path)
-    listed = Cache._entries
-
-    def then_used(self):
-        result = list(listed(self))
-        assert Cache(tmp_path).result(key)  # by another process
-        return result
-
-    monkeypatch.setattr(Cache, "_entries", then_used)
-    cache.prune()
-    assert path.exists()
-
-
-def test_an_entry_that_another_process_deleted_or_holds_open_is_no_error(tmp_path, monkeypatch):
+def test_an_entry_that_another_process_holds_open_is_no_error(tmp_path, monkeypatch):
     cache, keys = Cache(tmp_path, limit=0), [json_digest(1), json_digest(2)]
     for key in keys:
         cache.store(key, {"figure": 1})
@@ -171,57 +128,38 @@ def test_vectors_that_are_not_a_row_for_each_text_are_not_used(tmp_path):
         assert Cache(tmp_path).vectors("a" * 32).find(["a", "b"]) == {}
 
 
-def test_what_is_gone_counts_as_removed_and_what_was_used_does_not(tmp_path):
-    path = tmp_path / "entry"
-    assert caches._removed(path, 1.0)
-    path.write_text("x")
-    used = path.lstat().st_mtime
-    assert not caches._removed(path, used + 1) and path.exists()
-    assert caches._removed(path, used) and not path.exists()
-
-
-def test_the_digest_of_the_source_is_of_what_a_part_imports_and_of_nothing_else(tmp_path, monkeypatch):
-    sources = {
-        "evaluate/run.py": "from ..text import c\n",
-        "text/c.py": "def f():\n    from ..table import x\n",
-        "text/d.txt": "",
-        "table.py": 'CLASSES = "likewise.engine.e:E"\nfrom . import errors\n',
-        "engine/e.py": "from .f import f\n",
-        "engine/f.py": "",
-        "errors.py": "",
-        "serve/b.py": "from ..evaluate import run\n",
-    }
-    for name, source in sources.items():
+def test_the_digest_of_the_source_leaves_out_the_folders_above(tmp_path, monkeypatch):
+    names = ("evaluate/run.py", "text/c.py", "text/d.txt", "embedder.py", "serve/b.py")
+    for name in names:
         (tmp_path / "likewise" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "likewise" / name).write_text(source)
+        (tmp_path / "likewise" / name).write_text("")
     monkeypatch.setattr(caches, "__file__", str(tmp_path / "likewise/evaluate/cache.py"))
 
-    def digest(part="evaluate"):
+    def digests():
         caches.source_digest.cache_clear()
-        return caches.source_digest(part)
+        return caches.source_digest(), caches.source_digest(frozenset(caches.ABOVE_VECTORS))
 
     try:
-        results, tables = digest(), digest("table")
-        assert len(results) == 32 and results != tables
-        for name in sources:
-            path = tmp_path / "likewise" / name
-            path.write_text(f"{sources[name]}# changed\n")
-            assert (digest() == results) == (name in ("text/d.txt", "serve/b.py")), name
-            unused = ("evaluate/run.py", "text/c.py", "text/d.txt", "serve/b.py")
-            assert (digest("table") == tables) == (name in unused), name
-            path.write_text(sources[name])
-        (tmp_path / "likewise/engine/f.py").rename(tmp_path / "likewise/engine/g.py")
-        assert digest("table") != tables
+        results, vectors = digests()
+        for name in names:
+            (tmp_path / "likewise" / name).write_text("# changed")
+            changed = [one != other for one, other in zip(digests(), (results, vectors), strict=True)]
+            of_model = name in ("text/c.py", "embedder.py")
+            assert changed == [of_model or name == "evaluate/run.py", of_model], name
+            (tmp_path / "likewise" / name).write_text("")
     finally:
         caches.source_digest.cache_clear()
 
 
-def test_vectors_depend_on_engines_and_text_and_neither_they_nor_results_on_the_server():
-    root = Path(caches.__file__).parent.parent
-    vectors, results = caches._needed(root, caches.VECTOR_SOURCE), caches._needed(root, caches.RESULT_SOURCE)
-    assert {"engines", "encoders", "text", "pooling", "arrays", "inference", "embedder"} <= vectors <= results
-    assert not vectors & {"evaluate", "search", "train", "serve", "cli"}
-    assert not results & {"serve", "cli", "recipes", "reproduce", "distribute", "integrations", "migrate", "train"}
+def test_the_folders_that_results_and_vectors_do_not_depend_on_are_layers_above_them():
+    import tomllib
+
+    root = Path(caches.__file__).parents[3]
+    contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [set(layer.split(" | ")) for layer in contracts[0]["layers"]]
+    for above, own in ((caches.ABOVE_RESULTS, "evaluate"), (caches.ABOVE_VECTORS, "model_names")):
+        first = next(i for i, layer in enumerate(layers) if own in layer)
+        assert above == set().union(*layers[:first]) - {"__main__"}
 
 
 def test_digests_depend_on_every_value_and_not_on_the_order_of_names():

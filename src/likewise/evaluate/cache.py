@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -43,10 +42,9 @@ KEY_BYTES = 16  # length of a text digest
 RESULT_NAME = re.compile(r"[0-9a-f]{32}\.json")
 MODEL_NAME = re.compile(r"[0-9a-f]{32}")
 VECTORS_NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
-VECTOR_SOURCE, RESULT_SOURCE = "model_names", "evaluate"
-"""The parts of this package that load models and compute results; results depend on everything these parts import."""
-IMPORT = re.compile(r"^\s*from (\.+)(\w*)[\w.]* import (.*)", re.MULTILINE)
-NAMED_CLASS = re.compile(r'"likewise\.(\w+)[\w.]*:\w+"')  # a class named in a table and imported later
+ABOVE_RESULTS = {"cli", "serve", "integrations", "distribute", "train", "calibrate", "classify", "migrate"}
+ABOVE_VECTORS = ABOVE_RESULTS | {"evaluate", "explain", "mine", "cluster", "search", "data", "files"}
+"""The folders of this package that results and vectors do not depend on: the layers above them in pyproject.toml."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +66,8 @@ class Cache:
 
     def vectors(self, fingerprint: str) -> "CachedVectors":
         """The vectors of the model with this fingerprint, as computed by this version of the code."""
-        return CachedVectors.open(
-            self.folder / SUBFOLDER / "vectors" / json_digest([fingerprint, source_digest(VECTOR_SOURCE)])
-        )
+        key = json_digest([fingerprint, source_digest(frozenset(ABOVE_VECTORS))])
+        return CachedVectors.open(self.folder / SUBFOLDER / "vectors" / key)
 
     def result(self, key: str) -> Mapping[str, Any] | None:
         """The result stored under this key; None if there is none, or with `recompute`."""
@@ -90,35 +87,26 @@ class Cache:
             partial.write_text(json.dumps(result), "utf-8")
 
     def prune(self) -> None:
-        """Delete the least recently used entries, and no other files, until the rest fits within the limit.
-
-        Entries that another process uses in the meantime are kept. Partial files left by killed processes are deleted.
-        """
+        """Delete the least recently used entries, and no other files, until the rest fits within the limit."""
         entries = sorted((state.st_mtime, state.st_size, path) for path, state in self._entries())
         total = sum(size for _, size, _ in entries)
-        for used, size, path in entries:
+        for _, size, path in entries:
             if total <= self.limit:
                 return
-            if _removed(path, used):
+            with suppress(OSError):  # the file is open in another process (Windows), or owned by another user
+                path.unlink(missing_ok=True)
                 total -= size
 
     def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """The files written by this cache, found by folder and name; abandoned partial files are removed."""
-        for folder, name in self._folders():
-            remove_abandoned(folder, name.pattern)
-            for path in _listed(folder):
-                with suppress(OSError):  # the file no longer exists
-                    state = path.lstat()
-                    if stat.S_ISREG(state.st_mode) and name.fullmatch(path.name):
-                        yield path, state
-
-    def _folders(self) -> Iterator[tuple[Path, re.Pattern[str]]]:
-        """This cache's folders, each with a pattern for the names of its entries; links are not followed."""
+        """The files written by this cache, found by name; partial files left by killed processes are removed."""
         root = self.folder / SUBFOLDER
-        yield root / "results", RESULT_NAME
-        for folder in _listed(root / "vectors"):
-            if MODEL_NAME.fullmatch(folder.name):
-                yield folder, VECTORS_NAME
+        of_models = [folder for folder in root.glob("vectors/*") if MODEL_NAME.fullmatch(folder.name)]
+        for folder, name in [(root / "results", RESULT_NAME), *((folder, VECTORS_NAME) for folder in of_models)]:
+            remove_abandoned(folder, name.pattern)
+            for path in folder.glob("*"):
+                if name.fullmatch(path.name) and path.is_file():
+                    with suppress(OSError):  # the file no longer exists
+                        yield path, path.stat()
 
     def _path(self, key: str) -> Path:
         return self.folder / SUBFOLDER / "results" / f"{key}.json"
@@ -226,64 +214,14 @@ def json_digest(value: Any) -> str:
 
 
 @cache
-def source_digest(part: str = RESULT_SOURCE) -> str:
-    """The digest of this package's version, and of the source of one of its parts with everything that part imports.
-
-    If any of that source changes, a stored result is not reused; other changes do not matter.
-    """
+def source_digest(above: frozenset[str] = frozenset(ABOVE_RESULTS)) -> str:
+    """The digest of this package's version and source, without the folders `above`, whose changes do not matter."""
     root = Path(__file__).parent.parent
     hasher = hashlib.sha256(__version__.encode())
-    for name in sorted(_needed(root, part)):
-        for path in _sources(root, name):
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] not in above:
             hasher.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
     return hasher.hexdigest()[:32]
-
-
-def _needed(root: Path, part: str) -> set[str]:
-    """This folder or module, and the top-level modules and folders that it imports, directly or indirectly."""
-    needed, new = set(), {part}
-    while new:
-        name = new.pop()
-        needed.add(name)
-        for path in _sources(root, name):
-            new |= _imported(path.read_text("utf-8"), len(path.relative_to(root).parts)) - needed
-    return needed
-
-
-def _imported(source: str, depth: int) -> set[str]:
-    """The names that a file imports, even inside functions, from the package `depth` levels (dots) above it."""
-    found = set(NAMED_CLASS.findall(source))
-    for dots, module, names in IMPORT.findall(source):
-        if len(dots) == depth:
-            found |= {module} if module else set(re.findall(r"\w+", names))
-    return found
-
-
-def _sources(root: Path, name: str) -> list[Path]:
-    """The source files of a folder or module of the package; empty if it does not exist."""
-    module = root / f"{name}.py"
-    return [module] if module.exists() else sorted((root / name).rglob("*.py"))
-
-
-def _listed(folder: Path) -> list[Path]:
-    """The paths in a folder; empty if the folder does not exist or is a link."""
-    try:
-        return [] if folder.is_symlink() else list(folder.iterdir())
-    except OSError:
-        return []
-
-
-def _removed(path: Path, used: float) -> bool:
-    """Delete a file unless it has been used since; return whether it is gone."""
-    try:
-        if path.lstat().st_mtime != used:
-            return False
-        path.unlink()
-    except FileNotFoundError:
-        return True
-    except OSError:  # the file is open in another process (Windows), or owned by another user
-        return False
-    return True
 
 
 def _touch(path: Path) -> None:
