@@ -1,12 +1,10 @@
 """Own collections: every format gives the same collection, and what is wrong is named with file and line."""
 
 import json
-import os
 
 import pytest
 
 from likewise.errors import BadInput
-from likewise.evaluate import collection as module
 from likewise.evaluate.collection import layout, read_collection
 
 DOCUMENTS = [("d1", "Cats", "They sleep."), ("d2", "", "Dogs bark."), ("d3", "Rain", "")]
@@ -173,16 +171,3 @@ def test_missing_files_columns_and_halves_are_named(tmp_path):
     parts["corpus"].unlink()
     with pytest.raises(BadInput, match="is not a folder in BEIR's layout"):
         read_collection(tmp_path)
-
-
-def test_a_corpus_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
-    parts, read = write(tmp_path), module.Table.read
-
-    def read_and_touch(path, choose):
-        table = read(path, choose)
-        os.utime(path, ns=(1, 1))
-        return table
-
-    monkeypatch.setattr(module.Table, "read", read_and_touch)
-    with pytest.raises(BadInput, match=r"corpus.jsonl changed while it was read"):
-        read_collection(parts["corpus"])

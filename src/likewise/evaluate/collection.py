@@ -8,8 +8,7 @@ extensions, or folders of Parquet files as on the Hugging Face hub.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,23 +39,16 @@ Judgements = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class JudgedCollection:
-    """N documents, and Q queries that each have a relevant document; all ids are texts.
-
-    Args:
-        titles: each document's title, or an empty text.
-        bodies: each document's text without the title.
-        judgements: the grade of each query's judged documents; above 0 is relevant, and higher is better.
-        notes: what was left out.
-    """
+    """N documents, and Q queries that each have a relevant document; all ids are texts."""
 
     name: str
     ids: tuple[str, ...]
-    titles: tuple[str, ...]
-    bodies: tuple[str, ...]
+    titles: tuple[str, ...]  # "" if a document has none
+    bodies: tuple[str, ...]  # without the titles
     query_ids: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
-    judgements: Judgements = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    judgements: Judgements = field(default_factory=dict)  # grades; above 0 is relevant, and higher is better
+    notes: tuple[str, ...] = ()  # what was left out
 
     @cached_property
     def documents(self) -> tuple[str, ...]:
@@ -114,24 +106,17 @@ def read_collection(
         The collection, without queries that have no relevant document; without queries if only documents are given.
 
     Raises:
-        BadInput: a file is missing, changes while it is read, or has an invalid row; the error names file and line.
+        BadInput: a file is missing or has an invalid row; the error names file and line.
     """
     path = expanded(corpus)
-    if path.is_dir():
-        found = layout(path)
-        queries, qrels = queries or found.get("queries"), qrels or found.get("qrels")
-        if "corpus" not in found:
-            raise BadInput(f"{path} is not a folder in BEIR's layout: it needs a file such as {path / 'corpus.jsonl'}")
-        documents = found["corpus"]
-    else:
-        documents = path
+    found = layout(path) if path.is_dir() else {"corpus": path}
+    queries, qrels = queries or found.get("queries"), qrels or found.get("qrels")
+    if "corpus" not in found:
+        raise BadInput(f"{path} is not a folder in BEIR's layout: it needs a file such as {path / 'corpus.jsonl'}")
     if (queries is None) != (qrels is None):
         raise BadInput(f"{path}: queries need judgements (qrels) and judgements need queries; found only one of them")
-    ids, titles, bodies = _documents(documents)
-    collection = JudgedCollection(path.stem if path.is_file() else path.name, ids, titles, bodies)
-    if queries is None or qrels is None:
-        return collection
-    return _judged(collection, expanded(queries), expanded(qrels))
+    collection = _documents(path.stem if path.is_file() else path.name, found["corpus"])
+    return collection if queries is None or qrels is None else _judged(collection, expanded(queries), expanded(qrels))
 
 
 def layout(folder: Path) -> dict[str, Path]:
@@ -151,19 +136,26 @@ def layout(folder: Path) -> dict[str, Path]:
     return found
 
 
-def _documents(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _documents(name: str, path: Path) -> JudgedCollection:
     table, (key, text, title) = _table(path, (DOCUMENT_ID, TEXT), (TITLE,))
     ids = _distinct_ids(table, key)
-    bodies = _texts(table, text, blank=True)
-    titles = _texts(table, title, blank=True) if title else [""] * len(ids)
     if not ids:
         raise BadInput(f"{path} has no documents")
-    return tuple(ids), tuple(titles), tuple(bodies)
+    titles = _texts(table, title) if title else ("",) * len(ids)
+    return JudgedCollection(name, tuple(ids), titles, _texts(table, text))
+
+
+def _texts(table: Table, column: str) -> tuple[str, ...]:
+    """A column of texts, any of which may be missing or empty."""
+    for place, value in zip(table.places, table.columns[column], strict=True):
+        if value is not None and not isinstance(value, str):
+            raise BadInput(f"{table.path}, {place}: {column} is {value!r}; expected a text")
+    return tuple(value or "" for value in table.columns[column])
 
 
 def _judged(collection: JudgedCollection, queries: Path, qrels: Path) -> JudgedCollection:
     table, (key, text) = _table(queries, (QUERY_ID, QUERY_TEXT))
-    texts = dict(zip(_distinct_ids(table, key), _texts(table, text), strict=True))
+    texts = dict(zip(_distinct_ids(table, key), table.texts(text), strict=True))
     judgements: dict[str, dict[str, int]] = {}
     for place, query, document, grade in _judgement_rows(qrels):
         for kind, one, known, file in (
@@ -182,11 +174,12 @@ def _judged(collection: JudgedCollection, queries: Path, qrels: Path) -> JudgedC
         raise BadInput(f"{qrels} has no relevant document (a grade above 0) for any query of {queries}")
     without = len(judgements) - len(kept)
     left_out = f"{counted(without, 'judged query', 'judged queries')} without a relevant document left out"
-    return JudgedCollection(
-        *(collection.name, collection.ids, collection.titles, collection.bodies, tuple(kept)),
-        tuple(texts[query] for query in kept),
-        {query: judgements[query] for query in kept},
-        (left_out,) if without else (),
+    return replace(
+        collection,
+        query_ids=tuple(kept),
+        queries=tuple(texts[query] for query in kept),
+        judgements={query: judgements[query] for query in kept},
+        notes=(left_out,) if without else (),
     )
 
 
@@ -199,22 +192,21 @@ def _judgement_rows(path: Path) -> Iterator[tuple[str, str, str, int]]:
 
 
 def _table_rows(path: Path) -> Iterator[tuple[str, str, str, Any]]:
-    table, (query, document, grade, split) = _table(path, (JUDGED_QUERY, JUDGED_DOCUMENT), (GRADE, ("split",)))
+    table, (query, document, grade, part) = _table(path, (JUDGED_QUERY, JUDGED_DOCUMENT), (GRADE, ("split",)))
     columns = table.columns
     grades: Iterable[Any] = columns[grade] if grade else [1] * len(table.places)
-    splits: Sequence[Any] = columns[split] if split else [SPLIT] * len(table.places)
-    only = SPLIT in splits
-    for place, *ids, written, part in zip(
-        table.places, columns[query or ""], columns[document or ""], grades, splits, strict=True
-    ):
-        if not only or part == SPLIT:
-            one, other = (_id(value, path, place) for value in ids)
-            yield place, one, other, written
+    splits: Sequence[Any] = columns[part] if part else [SPLIT] * len(table.places)
+    has_split = SPLIT in splits
+    rows = zip(table.places, columns[query], columns[document], grades, splits, strict=True)
+    for place, one, other, written, split in rows:
+        if split == SPLIT or not has_split:
+            yield place, _id(one, path, place), _id(other, path, place), written
 
 
 def trec_fields(path: Path, count: int, form: str) -> Iterator[tuple[str, list[str]]]:
     """The place ("line 3") and fields of each line of a TREC file, which are separated by spaces or tabs."""
-    with _unchanged(path), open_lines(path) as lines:
+    _check_file(path)
+    with open_lines(path) as lines:
         for number, line in enumerate(lines, 1):
             fields = line.split()
             if len(fields) not in (0, count):
@@ -225,10 +217,8 @@ def trec_fields(path: Path, count: int, form: str) -> Iterator[tuple[str, list[s
 
 def _is_trec(path: Path) -> bool:
     """Whether a file holds TREC's judgements: four fields without a header."""
-    if data_ending(path) not in (".tsv", ".txt") and data_ending(path) in READABLE:
-        return False
     if data_ending(path) != ".tsv":
-        return True
+        return data_ending(path) == ".txt" or data_ending(path) not in READABLE
     _check_file(path)
     with open_lines(path) as lines:
         first = next((line.split() for line in lines if line.strip()), [])
@@ -260,36 +250,12 @@ def _table(
             chosen.append(free[0] if free else "")
         return [name for name in chosen if name]
 
-    with _unchanged(path):
-        return Table.read(path, choose), chosen
+    return Table.read(path, choose), chosen
 
 
 def _check_file(path: Path) -> None:
     if not path.is_file():
         raise BadInput(f"{path} does not exist" if not path.exists() else f"{path} is not a file")
-
-
-@contextmanager
-def _unchanged(path: Path) -> Iterator[None]:
-    """Raise if the file is modified before the block ends, whether or not its content was refused."""
-    _check_file(path)
-    before, refusal = _state(path), None
-    try:
-        yield
-    except BadInput as error:
-        refusal = error
-    if _state(path) != before:
-        raise BadInput(f"{path} changed while it was read; read it again once it is complete")
-    if refusal:
-        raise refusal
-
-
-def _state(path: Path) -> tuple[int, int, int] | None:
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return state.st_size, state.st_mtime_ns, state.st_ino
 
 
 def _distinct_ids(table: Table, column: str) -> list[str]:
@@ -307,16 +273,6 @@ def _id(value: Any, path: Path, place: str) -> str:
     if not text or len(text.split()) > 1:
         raise BadInput(f"{path}, {place}: the id is {value!r}; expected a text or integer without spaces")
     return text
-
-
-def _texts(table: Table, column: str, *, blank: bool = False) -> list[str]:
-    """A column of texts; with `blank`, a missing or empty one is allowed."""
-    if not blank:
-        return table.texts(column)
-    for place, value in zip(table.places, table.columns[column], strict=True):
-        if value is not None and not isinstance(value, str):
-            raise BadInput(f"{table.path}, {place}: {column} is {value!r}; expected a text")
-    return [value or "" for value in table.columns[column]]
 
 
 _ENDINGS = (*(ending for ending in READABLE if ending != ".txt"), ".jsonl.gz", ".tsv.gz", ".trec", ".qrels", ".txt")
