@@ -9,7 +9,7 @@ from likewise.errors import BadInput
 from likewise.evaluate.results import Results
 from likewise.evaluate.statistics.bootstrap import STATISTICS, Counts, ResampledStatistic, draw_counts
 from likewise.evaluate.statistics.comparison import comparable
-from likewise.evaluate.statistics.significance import USUAL, BootstrapSettings, Interval, mean_of_groups, percentiles
+from likewise.evaluate.statistics.significance import RESAMPLES, Interval, mean_of_groups, percentiles
 from likewise.evaluate.task import Evidence
 
 
@@ -19,12 +19,12 @@ def average_interval(results: Results, model: str, names: Sequence[str]) -> Inte
         return None
     of_tasks = [results[model, name].result for name in names]
     evidence = [one.headline.evidence for one in of_tasks if one and one.headline.evidence]
-    bootstrap = BootstrapSettings(results.settings.resamples)
-    return mean_interval(evidence, bootstrap=bootstrap) if len(evidence) == len(names) else None
+    resamples = results.settings.resamples
+    return mean_interval(evidence, resamples=resamples) if len(evidence) == len(names) else None
 
 
 def mean_interval(
-    evidence: Sequence[Evidence], minus: Sequence[Evidence] | None = None, *, bootstrap: BootstrapSettings = USUAL
+    evidence: Sequence[Evidence], minus: Sequence[Evidence] | None = None, *, resamples: int = RESAMPLES
 ) -> Interval:
     """The unweighted mean of the scores on several tasks, or of their differences from `minus`, with its interval.
 
@@ -40,8 +40,8 @@ def mean_interval(
         return np.asarray(np.mean([score(counts[at]) for score, at in zip(scores, places, strict=True)], axis=0))
 
     value = float(mean(np.ones((count, 1), np.int64))[0])
-    blocks = draw_counts(count, bootstrap.resamples, np.random.default_rng(bootstrap.seed))
-    return percentiles(value, np.concatenate([mean(counts) for counts in blocks]), bootstrap.level)
+    blocks = draw_counts(count, resamples, np.random.default_rng(0))
+    return percentiles(value, np.concatenate([mean(counts) for counts in blocks]))
 
 
 def _score(ours: Evidence, theirs: Evidence | None) -> Callable[[Counts], Float[np.ndarray, " b"]]:

@@ -11,7 +11,6 @@ from likewise.errors import BadInput
 from likewise.evaluate.cache import Cache
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.statistics.comparison import compare
-from likewise.evaluate.statistics.significance import BootstrapSettings
 from likewise.evaluate.task import EvaluationSettings, Evidence
 
 from ..paper_table import MEAN, QUICK_ROWS, Effort, Experiment, ExperimentResult, PaperTable
@@ -57,9 +56,7 @@ class PairedModels:
             for model in (self.first, self.second)
         )
         if column == MEAN:
-            return ExperimentResult(
-                {MEAN: percent(mean_interval(ours, theirs, bootstrap=BootstrapSettings(RESAMPLES)))}
-            )
+            return ExperimentResult({MEAN: percent(mean_interval(ours, theirs, resamples=RESAMPLES))})
         difference = compare(ours[0], theirs[0], resamples=RESAMPLES).difference
         return ExperimentResult({column: percent(difference, len(ours[0].values))})
 

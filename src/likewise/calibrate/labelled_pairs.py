@@ -12,7 +12,7 @@ from ..array_types import Float, Shaped
 from ..arrays.correlation import Numbers
 from ..errors import BadInput
 from ..evaluate.metrics.binary_classification import ThresholdDecision, best_accuracy, best_f1
-from ..evaluate.statistics.significance import BootstrapSettings, Interval
+from ..evaluate.statistics.significance import Interval, percentiles
 from ..runtime.arguments import known_name
 
 RESAMPLES = 1000
@@ -54,7 +54,8 @@ def fit_labelled_pairs(
     labels: Shaped[np.ndarray, " N"],
     *,
     criterion: str = "f1",
-    bootstrap: BootstrapSettings | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> LabelledFit:
     """Fit the score and choose the threshold.
 
@@ -62,18 +63,14 @@ def fit_labelled_pairs(
         BadInput: the labels do not include both 0 and 1, or there are not as many labels as cosines.
     """
     best = CRITERIA[known_name("criterion", criterion, CRITERIA)]
-    bootstrap = bootstrap or BootstrapSettings(resamples=RESAMPLES)
     cosines, labels = np.asarray(cosines, np.float64), np.asarray(labels)
     if set(np.unique(labels).tolist()) != {0, 1}:
         raise BadInput(f"labels are {np.unique(labels).tolist()[:5]}; expected both 0 and 1")
     decision = best(cosines, labels)
-    random = np.random.default_rng(bootstrap.seed)
+    random = np.random.default_rng(seed)
     classes = [np.flatnonzero(labels == label) for label in (0, 1)]
-    drawn = (np.concatenate([random.choice(rows, len(rows)) for rows in classes]) for _ in range(bootstrap.resamples))
-    thresholds = [best(cosines[rows], labels[rows]).threshold for rows in drawn]
-    tail = 50 * (1 - bootstrap.level)
-    low, high = np.percentile(thresholds, [tail, 100 - tail])
-    threshold = Interval(decision.threshold, float(low), float(high))
+    drawn = (np.concatenate([random.choice(rows, len(rows)) for rows in classes]) for _ in range(resamples))
+    threshold = percentiles(decision.threshold, np.array([best(cosines[r], labels[r]).threshold for r in drawn]))
     score = isotonic_fit(cosines, labels.astype(np.float64))
     return LabelledFit(score, threshold, criterion, decision.value, len(labels), int(labels.sum()))
 

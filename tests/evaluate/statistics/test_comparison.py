@@ -15,7 +15,7 @@ from likewise.evaluate.statistics.comparison import (
     holm_adjusted,
 )
 from likewise.evaluate.statistics.hypothesis_tests import williams
-from likewise.evaluate.statistics.significance import BootstrapSettings, Interval, intervals, paired
+from likewise.evaluate.statistics.significance import Interval, intervals, paired
 from likewise.evaluate.task import Evidence
 
 GOLD = np.random.default_rng(0).normal(size=300)
@@ -143,10 +143,9 @@ def test_right_and_wrong_are_ones_and_zeros_alone():
 def test_resamples_and_seed_are_passed_on():
     ours, theirs = Evidence(FINE[:20]), Evidence(ROUGH[:20])
     for how in ({"resamples": 99}, {"resamples": 98}, {"resamples": 99, "seed": 1}):
-        bootstrap = BootstrapSettings(**how)
-        assert estimate(ours, **how) == intervals([ours.values], statistic="mean", bootstrap=bootstrap)[0]
+        assert estimate(ours, **how) == intervals([ours.values], statistic="mean", **how)[0]
         found = compare(ours, theirs, **how)
-        assert (found.difference, found.p) == paired(ours.values, theirs.values, statistic="mean", bootstrap=bootstrap)
+        assert (found.difference, found.p) == paired(ours.values, theirs.values, statistic="mean", **how)
 
 
 def test_of_60_tasks_those_with_a_huge_difference_are_significant_and_of_none_at_most_a_twentieth_of_families():

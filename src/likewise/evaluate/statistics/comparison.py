@@ -10,7 +10,7 @@ from ...arrays.correlation import pearson, spearman
 from ...errors import BadInput
 from ..task import Evidence
 from .hypothesis_tests import holm, mcnemar, steiger, williams
-from .significance import RESAMPLES, BootstrapSettings, Interval, intervals, paired
+from .significance import RESAMPLES, Interval, intervals, paired
 
 ALPHA = 0.05
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
@@ -64,10 +64,10 @@ def estimates(evidence: Sequence[Evidence], *, resamples: int = RESAMPLES, seed:
     for i, one in enumerate(evidence):
         families.setdefault(_family(one), []).append(i)
     results: dict[int, Interval] = {}
-    bootstrap = BootstrapSettings(resamples, seed)
+    how = {"resamples": resamples, "seed": seed}
     for members in families.values():
         first, rows = evidence[members[0]], [evidence[i].values for i in members]
-        shared = intervals(rows, first.gold, first.groups, statistic=first.statistic, bootstrap=bootstrap)
+        shared = intervals(rows, first.gold, first.groups, statistic=first.statistic, **how)
         results.update(zip(members, shared, strict=True))
     return [results[i] for i in range(len(evidence))]
 
@@ -79,8 +79,8 @@ def compare(ours: Evidence, theirs: Evidence, *, resamples: int = RESAMPLES, see
             f"only evidence on the same items can be compared; found {ours.statistic} over {len(ours.values):,} items "
             f"and {theirs.statistic} over {len(theirs.values):,}, or different gold values or groups"
         )
-    rows, how = (ours.values, theirs.values, ours.gold, ours.groups), BootstrapSettings(resamples, seed)
-    difference, p = paired(*rows, statistic=ours.statistic, bootstrap=how)
+    rows = ours.values, theirs.values, ours.gold, ours.groups
+    difference, p = paired(*rows, statistic=ours.statistic, resamples=resamples, seed=seed)
     return Comparison(difference, p, _classical_tests(ours, theirs), p)
 
 

@@ -13,24 +13,13 @@ import numpy as np
 from ...array_types import Float, Int
 from ...arrays.correlation import Numbers, checked
 from ...errors import BadInput
+from ...runtime.arguments import known_name, whole_number
 from ...wording import counted
 from .bootstrap import STATISTICS, resample
 from .hypothesis_tests import two_sided
 
 RESAMPLES = 10_000
-LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class BootstrapSettings:
-    """The number of resamples, their random seed, and the confidence level of the interval."""
-
-    resamples: int = RESAMPLES
-    seed: int = 0
-    level: float = LEVEL
-
-
-USUAL = BootstrapSettings()
+ENDS = 2.5, 97.5  # percentiles of the resamples: an interval contains 95 % of them
 
 
 @dataclass(frozen=True)
@@ -60,20 +49,14 @@ class Interval:
         return (self.high - self.low) / 2
 
 
-def interval(
-    predicted: Numbers, gold: Numbers, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
-) -> Interval:
+def interval(predicted: Numbers, gold: Numbers, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """Spearman's correlation between `predicted` and `gold`, with its interval."""
-    how = BootstrapSettings(resamples, seed, level)
-    return intervals([predicted], gold, statistic="spearman", bootstrap=how)[0]
+    return intervals([predicted], gold, statistic="spearman", resamples=resamples, seed=seed)[0]
 
 
-def difference(
-    ours: Numbers, theirs: Numbers, gold: Numbers, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
-) -> Interval:
+def difference(ours: Numbers, theirs: Numbers, gold: Numbers, *, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
     """How much better `ours` correlates with `gold` than `theirs` does, on the same resamples (a paired test)."""
-    how = BootstrapSettings(resamples, seed, level)
-    return paired(ours, theirs, gold, statistic="spearman", bootstrap=how)[0]
+    return paired(ours, theirs, gold, statistic="spearman", resamples=resamples, seed=seed)[0]
 
 
 def intervals(
@@ -82,14 +65,15 @@ def intervals(
     groups: Int[np.ndarray, " n"] | None = None,
     *,
     statistic: str,
-    bootstrap: BootstrapSettings = USUAL,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> list[Interval]:
     """Compute a statistic of each row of predictions, with its interval; all rows share the same resamples.
 
     With `groups`, items are drawn within their group, and the statistic is the unweighted mean over groups.
     """
-    values, draws = map(mean_of_groups, _by_group(predicted, gold, groups, statistic, bootstrap))
-    return [percentiles(value, row, bootstrap.level) for value, row in zip(values, draws, strict=True)]
+    values, draws = map(mean_of_groups, _by_group(predicted, gold, groups, statistic, resamples, seed))
+    return [percentiles(value, row) for value, row in zip(values, draws, strict=True)]
 
 
 def paired(
@@ -99,7 +83,8 @@ def paired(
     groups: Int[np.ndarray, " n"] | None = None,
     *,
     statistic: str,
-    bootstrap: BootstrapSettings = USUAL,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> tuple[Interval, float]:
     """The difference of a statistic between two rows of predictions for the same items, and its two-sided p-value.
 
@@ -111,7 +96,7 @@ def paired(
 
     A group in which the statistic is undefined for either side is left out for both, with a warning.
     """
-    by_group = _by_group([ours, theirs], gold, groups, statistic, bootstrap)
+    by_group = _by_group([ours, theirs], gold, groups, statistic, resamples, seed)
     value, differences = (part[:, 0] - part[:, 1] for part in by_group)
     if 0 < (undefined := int(np.isnan(value).sum())) < len(value):
         left_out = f"left out for both: {counted(undefined, 'group')} of {len(value)}"
@@ -126,15 +111,12 @@ def paired(
         t = lead / error if error else math.copysign(math.inf, lead)
         p = min(p, two_sided(t, max(1, items - len(value))))
     deciding = int(np.not_equal(ours, theirs).sum()) if statistic == "mean" else items
-    return percentiles(lead, draws, bootstrap.level), max(p, 0.5 ** max(0, deciding - 1))
+    return percentiles(lead, draws), max(p, 0.5 ** max(0, deciding - 1))
 
 
-def percentiles(value: float, draws: Float[np.ndarray, " B"], level: float) -> Interval:
-    """A value with the interval that contains the fraction `level` of its finite draws."""
-    if not np.isfinite(draws).any():
-        return Interval(float(value), float("nan"), float("nan"))
-    tail = 50 * (1 - level)
-    low, high = np.nanpercentile(draws, [tail, 100 - tail])
+def percentiles(value: float, draws: Float[np.ndarray, " B"]) -> Interval:
+    """A value with the interval that contains 95 % of its finite draws."""
+    low, high = np.nanpercentile(draws, ENDS) if np.isfinite(draws).any() else (np.nan, np.nan)
     return Interval(float(value), float(low), float(high))
 
 
@@ -143,28 +125,26 @@ def _by_group(
     gold: Numbers | None,
     groups: Int[np.ndarray, " n"] | None,
     statistic: str,
-    bootstrap: BootstrapSettings,
+    resamples: int,
+    seed: int,
 ) -> tuple[Float[np.ndarray, "G S"], Float[np.ndarray, "G S B"]]:
     """The statistic of each row in each group, on all items and on every resample; NaN if all its values are equal."""
     predicted, gold = _checked_rows(predicted, gold, statistic)
-    if bootstrap.resamples < 1:
-        raise BadInput(f"resamples is {bootstrap.resamples}; expected 1 or more")
-    random, n = np.random.default_rng(bootstrap.seed), len(predicted[0])
+    resamples = whole_number("resamples", resamples)
+    random, n = np.random.default_rng(seed), len(predicted[0])
     members = [np.arange(n)] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
     values, draws = [], []
     for items in members:
         compute = STATISTICS[statistic]([row[items] for row in predicted], None if gold is None else gold[items])
         values.append(compute(np.ones((len(items), 1), np.int64))[:, 0])
-        draws.append(resample(compute, len(items), bootstrap.resamples, random))
+        draws.append(resample(compute, len(items), resamples, random))
     return np.stack(values), np.stack(draws)
 
 
 def _checked_rows(
     predicted: Sequence[Numbers], gold: Numbers | None, statistic: str
 ) -> tuple[list[Numbers], Numbers | None]:
-    if statistic not in STATISTICS:
-        raise BadInput(f"there is no statistic {statistic!r}; available: {', '.join(STATISTICS)}")
-    if statistic == "mean":
+    if known_name("statistic", statistic, STATISTICS) == "mean":
         return [np.asarray(row, np.float64) for row in predicted], None
     if gold is None:
         raise BadInput(f"{statistic} compares predictions with gold values, but no gold values were given")
