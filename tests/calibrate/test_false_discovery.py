@@ -61,12 +61,6 @@ def test_the_best_cosines_alone_give_the_cut_off_of_all():
         assert cut_off(CALIBRATION, some, comparisons=len(cosines), fdr=fdr) == whole
 
 
-def test_a_cut_off_says_whether_its_p_value_was_counted():
-    counted = cut_off(CALIBRATION, np.full(50, 0.35), comparisons=51, fdr=0.05)
-    assert not counted.extrapolated and counted.p > CALIBRATION.chance.least_counted
-    assert cut_off(CALIBRATION, np.full(50, 0.9), comparisons=10**6, fdr=0.05).extrapolated
-
-
 @pytest.mark.parametrize("pairs", [2000, 4000, 5000, 8000, 9000])
 @pytest.mark.parametrize(("beyond", "extrapolated"), [(0.0, False), (1e-6, True)])
 def test_the_last_quantile_is_counted_and_what_is_beyond_it_is_not(pairs, beyond, extrapolated):

@@ -48,12 +48,6 @@ def test_a_tail_is_extrapolated_with_its_scale_and_shape(shape):
         assert null.cosine_at(p) == pytest.approx(known.isf(p), rel=0.1)
 
 
-@pytest.mark.parametrize("shape", [0.1, 0.3])
-def test_a_heavy_tail_is_fitted_as_scipy_draws_it(shape):
-    beyond = np.sort(stats.genpareto.rvs(shape, scale=2.0, size=50_000, random_state=1))
-    assert fit_pareto_tail(beyond) == (pytest.approx(2.0, rel=0.03), pytest.approx(shape, abs=0.03))
-
-
 def test_a_light_tail_is_fitted_as_exponential_and_never_ends():
     null = NullDistribution.of(RANDOM.uniform(-1, 0.5, 100_000))
     assert null.shape == 0 and 0 < null.p_values(np.array(0.6)) < null.least_counted

@@ -20,7 +20,7 @@ from ..search.index import ModelIdentity
 from ..search.texts.text_index import identity_of_embedder
 from ..text.inputs import text_chunks
 from ..text.truncation import Overflow
-from .labelled_pairs import CRITERIA, IsotonicFit, LabelledFit
+from .labelled_pairs import IsotonicFit, LabelledFit
 from .null_distribution import NullDistribution, chance_cosines
 
 MOST_TEXTS = 20_000
@@ -105,10 +105,10 @@ class Calibration:
             result = cls(model, chance, int(found["texts"]), None if queries is None else int(queries), fit)
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{source} is a damaged calibration: {error!r}; recreate it: likewise calibrate") from None
-        checks = {"quantiles and tail": _is_possible(chance), "scores and threshold": not fit or _is_possible_fit(fit)}
-        for part, possible in checks.items():
-            if not possible:
-                raise BadInput(f"{source} is a damaged calibration: its {part} are impossible; create it again")
+        sound = _is_curve(cosines, 1 - shares) and shares[-1] > 0 and 0 < scale < np.inf and 0 <= shape < np.inf
+        if not sound or (fit and not _is_curve(fit.score.x, fit.score.y)):
+            raise BadInput(f"{source} is a damaged calibration: its numbers are impossible; recreate it: likewise "
+                           "calibrate")  # fmt: skip
         return result
 
 
@@ -180,19 +180,7 @@ def _labelled_from_json(found: dict[str, Any]) -> LabelledFit:
     return LabelledFit(curve, threshold, str(found["criterion"]), float(found["value"]), *counts)
 
 
-def _is_possible(chance: NullDistribution) -> bool:
-    """Whether these quantiles could come from any texts."""
-    cosines, shares = chance.cosines, chance.shares
-    sound = cosines.ndim == 1 and cosines.shape == shares.shape and len(cosines) > 1
-    sound = sound and bool(np.isfinite([*cosines, chance.scale, chance.shape]).all())
-    sound = sound and bool((np.diff(cosines) > 0).all() and (np.diff(shares) < 0).all())
-    return sound and bool(((shares > 0) & (shares <= 1)).all()) and chance.scale > 0 and chance.shape >= 0
-
-
-def _is_possible_fit(fit: LabelledFit) -> bool:
-    """Whether `fit_labelled_pairs` could return this curve and this threshold."""
-    x, y = fit.score.x, fit.score.y
-    bounds = np.array([fit.threshold.low, fit.threshold.high, fit.threshold.value])
-    sound = x.ndim == 1 and x.shape == y.shape and len(x) > 0 and fit.criterion in CRITERIA
-    sound = sound and bool(np.isfinite([*x, *bounds]).all()) and bounds[0] <= bounds[1]
-    return sound and bool((np.diff(x) > 0).all() and (np.diff(y) >= 0).all() and ((y >= 0) & (y <= 1)).all())
+def _is_curve(x: Float[np.ndarray, "..."], y: Float[np.ndarray, "..."]) -> bool:
+    """Whether y, a fraction at each x, never falls as x rises."""
+    sound = x.ndim == 1 and x.shape == y.shape and len(x) > 0 and np.isfinite(x).all() and (np.diff(x) > 0).all()
+    return bool(sound and (np.diff(y) >= 0).all() and ((y >= 0) & (y <= 1)).all())

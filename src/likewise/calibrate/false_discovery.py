@@ -61,12 +61,8 @@ def least_cosine(calibration: Calibration, *, comparisons: int, fdr: float, most
 
 def rejections(p: Float[np.ndarray, " n"], comparisons: int, fdr: float) -> int:
     """How many null hypotheses are rejected by Benjamini and Hochberg, given the smallest p-values, ascending."""
-    if not len(p):
-        return 0
-    passed = np.flatnonzero(p <= fdr * np.arange(1, len(p) + 1) / comparisons)
-    if not len(passed):
-        return 0
-    return int(np.searchsorted(p, p[passed[-1]], side="right"))
+    passed = p[p <= fdr * np.arange(1, len(p) + 1) / comparisons]
+    return int(np.searchsorted(p, passed[-1], side="right")) if len(passed) else 0
 
 
 def _rate(fdr: float) -> float:
