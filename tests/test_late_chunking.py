@@ -181,7 +181,7 @@ def test_any_document_has_a_finite_vector_for_each_chunk(tiny, texts, size):
 
 
 def test_a_chunk_whose_vector_is_not_finite_is_reported(tiny, monkeypatch):
-    heads = tiny._through_heads
-    monkeypatch.setattr(tiny, "_through_heads", lambda rows: heads(rows) * np.where(len(rows) > 1, np.nan, 1))
+    heads = tiny.through_heads
+    monkeypatch.setattr(tiny, "through_heads", lambda rows: heads(rows) * np.where(len(rows) > 1, np.nan, 1))
     with pytest.raises(BadModel, match=r"the chunks of documents\[1\]: chunk\[0\] gave a vector that is not finite"):
         tiny.encode_chunks(["a cat", "the dog naps"], chunks=[[(0, 5)], [(0, 3), (4, 7)]])

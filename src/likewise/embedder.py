@@ -21,12 +21,13 @@ from .engine_registry import LoadOptions, load_with_engine
 from .errors import BadInput
 from .inference import InferenceRun, Rows, WindowBatches, check_finite, infer, inference_run
 from .late_chunking import DocumentChunks, TokenizedDocument, document_chunks, late_reductions, pooled_chunks
-from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
+from .model_files import DEFAULT_MODEL, Manifest, ModulePart, locate, read_manifest
 from .module_registry import check_pooling
 from .runtime.fingerprint import Weights, fingerprint
 from .runtime.lazy_imports import require_torch
 from .runtime.progress import Progress
 from .runtime.static_tables import write_static_table
+from .runtime.weight_files import WeightFormat
 from .text.chunking import Chunk, ChunkSettings
 from .text.inputs import (
     TEXTS,
@@ -235,8 +236,31 @@ class Embedder(ABC):
         write_static_table(folder, rows, unknown.id, self.max_seq_length, self.is_unit)
 
     @abstractmethod
-    def save(self, folder: str | Path) -> None:
-        """Write a folder that `load` can read."""
+    def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
+        """Write a folder for `load` and for sentence-transformers (any version, unless a warning says otherwise).
+
+        A new folder appears complete or not at all. In an existing folder, the old model's files are removed; if the
+        process is killed, the folder has the old model, the new one, or files that `load` rejects.
+
+        torch writes the encoder's weights in their current precision, the other engines as they are stored. With
+        `weights="int8"`, matrices are stored in eight bits: a quarter of the size of fp32, but only this library can
+        read them, as for word tables. Weights that the encoder does not use (a masked-LM head, BERT's own pooler) are
+        not written, nor is the model card, which describes another model; the list of training data is kept.
+
+        Raises:
+            BadInput: the folder cannot be written to.
+            BadModel: a folder cannot describe some part of the model, so it would not be loaded as the same model; or,
+                without torch, the model's own folder has changed since the model was loaded.
+        """
+
+    def _written(self, pooling: str | ModulePart, heads: Iterable[tuple[str, Mapping[str, Any]]]) -> Manifest:
+        return replace(
+            self.manifest,
+            pooling=pooling,
+            heads=tuple(ModulePart(kind, config, Path()) for kind, config in heads),
+            max_seq_length=self.tokenizer.max_seq_length,
+            lowercase=self.tokenizer.lowercase,
+        )
 
     @abstractmethod
     def _pooled(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "P W"]:
@@ -247,8 +271,8 @@ class Embedder(ABC):
         """Every layer of every sequence of ids, or only the last layer."""
 
     @abstractmethod
-    def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
-        """Pass pooled vectors through the heads."""
+    def through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
+        """Pass pooled vectors through the model's heads, for callers that pool the result of `layers_of` themselves."""
 
     @property
     def max_seq_length(self) -> int:
@@ -440,7 +464,7 @@ class Embedder(ABC):
                 self.encoder.width,
                 lambda _: run.advance(1, 0),
             )
-            vectors = [self._through_heads(rows) if len(rows) else rows.reshape(0, self.dimension) for rows in pooled]
+            vectors = [self.through_heads(rows) if len(rows) else rows.reshape(0, self.dimension) for rows in pooled]
         for i, rows in enumerate(vectors):
             check_finite(rows, f"the chunks of documents[{i}]: chunk", 0, self.precision)
         return [DocumentChunks(parts, rows) for parts, rows in zip(cut, vectors, strict=True)]
@@ -449,10 +473,6 @@ class Embedder(ABC):
         """Every layer, or only the last one, of sequences of token ids, special ones included, in one batch."""
         tokens = Sequences.of(ids)
         return self._layers(tokens, only_last, WindowBatches(len(ids), max(1, len(tokens.ids)), lambda *_: None))
-
-    def through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
-        """Pass pooled vectors through the model's heads, for callers that pool the result of `layers_of` themselves."""
-        return self._through_heads(pooled)
 
     def windows(
         self, inputs: Sequence[TextOrIds], prompt: str = "", *, overlapping: bool = False, name: TextName = TEXTS
@@ -599,7 +619,7 @@ class Embedder(ABC):
     def _vectors(self, windows: Windows, batches: WindowBatches) -> Float[np.ndarray, "N E"]:
         """The vectors of the texts that these windows belong to; windows of one text are averaged before the heads."""
         pooled = self._pooled(windows, batches)
-        return self._through_heads(mean_of_windows(pooled, windows) if windows.places.any() else pooled)
+        return self.through_heads(mean_of_windows(pooled, windows) if windows.places.any() else pooled)
 
 
 def _with_routes(first: Any, manifest: Manifest, load: Callable[[Manifest], Any]) -> Any:

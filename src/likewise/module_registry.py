@@ -143,7 +143,4 @@ HEADS: dict[str, Callable[[Mapping[str, Any], Path], HeadShapes]] = {
 
 
 def _size(config: Mapping[str, Any], key: str, folder: Path) -> int:
-    value = config.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_WIDTH:
-        raise bad_setting(folder / "config.json", key, value, f"a whole number from 1 to {LARGEST_WIDTH:,}")
-    return value
+    return whole_number_setting(config, key, LARGEST_WIDTH, folder / "config.json", least=1)

@@ -147,7 +147,7 @@ def test_golden_texts_are_of_many_scripts_and_lengths():
 def test_copies_share_the_librarys_memory_and_are_not_pickled(duplicate, folders):
     embedder = NativeEmbedder.load(folders("bert"))
     before = embedder.encode(TEXTS)
-    for original in (embedder, embedder.encoder, embedder._through_heads, embedder.tokenizer):
+    for original in (embedder, embedder.encoder, embedder.through_heads, embedder.tokenizer):
         twin = duplicate(original)
         if original is embedder:
             assert twin.encode(TEXTS).tobytes() == before.tobytes()

@@ -15,7 +15,7 @@ from .reductions import reduction_names
 
 Settings = TypeVar("Settings", bound="LayerMeanSettings")
 
-KEY = ":layers="
+KEY = ":layers="  # in the name of every such pooling, and of no other
 EXPECTED = f"expected a reduction and layer numbers (0 is the embeddings), such as mean{KEY}0+6"
 
 
@@ -86,8 +86,3 @@ class LayerMeanSettings:
             raise BadModel(
                 f"the pooling {self.spec} reads layer {self.layers[-1]}, but the last layer of this encoder is {depth}"
             )
-
-
-def is_layer_mean(spec: str) -> bool:
-    """Whether a pooling's name describes a mean of layers."""
-    return KEY in spec

@@ -1,5 +1,5 @@
-"""Positions that change attention's scores: relative ones (T5, MPNet), penalties on distance, vectors of distances, and
-causal masks.
+"""Rotary positions (Su et al. 2021, in halves rather than pairs), and what positions add to attention's scores:
+relative ones (T5, MPNet), penalties on distance, vectors of distances, and causal masks.
 """
 
 import math
@@ -10,11 +10,28 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..array_types import Float, Int
+from ..arrays.ragged import Ragged
 from .attention import Bias
 from .layers import Dropout, Embedding, LayerNorm, Linear
 from .shapes import BertShape, alibi_slopes
 
 FAR = 128  # distances from here on share the last bucket of relative positions
+
+Rotation = tuple[Float[Tensor, "T 1 K"], Float[Tensor, "T 1 K"]]
+
+
+def rotation(tokens: Ragged, theta: float, width: int, dtype: torch.dtype, stretch: float = 1.0) -> Rotation:
+    """Cosines and sines of every token's angles, which are divided by `stretch`."""
+    speeds = theta ** -(torch.arange(0, width, 2, device=tokens.values.device, dtype=torch.float32) / width) / stretch
+    angles = (tokens.position[:, None].float() * speeds).repeat(1, 2)[:, None]
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def rotate(x: Float[Tensor, "T H K"], rotation: Rotation) -> Float[Tensor, "T H K"]:
+    """Rotate each pair (x_i, x_{i+K/2}) by its token's angle."""
+    cos, sin = rotation
+    left, right = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-right, left), dim=-1) * sin
 
 
 class RelativeBias(nn.Module):

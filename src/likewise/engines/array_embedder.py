@@ -19,7 +19,7 @@ from ..encoders.families import model_type
 from ..engine_registry import Loadable, LoadOptions
 from ..errors import BadInput, BadModel
 from ..inference import Rows, WindowBatches
-from ..model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
+from ..model_files import POOLING_FOLDER, Manifest, atomic_folder, read_manifest, write_manifest
 from ..model_files.folder import check_same
 from ..model_files.provenance import readable_provenance, write_provenance
 from ..runtime.atomic_files import target_folder
@@ -148,18 +148,6 @@ class ArrayEmbedder(Embedder, Loadable):
         return self.pooling.arrays
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
-        """Write a folder that `load` can read, with the encoder's weights as they are stored, or in int8.
-
-        A new folder appears complete or not at all. In an existing folder, the old model's files are removed; if the
-        process is killed, the folder has the old model, the new one, or files that `load` rejects.
-
-        With `weights="int8"`, matrices are stored in eight bits: a quarter of the size of fp32, but only this library
-        can read them. Tensors that the encoder does not use are not written.
-
-        Raises:
-            BadInput: the folder cannot be written to.
-            BadModel: the model's own folder has changed since the model was loaded.
-        """
         if weights not in (None, "int8"):
             raise BadInput(f'weights is {weights!r}; expected "int8", or None to keep them as they are')
         stored = {tensor.name: tensor for tensor in self._stored_tensors()}
@@ -175,7 +163,8 @@ class ArrayEmbedder(Embedder, Loadable):
     def write_files(self, folder: Path, weights: Mapping[str, StoredTensor]) -> None:
         """Write the files of this model, with these weights of its encoder, into an empty folder."""
         in_int8 = has_int8(weights.values())
-        manifest = replace(self._manifest(), static=self.is_static(weights="int8" if in_int8 else None))
+        manifest = self._written(self.pooling.described, [(head.kind, head.config) for head in self.heads])
+        manifest = replace(manifest, static=self.is_static(weights="int8" if in_int8 else None))
         write_manifest(folder, manifest, self.encoder.width)
         self.tokenizer.save(folder)
         write_provenance(folder, readable_provenance(self))
@@ -191,16 +180,7 @@ class ArrayEmbedder(Embedder, Loadable):
             write_tensors(folder / "model.safetensors", weights)
         check_same(written=manifest, read_back=read_manifest(folder))
 
-    def _manifest(self) -> Manifest:
-        return replace(
-            self.manifest,
-            pooling=self.pooling.described,
-            heads=tuple(ModulePart(head.kind, head.config, Path()) for head in self.heads),
-            max_seq_length=self.tokenizer.max_seq_length,
-            lowercase=self.tokenizer.lowercase,
-        )
-
-    def _through_heads(self, pooled: Float[Array, "n W"]) -> Float[Array, "n E"]:
+    def through_heads(self, pooled: Float[Array, "n W"]) -> Float[Array, "n E"]:
         for head in self.heads:
             pooled = head(pooled)
         return np.ascontiguousarray(pooled, np.float32)

@@ -98,8 +98,11 @@ class LateInteraction(Reranker):
         return [*stored, *weights_of_heads(self.heads)]
 
     def _vectors(self, texts: Iterable[str], overflow: PairOverflow, is_query: bool) -> list[Float[Array, "t E"]]:
-        what, encode = ("queries", self._queries) if is_query else ("documents", self._documents)
+        what = "queries" if is_query else "documents"
         checked = checked_texts(texts, what)
+
+        def encode(some: list[Ids]) -> list[Float[Array, "t E"]]:
+            return [self._query(ids) for ids in some] if is_query else self._documents(some)
 
         def vectors(contents: list[Ids], batches: WindowBatches) -> list[Float[Array, "t E"]]:
             lengths, results = np.array([len(ids) for ids in contents]), [np.empty((0, 0), np.float32)] * len(contents)
@@ -170,9 +173,6 @@ class LateInteraction(Reranker):
         if found is None:
             raise BadModel(f"{self.manifest.encoder} pads queries with mask tokens, but its tokenizer has none")
         return self._known[found]
-
-    def _queries(self, contents: Sequence[Ids]) -> list[Float[Array, "t E"]]:
-        return [self._query(ids) for ids in contents]
 
     def _query(self, ids: Ids) -> Float[Array, "t E"]:
         """The vectors of one query, filled up with mask tokens."""

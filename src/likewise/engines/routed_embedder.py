@@ -13,6 +13,7 @@ from ..errors import BadInput, BadModel
 from ..inference import WindowBatches
 from ..late_chunking import DocumentChunks
 from ..runtime.fingerprint import Weights, fingerprint
+from ..runtime.weight_files import WeightFormat
 from ..text.inputs import Windows
 from ..text.tokenizer import Tokenizer
 
@@ -99,7 +100,7 @@ class RoutedEmbedder(Embedder):
     def pooling_weights(self) -> Mapping[str, np.ndarray]:
         return self._default.pooling_weights()
 
-    def save(self, folder: str | Path) -> NoReturn:
+    def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> NoReturn:  # noqa: ARG002
         """Raise an error: the parts of a Router are saved one by one."""
         raise BadInput(f"a Router cannot be saved as a whole to {folder}; save each part: {LOAD_PART}.save(folder)")
 
@@ -126,5 +127,5 @@ class RoutedEmbedder(Embedder):
     def _layers(self, ids: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
         return self._default._layers(ids, only_last, batches)
 
-    def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
-        return self._default._through_heads(pooled)
+    def through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
+        return self._default.through_heads(pooled)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..array_types import Float
 from ..arrays.dissection import NAME
-from ..arrays.layer_means import is_layer_mean
+from ..arrays.layer_means import KEY
 from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
 from .dissection import Dissection
@@ -30,7 +30,7 @@ def pooling_of(spec: str, depth: int) -> Pooling:
     """The pooling with this name, `"mean"`, `"mean:layers=0+6"`, `"sbert-wk"` …, for an encoder of `depth` blocks."""
     if spec.partition(":")[0] == NAME:
         return Dissection.parse(spec, depth)
-    if is_layer_mean(spec):
+    if KEY in spec:
         return LayerMean.parse(spec, depth)
     return Reduce.parse(spec)
 

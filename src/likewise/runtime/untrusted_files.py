@@ -94,11 +94,11 @@ def boolean_setting(settings: Mapping[str, Any], key: str, default: bool, path: 
     return value
 
 
-def whole_number_setting(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
-    """A setting of the file at `path` that must be a whole number from 0 to `most`."""
+def whole_number_setting(settings: Mapping[str, Any], key: str, most: int, path: Path, least: int = 0) -> int:
+    """A setting of the file at `path` that must be a whole number from `least` to `most`."""
     value = settings.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise bad_setting(path, key, value, f"a whole number from 0 to {most:,}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise bad_setting(path, key, value, f"a whole number from {least} to {most:,}")
     return value
 
 

@@ -24,7 +24,12 @@ def text_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
     """The texts in order, in lists of bounded size."""
     chunk: list[str] = []
     characters = 0
-    for i, text in enumerate(_iterable(texts)):
+    if not is_list_of_rows(texts):
+        found = describe_value(texts)
+        raise BadInput(
+            f"expected a list, a column or an iterator of texts, in order, got {found}; for one text: [text]"
+        )
+    for i, text in enumerate(texts):
         if not isinstance(text, str):
             text = checked_text(text, f"texts[{i}]")
         chunk.append(text)
@@ -42,24 +47,6 @@ def count_texts(texts: Iterable[str]) -> int | None:
         return len(texts) if isinstance(texts, Sized) else None
     except TypeError:  # an array of 0 dimensions, say, for which `text_chunks` raises
         return None
-
-
-def _iterable(texts: Any) -> Iterable[Any]:
-    if isinstance(texts, str | bytes):
-        raise BadInput(f"encode expects a list of texts, but got one {type(texts).__name__}: put it in a list, [text]")
-    if isinstance(texts, Mapping | Set) and not isinstance(texts, KeysView):  # a dict's keys are ordered
-        raise BadInput(f"encode expects texts in a fixed order, but got a {type(texts).__name__}: pass a list")
-    dimensions = getattr(texts, "ndim", 1)
-    if dimensions == 0:
-        raise BadInput(
-            f"encode expects a list of texts, but got an array of 0 dimensions, {describe_value(texts)}: "
-            "write encode([str(text)])"
-        )
-    if dimensions != 1:
-        raise BadInput(f"encode expects one column of texts, got a table of {dimensions} dimensions: select the column")
-    if not isinstance(texts, Iterable):
-        raise BadInput(f"encode expects a list, a column or an iterator of texts, but got {describe_value(texts)}")
-    return texts
 
 
 def is_list_of_rows(given: object, dimensions: int = 1) -> bool:

@@ -15,8 +15,7 @@ from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Transformer
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear, gated_activation
-from ..positions import Distances, RelativeBias, alibi
-from ..rotary import Rotation, rotate, rotation
+from ..positions import Distances, RelativeBias, Rotation, alibi, rotate, rotation
 from ..shapes import BertShape
 
 

@@ -13,8 +13,7 @@ from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Transformer
 from ..layers import ACTIVATION_FUNCTIONS, Embedding, Linear, RMSNorm, gated_activation
-from ..positions import causal
-from ..rotary import Rotation, rotate, rotation
+from ..positions import Rotation, causal, rotate, rotation
 from ..shapes import GroupedShape
 
 

@@ -9,7 +9,7 @@ from ...arrays.ragged import Ragged
 from ..attention import attend
 from ..encoder import Transformer
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear, gated_activation
-from ..rotary import Rotation, rotate, rotation
+from ..positions import Rotation, rotate, rotation
 from ..shapes import ModernBertShape
 
 

@@ -164,16 +164,11 @@ def _check_memory(model_class: Any, settings: Any, shapes: Shapes, folder: Path)
         stack.enter_context(_counted(shapes, folder))
         stack.enter_context(torch.device("meta"))
         stack.enter_context(meta_device_safe_creation_ops())
-        empty = _built(model_class, settings)
+        named = model_class is not transformers.AutoModel
+        empty = model_class(settings) if named else model_class.from_config(settings, trust_remote_code=False)
     computed = sum(table.numel() * table.element_size() for table in empty.buffers())
     if computed > MOST_BUFFERS:
         raise BadModel(f"config.json in {folder} asks for {computed:,} bytes of tables; the most is {MOST_BUFFERS:,}")
-
-
-def _built(model_class: Any, settings: Any) -> Any:
-    if model_class is transformers.AutoModel:
-        return model_class.from_config(settings, trust_remote_code=False)
-    return model_class(settings)
 
 
 @contextmanager
@@ -194,15 +189,13 @@ def _counted(shapes: Shapes, folder: Path) -> Iterator[None]:
                 f"{counted(len(shapes), 'tensor')}"
             )
 
-    hooks = [register(one_more) for register in REGISTERS]
+    registers = (register_module_parameter_registration_hook, register_module_module_registration_hook)
+    hooks = [register(one_more) for register in registers]
     try:
         yield
     finally:
         for hook in hooks:
             hook.remove()
-
-
-REGISTERS = (register_module_parameter_registration_hook, register_module_module_registration_hook)
 
 
 def _loaded(model_class: Any, folder: Path, settings: Any, dtype: torch.dtype) -> Any:

@@ -9,7 +9,7 @@ from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t, c_voi
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -50,8 +50,6 @@ class _Block(ctypes.Structure):
 
 
 _SIZES = ("vocabulary", "width", "word_width", "depth", "heads", "inner", "longest", "first_position")
-
-
 _TABLES = ("words", "positions", "segments", "relative", "distances")
 _LAYERS = ("distance_norm", "norm", "widen", "last_norm")
 
@@ -168,6 +166,15 @@ class Library(CompiledLibrary):
 class _Unique:
     """Memory of the library, which never changes. A copy is the object itself: two would free the memory twice."""
 
+    _c: Any
+    _free: ClassVar[str]
+    _handle: int | None = None
+
+    def __del__(self) -> None:
+        if self._handle:
+            getattr(self._c, self._free)(self._handle)
+            self._handle = None
+
     def __copy__(self) -> "_Unique":
         return self
 
@@ -187,6 +194,8 @@ class Model(_Unique):
     `threads` is initially `thread_count()`, and can be set.
     """
 
+    _free = "lw_free"
+
     def __init__(
         self,
         description: Description,
@@ -199,7 +208,6 @@ class Model(_Unique):
             raise BadInput(f"the precision {precision!r} is unknown; expected one of {', '.join(PRECISIONS)}")
         self._library = library or load()
         self._c = self._library._c
-        self._handle: int | None = None
         self.vocabulary, self.longest = description.vocabulary, description.longest
         self.width, self.depth, self.precision = description.width, description.depth, precision
         self.parameters, self.threads = parameter_count(description), thread_count()
@@ -210,11 +218,6 @@ class Model(_Unique):
         name = instructions.encode() if instructions else None
         self._handle = self._c.lw_create(ctypes.byref(structure), name, ctypes.byref(code), message, MESSAGE)
         check_code(code.value, message)
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self._c.lw_free(self._handle)
-            self._handle = None
 
     @property
     def instructions(self) -> str:
@@ -318,9 +321,10 @@ class Model(_Unique):
 class Heads(_Unique):
     """The heads of a model. They are thread-safe, and the result of a row depends on that row alone."""
 
+    _free = "lw_heads_free"
+
     def __init__(self, heads: Sequence[NumpyHead], width: int, library: Library | None = None) -> None:
         self._c = (library or load())._c
-        self._handle: int | None = None
         self.width = heads[-1].width if heads else width
         alive: list[Any] = []
         structures = (_Head * len(heads))(*[_head(head, alive) for head in heads])
@@ -329,11 +333,6 @@ class Heads(_Unique):
             structures, len(heads), width, None, ctypes.byref(code), message, MESSAGE
         )
         check_code(code.value, message)
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self._c.lw_heads_free(self._handle)
-            self._handle = None
 
     def __call__(self, vectors: Float[Array, "N W"]) -> Float[Array, "N E"]:
         vectors, message = np.ascontiguousarray(vectors, np.float32), ctypes.create_string_buffer(MESSAGE)
@@ -425,14 +424,11 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
     activation = ACTIVATIONS[d.activation].number if d.activation in ACTIVATIONS else None
     if activation is None:
         raise BadModel(f"the activation {d.activation!r} is unknown; expected one of {', '.join(ENCODER_ACTIVATIONS)}")
-    structure = _Description(version=VERSION, precision=PRECISIONS[precision], activation=activation, eps=d.eps)
-    for size in _SIZES:
-        setattr(structure, size, getattr(d, size))
+    structure = _Description(version=VERSION, precision=PRECISIONS[precision], activation=activation)
+    for name, kind, *_ in _Description._fields_:
+        if kind in (c_int32, c_float) and name in vars(d) and name != "activation":
+            setattr(structure, name, getattr(d, name))
     structure.word_width = d.word_width or d.width
-    structure.pre_norm, structure.gated, structure.alibi = int(d.pre_norm), d.gated, int(d.alibi)
-    structure.rms, structure.divisor, structure.farthest = int(d.rms), d.divisor, d.farthest
-    structure.key_heads, structure.head_width, structure.causal = d.key_heads, d.head_width, int(d.causal)
-    structure.one_more, structure.word_scale = int(d.one_more), d.word_scale
     for table in _TABLES:
         setattr(structure, table, _tensor(getattr(d, table), alive))
     for layer in _LAYERS:

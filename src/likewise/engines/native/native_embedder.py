@@ -48,13 +48,13 @@ class NativeEmbedder(ArrayEmbedder):
         return Model(description, precision=precision or "fp32")
 
     @cached_property
-    def _through_heads(self) -> Heads:  # type: ignore[override]
+    def through_heads(self) -> Heads:  # type: ignore[override]
         return Heads(self.heads, self._pooled_width)
 
     def _vectors(self, windows: Windows, batches: WindowBatches) -> Float[Array, "N E"]:
         if windows.places.any() or not isinstance(self.pooling, ArrayReduce):
             return super()._vectors(windows, batches)
-        names, encoder, heads = self.pooling.names, self.encoder, self._through_heads
+        names, encoder, heads = self.pooling.names, self.encoder, self.through_heads
 
         def compute(tokens: Sequences, hidden: Array | None) -> Array:
             return encoder.pooled(tokens, names, hidden, heads=heads)  # the heads read sums that are still in the cache

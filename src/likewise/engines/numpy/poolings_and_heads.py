@@ -5,14 +5,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...array_types import Float
 from ...arrays.activations import HEAD_ACTIVATIONS
 from ...arrays.dissection import NAME, DissectionSettings, dissected_sums
-from ...arrays.layer_means import LayerMeanSettings, is_layer_mean
+from ...arrays.layer_means import KEY, LayerMeanSettings
 from ...arrays.reductions import reduce_sentences, reduction_names, without_first
 from ...arrays.sequences import Sequences
 from ...errors import BadModel
@@ -26,29 +26,12 @@ from .encoders import layer_norm
 Array = np.ndarray
 
 
-@runtime_checkable
-class ArrayPooling(Protocol):
-    """`(encoder, tokens, skips) → vectors`, and how a model folder describes it."""
-
-    @property
-    def spec(self) -> str: ...
-    @property
-    def described(self) -> str | ModulePart:
-        """By a name, or by kind and settings if only this library has it."""
-        ...
-
-    @property
-    def arrays(self) -> Mapping[str, Array]:
-        """Its weights, by their names in files."""
-        ...
-
-    def width(self, encoder_width: int) -> int: ...
-    def __call__(self, encoder: ArrayEncoder, tokens: Sequences, skips: Skips) -> Float[Array, "N W"]: ...
-
-
 @dataclass(frozen=True)
 class ArrayReduce:
-    """One reduction or several side by side, which the encoder computes."""
+    """One reduction or several side by side, which the encoder computes.
+
+    `described` is how a model folder describes a pooling: a name, or kind and settings if only this library has it.
+    """
 
     names: tuple[str, ...]
     arrays: Mapping[str, Array] = field(default_factory=dict)
@@ -135,12 +118,15 @@ class ArrayFusion:
         return np.asarray(mapped + self.arrays["map.bias"])
 
 
+ArrayPooling = ArrayReduce | ArrayDissection | ArrayLayerMean | ArrayFusion
+
+
 def array_pooling(described: str | ModulePart, depth: int) -> ArrayPooling:
     """The pooling of this name, or the one that a model folder describes, for an encoder of `depth` blocks."""
     if isinstance(described, str):
         if described.partition(":")[0] == NAME:
             return ArrayDissection.parse(described, depth)
-        if is_layer_mean(described):
+        if KEY in described:
             return ArrayLayerMean.parse(described, depth)
         return ArrayReduce(reduction_names(described))
     if described.kind not in OWN_POOLINGS:

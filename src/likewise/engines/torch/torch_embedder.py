@@ -115,23 +115,10 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
         return _arrays(self.pooling.state_dict()) if isinstance(self.pooling, nn.Module) else {}
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
-        """Write a folder for `load` and for sentence-transformers (any version, unless a warning says otherwise).
-
-        A new folder appears complete or not at all. In an existing folder, the old model's files are removed; if the
-        process is killed, the folder has the old model, the new one, or files that `load` rejects.
-
-        Weights keep their current precision. With `weights="int8"` the encoder's matrices are stored in eight bits: a
-        quarter of the size of fp32, but only this library can read them, as for word tables. Weights that the
-        encoder does not use (a masked-LM head, BERT's own pooler) are not written. Neither is the model card, which
-        describes another model; the list of training data is kept (likewise.json).
-
-        Raises:
-            BadInput: the folder cannot be written to.
-            BadModel: a folder cannot describe some part of the model, so it would not be loaded as the same model.
-        """
-        target, pooling = target_folder(folder), describe_pooling(self.pooling)
+        target, described = target_folder(folder), describe_pooling(self.pooling)
+        pooling = described if isinstance(described, str) else ModulePart(*described, Path())
         heads = head_settings(self.heads, self.pooling.width(self.encoder.width))
-        manifest = replace(self._manifest(pooling, heads), static=self.is_static(weights=weights))
+        manifest = replace(self._written(pooling, [head[:2] for head in heads]), static=self.is_static(weights=weights))
         check_writable(self.encoder, weights)
         warn_of_readers(self.only_here(weights=weights))
         with atomic_folder(target) as partial:
@@ -145,19 +132,6 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
             else:
                 save_encoder(self.encoder, partial, weights=weights)
             check_same(written=manifest, read_back=read_manifest(partial))
-
-    def _manifest(
-        self,
-        pooling: str | tuple[str, Mapping[str, Any]],
-        heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]],
-    ) -> Manifest:
-        return replace(
-            self.manifest,
-            pooling=pooling if isinstance(pooling, str) else ModulePart(*pooling, Path()),
-            heads=tuple(ModulePart(kind, config, Path()) for kind, config, _ in heads),
-            max_seq_length=self.tokenizer.max_seq_length,
-            lowercase=self.tokenizer.lowercase,
-        )
 
     def _weights_of_parts(
         self, heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]
@@ -226,7 +200,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
         return np.asarray(batches.run_windows(windows, pooled, results).cpu().numpy())
 
     @torch.inference_mode()
-    def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
+    def through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
         leave_training_mode(self)
         headed = apply_heads(self.heads, torch.from_numpy(pooled).to(self.device))
         return np.asarray(headed.float().cpu().numpy())

@@ -5,7 +5,6 @@ The layout is that of `saveModel` in fastText 0.9 (format versions 11 and 12): l
 
 import mmap
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +29,11 @@ def read_fasttext(path: Path) -> WordVectors:
     with path.open("rb") as file:
         try:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
-                reader = _Reader(whole, path)
-                return _finished(reader, *_read(reader))
+                return _read(_Reader(whole, path))
         except ValueError as error:
             if isinstance(error, BadModel):
                 raise
             raise BadModel(f"{path} is not a fastText model: {error}") from None
-
-
-@dataclass(frozen=True)
-class _Settings:
-    width: int
-    buckets: int
-    least: int
-    most: int
 
 
 class _Reader:
@@ -78,7 +68,7 @@ class _Reader:
             raise self.broken(f"expected {count:,} bytes at {self.at:,}, but it has {len(self.whole):,}: truncated?")
 
 
-def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D"]]:
+def _read(reader: _Reader) -> WordVectors:
     magic, version = reader.take("ii")
     if magic != MAGIC or version not in VERSIONS:
         raise reader.broken(f"it is not a fastText model in version {VERSIONS[0]} or {VERSIONS[1]}")
@@ -97,7 +87,10 @@ def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D
     rows, columns = reader.take("qq")
     if columns != width or rows != len(words) + buckets:
         raise reader.broken(f"its matrix is {rows:,} × {columns}, not {len(words):,} + {buckets:,} rows of {width}")
-    return _Settings(width, buckets if most > 0 else 0, least, most), words, reader.matrix(rows, columns)
+    matrix = reader.matrix(rows, columns)
+    if not np.isfinite(matrix).all():
+        raise reader.broken("its vectors contain NaN or infinity; training diverged, or the file is damaged")
+    return _with_ngrams(words, matrix, least, most, buckets if most > 0 else 0)
 
 
 def _dictionary(reader: _Reader) -> list[str]:
@@ -118,15 +111,10 @@ def _dictionary(reader: _Reader) -> list[str]:
     return found
 
 
-def _finished(reader: _Reader, settings: _Settings, words: list[str], rows: Float[np.ndarray, "R D"]) -> WordVectors:
-    if not np.isfinite(rows).all():
-        raise reader.broken("its vectors contain NaN or infinity; training diverged, or the file is damaged")
-    table = np.zeros((1 + len(words) + settings.buckets, settings.width), np.float32)
-    table[1 + len(words) :] = rows[len(words) : len(words) + settings.buckets]
+def _with_ngrams(words: list[str], rows: Float[np.ndarray, "R D"], least: int, most: int, buckets: int) -> WordVectors:
+    table = np.zeros((1 + len(words) + buckets, rows.shape[1]), np.float32)
+    table[1 + len(words) :] = rows[len(words) : len(words) + buckets]
     for i, word in enumerate(words):
-        spelled = (
-            [] if word == END_OF_SENTENCE else subword_buckets(word, settings.least, settings.most, settings.buckets)
-        )
+        spelled = [] if word == END_OF_SENTENCE else subword_buckets(word, least, most, buckets)
         table[1 + i] = rows[[i, *(len(words) + bucket for bucket in spelled)]].mean(0)
-    least, most = (settings.least, settings.most) if settings.buckets else (0, 0)
-    return WordVectors(words, table, least, most)
+    return WordVectors(words, table, *((least, most) if buckets else (0, 0)))

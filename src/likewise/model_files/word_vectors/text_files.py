@@ -34,7 +34,8 @@ def read_text_vectors(path: Path) -> WordVectors:
         header = _header(first)
         count, width = header or (None, len(first.split()) - 1)
         if not 0 < width <= WIDEST:
-            raise BadModel(f"{path}:1: {_start(first)} is neither a word with its vector nor a count and a dimension")
+            start = first[:40].decode("utf-8", "replace")
+            raise BadModel(f"{path}:1: {start!r} is neither a word with its vector nor a count and a dimension")
         lines = enumerate(file, 2) if header else enumerate(chain([first], file), 1)
         words, rows, repeated = _table(path, lines, width)
     if count is not None and len(words) + repeated != count:
@@ -107,7 +108,3 @@ def _is_number(last: bytes, whole: bytes) -> bool:
 def _header(line: bytes) -> tuple[int, int] | None:
     parts = line.split()
     return (int(parts[0]), int(parts[1])) if len(parts) == 2 and all(part.isdigit() for part in parts) else None
-
-
-def _start(line: bytes) -> str:
-    return repr(line[:40].decode("utf-8", "replace"))
