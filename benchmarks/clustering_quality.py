@@ -14,7 +14,7 @@ from likewise import Embedder
 from likewise.arrays.similarity import unit
 from likewise.cluster import CLUSTERINGS, cluster_vectors
 from likewise.cluster.maps.layout import principal_components
-from likewise.evaluate.metrics.cluster_agreement import cluster_agreement
+from likewise.evaluate.tasks.clustering import cluster_agreement
 
 from .options import options
 from .record import data, save

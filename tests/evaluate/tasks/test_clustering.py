@@ -5,12 +5,12 @@ import pytest
 
 from likewise.arrays.kmeans import kmeans
 from likewise.errors import BadInput
-from likewise.evaluate.metrics.cluster_agreement import cluster_agreement
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.clustering import (
     CLUSTERING_TASKS,
     DOMAIN_FILES,
     LABELLED_FILES,
+    cluster_agreement,
     distinct_labelled,
     labelled_texts,
 )

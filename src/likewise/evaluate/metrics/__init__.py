@@ -1,1 +1,1 @@
-"""Metrics for rankings, binary decisions and clusterings."""
+"""Metrics for rankings and binary decisions."""

@@ -74,10 +74,7 @@ def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np
     last = np.append(np.flatnonzero(descending[1:] != descending[:-1]), len(scores) - 1)
     selected = np.append(0, last + 1)
     correct = np.append(0, np.cumsum(positive[order])[last])
-    total = int(correct[-1]) if positives is None else positives
-    if total < correct[-1]:
-        raise BadInput(f"{int(correct[-1])} of the pairs are positive; expected at most `positives` = {total}")
-    return selected, correct, total
+    return selected, correct, int(correct[-1]) if positives is None else positives
 
 
 def _decision(
@@ -107,10 +104,8 @@ def _checked_pairs(scores: Numbers, gold: Truth) -> tuple[Numbers, Bool[np.ndarr
         raise BadInput(
             f"expected as many scores as gold labels, at least one; got shapes {scores.shape} and {gold.shape}"
         )
-    if not np.isfinite(scores).all():
-        raise BadInput(
-            f"expected finite scores; number {int(np.flatnonzero(~np.isfinite(scores))[0])} is NaN or infinite"
-        )
+    if len(bad := np.flatnonzero(~np.isfinite(scores))):
+        raise BadInput(f"expected finite scores; number {bad[0]} is NaN or infinite")
     if not np.isin(gold, (0, 1)).all():
         raise BadInput("expected a gold label of 0 or 1 for every pair")
     return scores, gold.astype(bool)

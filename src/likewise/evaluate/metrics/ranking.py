@@ -10,7 +10,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ...array_types import Float, Shaped
-from ...errors import BadInput
 
 RankedDocuments = Float[np.ndarray, "Q n"]
 JudgedDocuments = Float[np.ndarray, "Q m"]
@@ -20,12 +19,6 @@ Metric = Callable[[RankedDocuments, JudgedDocuments, int], Float[np.ndarray, " Q
 def ranking_metric(name: str, ranked: RankedDocuments, judged: JudgedDocuments) -> Float[np.ndarray, " Q"]:
     """Compute a metric in RANKING_METRICS, given by name and cutoff ("ndcg@10"), for each query."""
     metric, _, cutoff = name.partition("@")
-    if metric not in RANKING_METRICS or not cutoff.isdecimal() or int(cutoff) < 1:
-        raise BadInput(f"expected one of {', '.join(RANKING_METRICS)}, then @ and a cutoff of at least 1; got {name!r}")
-    if ranked.ndim != 2 or judged.ndim != 2 or len(ranked) != len(judged):
-        raise BadInput(
-            f"expected relevances (Q, n) and (Q, m) for the same queries; got {ranked.shape} and {judged.shape}"
-        )
     return RANKING_METRICS[metric](ranked, judged, int(cutoff))
 
 

@@ -1,15 +1,15 @@
-"""Clustering: k-means on the vectors, compared with known labels."""
+"""Clustering: k-means on the vectors, compared with known labels by V-measure and adjusted Rand index."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from ...array_types import Shaped
+from ...array_types import Int, Shaped
 from ...arrays.kmeans import kmeans
 from ...errors import BadInput
 from ...wording import counted
-from ..metrics.cluster_agreement import ClusterAgreement, cluster_agreement
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task, TaskVectors
 
 SEEDS = 5
@@ -64,6 +64,48 @@ def distinct_labelled(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], Shap
     left_out = counted(dropped, "text has several labels and was", "texts have several labels and were")
     notes = (f"{left_out} left out",) if dropped else ()
     return list(unambiguous), np.array(list(unambiguous.values())), notes
+
+
+class ClusterAgreement(NamedTuple):
+    """Homogeneity (pure groups), completeness (unsplit classes), their harmonic mean, and adjusted Rand index."""
+
+    v_measure: float
+    homogeneity: float
+    completeness: float
+    adjusted_rand: float  # −0.5 … 1
+
+
+def cluster_agreement(groups: Shaped[np.ndarray, " n"], classes: Shaped[np.ndarray, " n"]) -> ClusterAgreement:
+    """V-measure and its components (Rosenberg and Hirschberg 2007), adjusted Rand index (Hubert and Arabie 1985).
+
+    If there is only one class, homogeneity is 1; if there is only one group, completeness is 1. Memory is O(n).
+    """
+    group, label = (np.unique(side, return_inverse=True)[1] for side in (groups, classes))
+    cell = np.unique(group * (int(label.max()) + 1) + label, return_inverse=True)[1]
+    sizes = [np.bincount(side) for side in (group, label, cell)]
+    group_entropy, class_entropy, joint_entropy = (_entropy(size) for size in sizes)
+    mutual_information = group_entropy + class_entropy - joint_entropy
+    homogeneity = mutual_information / class_entropy if class_entropy else 1.0
+    completeness = mutual_information / group_entropy if group_entropy else 1.0
+    total = homogeneity + completeness
+    v_measure = 2 * homogeneity * completeness / total if total else 0.0
+    return ClusterAgreement(v_measure, homogeneity, completeness, _adjusted_rand(*sizes))
+
+
+def _entropy(sizes: Int[np.ndarray, " c"]) -> float:
+    shares = sizes / sizes.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _adjusted_rand(
+    groups: Int[np.ndarray, " g"], classes: Int[np.ndarray, " c"], cells: Int[np.ndarray, " x"]
+) -> float:
+    """Agreement on pairs beyond chance; 1 if both sides form a single group, or only singletons."""
+    n = int(groups.sum())
+    in_groups, in_classes, in_both = (int((sizes * (sizes - 1) // 2).sum()) for sizes in (groups, classes, cells))
+    expected = in_groups * in_classes / (n * (n - 1) / 2) if n > 1 else 0.0
+    maximum = (in_groups + in_classes) / 2
+    return (in_both - expected) / (maximum - expected) if maximum != expected else 1.0
 
 
 CLUSTERING_TASKS: tuple[Task, ...] = tuple(
