@@ -12,7 +12,7 @@ from likewise.evaluate import cache as caches
 from likewise.evaluate import models as module
 from likewise.evaluate import runner
 from likewise.evaluate.cache import Cache
-from likewise.evaluate.models import models_to_evaluate
+from likewise.evaluate.models import models_by_name, open_model
 from likewise.evaluate.results import to_json
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.statistics.significance import Interval
@@ -218,24 +218,21 @@ def test_steps_are_reported():
 
 
 def test_names_of_functions_are_imported_and_other_names_loaded():
-    field = models_to_evaluate(["tests.evaluate.toys:Counting", "tests.evaluate.toys:nothing", "some/model"], load=len)
-    assert field[0].open().fingerprint == "f" * 32
-    with pytest.raises(BadInput, match="cannot be imported"):
-        field[1].open()
+    assert open_model("tests.evaluate.toys:Counting").fingerprint == "f" * 32
     with pytest.raises(BadInput, match="a int cannot be evaluated"):
-        field[2].open()
+        open_model("some/model", load=len)
 
 
 def test_models_of_one_name_are_numbered():
-    assert [c.name for c in models_to_evaluate([model(0), model(1)])] == ["encode", "encode (2)"]
-    with pytest.raises(BadInput, match="no model"):
-        models_to_evaluate([])
+    assert list(models_by_name([model(0), model(1)])) == ["encode", "encode (2)"]
+    for nothing in ([], {}):
+        with pytest.raises(BadInput, match="no model"):
+            models_by_name(nothing)
 
 
 def test_an_embedder_is_known_by_its_folder(tiny):
-    field = models_to_evaluate(tiny)
-    assert field[0].name == tiny.manifest.encoder.name
-    assert field[0].open().fingerprint == f"{tiny.fingerprint} torch, {tiny.precision}"
+    assert list(models_by_name(tiny)) == [tiny.manifest.encoder.name]
+    assert open_model(tiny).fingerprint == f"{tiny.fingerprint} torch, {tiny.precision}"
     assert not run(tiny).failed
 
 
@@ -342,25 +339,16 @@ def test_memory_is_forgotten_beyond_its_limit(monkeypatch):
 def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
     clock, predicted = [0.0], []
     monkeypatch.setattr("likewise.evaluate.runner.time.perf_counter", lambda: clock[0])
-    progress = runner._Progress(predicted.append, 5, lambda: None)
-    for seconds in (10.0, 0.04, 20.0):
-        with progress.cell("m", "t"):
-            clock[0] += seconds
-    progress.skip(1)
-    with progress.cell("m", "last") as report:
-        clock[0] += 4
-        report(3, 9)
-        for seconds in (10, 0.5):  # a second is left, then half of one
-            clock[0] += seconds
-            report(9, 9)
-    left = [None, 40.0, 30.0, 15.0, 11.0, 1.0, None]  # cells of 0.04 s were cached
-    assert [p.seconds_left for p in predicted] == left
-    assert [(p.done, p.total, p.texts, p.total_texts) for p in predicted[-3:-1]] == [(4, 5, 3, 9), (4, 5, 9, 9)]
-    assert str(predicted[-3]) == "m · last (5 of 5) · 3 of 9 texts · about 0:11 left" and "left" not in str(
-        predicted[-1]
-    )
-    with runner._Progress(None, 1, lambda: None).cell("m", "t") as report:
-        report(1, 2)
+    progress = runner._Progress(predicted.append, 5, lambda: None, start=0.0)
+    progress.report("m", "t", 0, 0)
+    clock[0] += 40
+    progress.finish(4)
+    for seconds in (4, 5, 0.5):  # of the ten that a cell takes
+        clock[0] += seconds
+        progress.report("m", "last", 3, 9)
+    assert [p.seconds_left for p in predicted] == [None, 6.0, 1.0, None]
+    assert [(p.done, p.total, p.texts, p.total_texts) for p in predicted[:2]] == [(0, 5, 0, 0), (4, 5, 3, 9)]
+    assert str(predicted[1]) == "m · last (5 of 5) · 3 of 9 texts · about 0:06 left" and "left" not in str(predicted[3])
 
 
 def test_intervals_of_other_scores_than_the_headline_have_fewer_resamples(monkeypatch):

@@ -23,7 +23,7 @@ from ..embedder import Embedder
 from ..errors import BadInput
 from .collection import JudgedCollection
 from .items import ItemSource, items_of_collection, items_of_data
-from .models import models_to_evaluate
+from .models import models_by_name
 from .race import DEFAULT_RULE, Race, StoppingRule, items_needed, race
 from .statistics.anytime import confidence_sequence
 from .statistics.significance import Interval
@@ -195,7 +195,7 @@ def choose(
         BadInput: there are fewer than two candidates, an option does not fit the model or the data, or the data cannot
             be read.
     """
-    named = {entry.name: model for entry, model in zip(models_to_evaluate(models), _values(models), strict=True)}
+    named = models_by_name(models)
     candidates = variations.of(named)
     if isinstance(data, JudgedCollection):
         source = items_of_collection(data)
@@ -212,12 +212,6 @@ def choose(
     report = partial(_report, candidates, callback) if callback else None
     found = race(score, len(candidates), source.count, rule=rule, callback=report)
     return _choice(found, candidates, loaded, source, rule)
-
-
-def _values(models: Any) -> list[Any]:
-    if isinstance(models, Mapping):
-        return list(models.values())
-    return list(models) if isinstance(models, list | tuple) else [models]
 
 
 def _opened(model: Any, name: str, precision: str | None, load: Load | None) -> _Model:

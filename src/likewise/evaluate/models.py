@@ -9,7 +9,6 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -43,28 +42,20 @@ class OpenedModel:
     """How it encodes a "query" or a "document", if it distinguishes them."""
 
 
-@dataclass(frozen=True)
-class EvaluatedModel:
-    """A named model, which is loaded when it is evaluated."""
-
-    name: str
-    open: Callable[[], OpenedModel]
-
-
-def models_to_evaluate(models: Any, load: LoadModel | None = None) -> list[EvaluatedModel]:
-    """The models to evaluate: one model, several, or a mapping of names to models; a repeated name gets a number."""
+def models_by_name(models: Any) -> dict[str, Any]:
+    """One model, several, or a mapping of names to models, all by name; a repeated name gets a number."""
     if isinstance(models, Mapping):
-        pairs = [(str(name), model) for name, model in models.items()]
+        named = {str(name): model for name, model in models.items()}
     else:
         several = models if isinstance(models, list | tuple) else [models]
-        pairs = [(_name(model), model) for model in several]
-    if not pairs:
+        named = dict(zip(distinct_names(map(_name, several)), several, strict=True))
+    if not named:
         raise BadInput("there is no model to evaluate; expected a name, an embedder or a function")
-    shown = distinct_names(name for name, _ in pairs)
-    return [EvaluatedModel(name, partial(_open, model, load)) for name, (_, model) in zip(shown, pairs, strict=True)]
+    return named
 
 
-def _open(model: Any, load: LoadModel | None) -> OpenedModel:
+def open_model(model: Any, load: LoadModel | None = None) -> OpenedModel:
+    """Load a model by its name, or take the object as it is."""
     if is_run_file(model):
         model = RunFile(Path(model))
     if isinstance(model, Ranker):

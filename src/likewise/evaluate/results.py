@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -91,12 +91,6 @@ def _evidence(stored: Mapping[str, Any] | None) -> Evidence | None:
     types = {"values": np.float64, "gold": np.float64, "groups": np.int64, "items": np.int64}
     arrays = {name: None if stored[name] is None else np.asarray(stored[name], of) for name, of in types.items()}
     return Evidence(**{**stored, **arrays})
-
-
-def without_secondary_evidence(result: Result) -> Result:
-    """The result with evidence for the headline only, which is enough to compare two models."""
-    first, *others = result.scores
-    return replace(result, scores=(first, *(replace(score, evidence=None) for score in others)))
 
 
 def _cell_as_dict(cell: Cell) -> dict[str, Any]:

@@ -5,7 +5,6 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -17,9 +16,9 @@ from ..errors import BadInput, DataNotFound, LikewiseError
 from ..model_files.provenance import Provenance
 from ..runtime.progress import format_duration
 from .cache import Cache, CachedEncode, TextsCallback, json_digest, source_digest
-from .models import ROLES, EvaluatedModel, FitModel, LoadModel, OpenedModel, models_to_evaluate
+from .models import ROLES, FitModel, LoadModel, OpenedModel, models_by_name, open_model
 from .rankers import EmbeddingRanker
-from .results import Cell, Results, from_json, to_json, without_secondary_evidence
+from .results import Cell, Results, from_json, to_json
 from .statistics.comparison import estimates
 from .task import Encode, EvaluationSettings, ReadDataset, Result, Role, RoleEncode, Score, Task, as_vectors
 from .tasks.registry import TASKS, select_tasks
@@ -97,33 +96,31 @@ def evaluate(
         BadInput: a task is unknown, or no model was given.
         LikewiseError: none of the models could be loaded. Any other failure is recorded in its cell.
     """
-    selected, evaluated = select_tasks(tasks), models_to_evaluate(models, load)
+    selected, named = select_tasks(tasks), models_by_name(models)
     run = _Run(settings or EvaluationSettings(), functools.cache(read or datasets.read_dataset), cache)
     cells: dict[tuple[str, str], Cell] = {}
     notes: list[str] = []
-    names = tuple(entry.name for entry in evaluated)
 
     def so_far() -> Results:
-        missing = {(m, t.name): Cell(m, t.name, error=NOT_REACHED) for m in names for t in selected}
-        return Results(names, selected, {**missing, **cells}, run.settings, tuple(notes))
+        missing = {(m, t.name): Cell(m, t.name, error=NOT_REACHED) for m in named for t in selected}
+        return Results(tuple(named), selected, {**missing, **cells}, run.settings, tuple(notes))
 
-    progress = _Progress(callback, len(evaluated) * len(selected), so_far)
+    progress = _Progress(callback, len(named) * len(selected), so_far)
     errors: list[Exception] = []
-    for entry in evaluated:
+    for name, given in named.items():
         try:
-            model = entry.open()
+            model = open_model(given, load)
         except Exception as error:
             errors.append(error)
-            cells.update({(entry.name, t.name): Cell(entry.name, t.name, error=_reason(error)) for t in selected})
-            progress.skip(len(selected))
+            cells.update({(name, t.name): Cell(name, t.name, error=_reason(error)) for t in selected})
+            progress.finish(len(selected))
             continue
-        for task, cell in _row(entry, model, selected, run, progress, cells):
-            cells[entry.name, task.name] = cell  # one at a time, so that `so_far` is current
-        notes += [f"{entry.name}: {note}" for note in model.notes]
-        notes += filter(None, [leak_note(entry.name, model.provenance, selected)])
+        _fill_row(name, model, selected, run, progress, cells)
+        notes += [f"{name}: {note}" for note in model.notes]
+        notes += filter(None, [leak_note(name, model.provenance, selected)])
         if cache is not None:
             cache.prune()
-    if len(errors) == len(evaluated):
+    if len(errors) == len(named):
         raise errors[0]
     return so_far()
 
@@ -146,19 +143,21 @@ class _Run:
         return json_digest([task.name, model.fingerprint, asdict(self.settings), data, source_digest()])
 
 
-def _row(
-    entry: EvaluatedModel,
+def _fill_row(
+    name: str,
     model: OpenedModel,
     tasks: Sequence[Task],
     run: _Run,
     progress: "_Progress",
-    cells: Mapping[tuple[str, str], Cell],
-) -> Iterator[tuple[Task, Cell]]:
+    cells: dict[tuple[str, str], Cell],
+) -> None:
     encode = _cached(model.encode, model.fingerprint, run) if model.encode else None
     for task in tasks:
-        with progress.cell(entry.name, task.name) as callback:
-            earlier = {m: cell.result.rankings for (m, t), cell in cells.items() if t == task.name and cell.result}
-            yield task, _cell(entry.name, model, encode, task, run, callback, earlier)
+        report = functools.partial(progress.report, name, task.name)
+        report(0, 0)
+        earlier = {m: cell.result.rankings for (m, t), cell in cells.items() if t == task.name and cell.result}
+        cells[name, task.name] = _cell(name, model, encode, task, run, report, earlier)
+        progress.finish(1)
 
 
 def _cell(
@@ -192,7 +191,9 @@ def _cell(
                 notes = [] if model.notes else [TRANSDUCTIVE]
                 result = task.run(_fitted_encode(model.fit), run.read, run.settings)
             notes += _distinct(str(warning.message) for warning in caught)
-        result = without_secondary_evidence(_with_all_intervals(_checked(result, notes), run.settings.resamples))
+        result = _with_all_intervals(_checked(result, notes), run.settings.resamples)
+        first, *others = result.scores  # the headline's evidence is enough to compare two models
+        result = replace(result, scores=(first, *(replace(score, evidence=None) for score in others)))
     except Exception as error:  # a model can run any code; its failure must not affect other cells
         return Cell(name, task.name, error=_reason(error), seconds=time.perf_counter() - start)
     seconds = time.perf_counter() - start
@@ -280,35 +281,26 @@ def _with_all_intervals(result: Result, resamples: int) -> Result:
     return replace(result, scores=tuple(scores))
 
 
+@dataclass
 class _Progress:
-    """Reports progress to the callback, and estimates the remaining time from the cells computed so far."""
+    """Reports progress to the callback, and estimates the remaining time from the mean time of the cells so far."""
 
-    def __init__(self, callback: ProgressCallback | None, total: int, so_far: Callable[[], Results]) -> None:
-        self._callback, self._total, self._done, self._so_far = callback, total, 0, so_far
-        self._durations: list[float] = []
+    callback: ProgressCallback | None
+    total: int
+    so_far: Callable[[], Results]
+    start: float = field(default_factory=time.perf_counter)
+    done: int = 0
+    spent: float = 0.0  # seconds until the last cell was done
 
-    def skip(self, cells: int) -> None:
-        self._done += cells
+    def finish(self, cells: int) -> None:
+        self.done += cells
+        self.spent = time.perf_counter() - self.start
 
-    @contextmanager
-    def cell(self, model: str, task: str) -> Iterator[TextsCallback]:
-        start = time.perf_counter()
-
-        def report(texts: int, total_texts: int) -> None:
-            if self._callback is None:
-                return
-            elapsed, mean = time.perf_counter() - start, sum(self._durations) / max(1, len(self._durations))
-            left = mean * (self._total - self._done) - elapsed
-            seconds_left = left if left >= 1 else None
-            counts = (self._done, self._total, texts, total_texts)
-            self._callback(EvaluationProgress(model, task, *counts, seconds_left, self._so_far))
-
-        report(0, 0)
-        yield report
-        self._done += 1
-        duration = time.perf_counter() - start
-        if duration > 0.05:  # anything faster came from the cache and does not help the estimate
-            self._durations.append(duration)
+    def report(self, model: str, task: str, texts: int, total_texts: int) -> None:
+        if self.callback is not None:
+            left = self.spent * self.total / max(1, self.done) - (time.perf_counter() - self.start)
+            counts = (self.done, self.total, texts, total_texts)
+            self.callback(EvaluationProgress(model, task, *counts, left if left >= 1 else None, self.so_far))
 
 
 def leak_note(model: str, provenance: Provenance, tasks: Sequence[Task]) -> str:

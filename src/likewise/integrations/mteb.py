@@ -13,7 +13,7 @@ from ..arrays.similarity import PAIRWISE, SIMILARITIES
 from ..embedder import PROMPT_NAMES, Embedder
 from ..engine_registry import computation_of
 from ..errors import BadInput
-from ..evaluate.models import models_to_evaluate
+from ..evaluate.models import models_by_name
 from ..runtime.installation import missing_extra
 
 OF_MTEB = ("batch_size", "show_progress_bar", "num_workers")
@@ -74,7 +74,7 @@ def for_mteb(embedder: Embedder, name: str | None = None) -> ForMteb:
             raise
         raise missing_extra("mteb", "mteb", "for_mteb") from None
     engine, precision, _ = computation_of(embedder)
-    name = name or models_to_evaluate(embedder)[0].name
+    name = name or next(iter(models_by_name(embedder)))
     description = {
         "name": name if "/" in name else f"likewise/{name}",
         "revision": "-".join([embedder.fingerprint, engine, precision]),
