@@ -86,28 +86,17 @@ AS_THEY_ARE = Variations()
 
 @dataclass(frozen=True)
 class Entrant:
-    """What the race showed about a candidate.
-
-    Args:
-        items: the items it was scored on.
-        score: its mean score on them, with an interval that is valid at any time.
-        behind: how far the chosen candidate is ahead on the same items, also with an interval; None for the chosen one.
-        state: "chosen", "lost", "within margin" (not better than the chosen one by the margin) or "undecided".
-        texts: the texts that its model encoded, for all its candidates together.
-        cpu_seconds: CPU seconds per million such texts.
-        milliseconds: elapsed time per text.
-        bytes_per_vector: of a stored fp32 vector.
-    """
+    """What the race showed about a candidate; intervals are valid at any time."""
 
     candidate: Candidate
-    items: int
+    items: int  # that it was scored on
     score: Interval
-    behind: Interval | None
-    state: str
-    texts: int
-    cpu_seconds: float
-    milliseconds: float
-    bytes_per_vector: int
+    behind: Interval | None  # how far the chosen candidate is ahead on the same items; None for the chosen one
+    state: str  # "chosen", "lost", "within margin" (not better than the chosen one by the margin) or "undecided"
+    texts: int  # that its model encoded, for all its candidates together
+    cpu_seconds: float  # per million such texts
+    milliseconds: float  # elapsed time per text
+    bytes_per_vector: int  # of a stored fp32 vector
 
 
 @dataclass(frozen=True)
@@ -163,7 +152,6 @@ class _Model:
 Models = Mapping[tuple[str, str | None], _Model]
 """Loaded models by name and precision."""
 Load = Callable[[str, str | None], Any]
-"""Loads a model, given its name and precision."""
 
 
 def choose(
@@ -204,8 +192,8 @@ def choose(
     if not source.ranks and any(weight is not None for weight in variations.hybrid):
         raise BadInput(f"{source.title} has nothing to rank; hybrid weights need anchor and positive, or a corpus")
     loaded = {}
-    for key in dict.fromkeys((one.model, one.precision) for one in candidates):
-        loaded[key] = model = _opened(named[key[0]], *key, load)
+    for name, precision in dict.fromkeys((one.model, one.precision) for one in candidates):
+        loaded[name, precision] = model = _Model(name, _opened(named[name], name, precision, load))
         model.needs = max(dim or 0 for dim in variations.truncate_dim)
         model.score = source.scorer(model.encode)
     score = partial(_scores, candidates, loaded)
@@ -214,15 +202,14 @@ def choose(
     return _choice(found, candidates, loaded, source, rule)
 
 
-def _opened(model: Any, name: str, precision: str | None, load: Load | None) -> _Model:
+def _opened(model: Any, name: str, precision: str | None, load: Load | None) -> Any:
     if isinstance(model, str | Path):
         from ..model_names import load_named_embedder
 
-        one = load(str(model), precision) if load else load_named_embedder(model, precision=precision)
-        return _Model(name, one)
+        return load(str(model), precision) if load else load_named_embedder(model, precision=precision)
     if precision is not None:
         raise BadInput(f"{name} is already loaded; the precision {precision} needs a model's name")
-    return _Model(name, model)
+    return model
 
 
 def _scores(

@@ -20,7 +20,7 @@ from ..engine_registry import computation_of
 from ..errors import BadInput
 from ..model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance
 from ..reranker import Reranker
-from .rankers import Ranker, RunFile, distinct_names, is_run_file
+from .rankers import Ranker, RunFile, distinct_names, is_run_file, shown_name
 from .task import Encode, Role
 
 LoadModel = Callable[[str], Any]
@@ -140,7 +140,7 @@ def _name(model: Any) -> str:
     if is_run_file(model):
         return Path(model).stem
     if isinstance(model, str | Path):
-        return Path(model).name if Path(model).is_dir() else str(model)
+        return shown_name(model)
     folder = getattr(getattr(model, "manifest", None), "encoder", None)
     if isinstance(folder, Path):
         from ..model_files import local_models

@@ -7,7 +7,6 @@ The items are assumed to be a sample of those that the user has in mind: stateme
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from .statistics.anytime import BETS, PairedBets
 FIRST, GROWTH = 16, 8
 """Items before the first look, and the fraction 1 / GROWTH of the items so far that each further look adds."""
 ScoreItems = Callable[[Int[np.ndarray, " k"], Int[np.ndarray, " n"]], Float[np.ndarray, "k n"]]
-"""Converts candidates and items to scores from 0 to 1."""
+"""Converts candidates and items to scores, which bets need from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -48,32 +47,18 @@ class StoppingRule:
 
 
 DEFAULT_RULE = StoppingRule()
-Verdict = Literal["winner", "tie", "undecided"]
-RaceCallback = Callable[["Race"], None]
 
 
 @dataclass(frozen=True)
 class Race:
-    """The race so far.
+    """The race so far; `verdict` is "tie" if no candidate left is better than `best` by the margin."""
 
-    Args:
-        verdict: "winner" if all others lost; "tie" if none left is better than `best` by the margin; otherwise
-            "undecided".
-        best: the candidate with the highest mean among those left.
-        alive: whether each candidate is still in the race.
-        scores: of all K candidates on the items so far, in the order drawn; NaN after a candidate has lost.
-        order: the number of each of these items.
-        close: whether b (column) was shown not to be better than a (row) by the margin or more.
-        items: the total number of items.
-    """
-
-    verdict: Verdict
-    best: int
-    alive: Bool[np.ndarray, " K"]
-    scores: Float[np.ndarray, "K n"]
-    order: Int[np.ndarray, " n"]
-    close: Bool[np.ndarray, "K K"]
-    items: int
+    verdict: str  # "winner", "tie" or "undecided"
+    best: int  # the candidate with the highest mean among those left
+    alive: Bool[np.ndarray, " K"]  # which candidates are still in the race
+    scores: Float[np.ndarray, "K n"]  # on the items so far, in the order drawn; NaN after a candidate has lost
+    close: Bool[np.ndarray, "K K"]  # whether b (column) was shown not to be better than a (row) by the margin or more
+    items: int  # in total
 
     @property
     def used(self) -> Int[np.ndarray, " K"]:
@@ -91,56 +76,32 @@ def race(
     items: int,
     *,
     rule: StoppingRule = DEFAULT_RULE,
-    callback: RaceCallback | None = None,
+    callback: Callable[[Race], None] | None = None,
 ) -> Race:
     """Score items until one candidate is left, or none left is better than the leader by the margin, or none remain.
 
     With probability 1 − alpha, the best candidate never loses, and a declared leader is the best, or worse by less
     than the margin, however the items are distributed (see `PairedBets`).
-
-    Raises:
-        BadInput: there is no candidate or item, or a score is not between 0 and 1.
     """
-    whole_number("candidates", candidates)
-    whole_number("items", items)
     order = np.random.default_rng(rule.seed).permutation(items)
     bets, alive = PairedBets(candidates, rule.margin, rule.alpha), np.ones(candidates, bool)
     scores, done = np.full((candidates, items), np.nan), 0
     while True:
         drawn = order[done : done + max(FIRST, done // GROWTH)]
-        rows = _checked(score(np.flatnonzero(alive), drawn), int(alive.sum()), len(drawn))
+        rows = score(np.flatnonzero(alive), drawn)
         scores[alive, done : done + len(drawn)] = rows
         bets.update(alive, rows)
         done += len(drawn)
-        alive = _remaining(alive, bets.better)
+        left = alive & ~bets.better[alive].any(0)  # each of the rest has lost to another that was left
+        alive = left if left.any() else alive
         best = int(np.argmax(np.where(alive, scores[:, :done].sum(1), -np.inf)))
-        state = Race(_verdict(best, alive, bets), best, alive, scores[:, :done], order[:done], bets.close, items)
+        others = np.delete(bets.close[best], best)[np.delete(alive, best)]
+        verdict = "undecided" if not others.all() else "tie" if len(others) else "winner"
+        state = Race(verdict, best, alive, scores[:, :done], bets.close, items)
         if callback:
             callback(state)
-        if state.verdict != "undecided" or done == items:
+        if verdict != "undecided" or done == items:
             return state
-
-
-def _remaining(alive: Bool[np.ndarray, " K"], better: Bool[np.ndarray, "K K"]) -> Bool[np.ndarray, " K"]:
-    """The candidates that no other remaining candidate beats; each of the rest has lost to another."""
-    left = alive & ~better[alive].any(0)
-    return left if left.any() else alive
-
-
-def _verdict(best: int, alive: Bool[np.ndarray, " K"], bets: PairedBets) -> Verdict:
-    others = np.flatnonzero(alive)
-    others = others[others != best]
-    if not len(others):
-        return "winner"
-    return "tie" if bets.close[best, others].all() else "undecided"
-
-
-def _checked(scores: Float[np.ndarray, "k n"], candidates: int, items: int) -> Float[np.ndarray, "k n"]:
-    rows = np.asarray(scores, np.float64)
-    if rows.shape != (candidates, items) or not ((rows >= 0) & (rows <= 1)).all():
-        raise BadInput(f"scores of {candidates} candidates for {items} items have the shape {rows.shape} or a value "
-                       "that is not between 0 and 1; bets need scores from 0 to 1")  # fmt: skip
-    return rows
 
 
 def items_needed(gains: Float[np.ndarray, " n"], candidates: int, rule: StoppingRule) -> int:

@@ -8,9 +8,9 @@ twice:
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,9 @@ LoadScorer = Callable[[str], Any]
 
 
 class Ranker(ABC):
-    """Ranks the documents of a collection for its queries."""
+    """Ranks the documents of a collection for its queries; `name` is its name in results."""
 
     name: str
-    """The ranker's name in results."""
 
     @abstractmethod
     def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:
@@ -129,10 +128,12 @@ class RerankedRanker(Ranker):
     @cached_property
     def name(self) -> str:  # type: ignore[override]
         label = self.reranker if isinstance(self.reranker, str) else getattr(self.reranker, "__name__", "reranker")
-        return f"{self.first} > {Path(label).name if Path(label).is_dir() else label}"
+        return f"{self.first} > {shown_name(label)}"
 
     def rank(self, collection: JudgedCollection, earlier: Earlier) -> Rankings:
-        first, score = _earlier(self.first, earlier), _scorer(self.reranker, self.load)
+        first = _earlier(self.first, earlier)
+        reranker = (self.load or _load)(self.reranker) if isinstance(self.reranker, str) else self.reranker
+        score: PairScorer = getattr(reranker, "score", reranker)  # type: ignore[assignment]
 
         def reranked(query: str, i: int) -> tuple[np.ndarray, np.ndarray]:
             pairs = [(query, collection.documents[row]) for row in first.rows[i]]
@@ -172,13 +173,13 @@ def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScore
         load: loads the reranker by name (default: `Reranker.load`).
     """
     given = [RunFile(Path(name)) if is_run_file(name) else name for name in models]
-    shown = distinct_names((one.name if isinstance(one, RunFile) else _shown(one) for one in given), ["bm25"])
+    shown = distinct_names((one.name if isinstance(one, RunFile) else shown_name(one) for one in given), ["bm25"])
     found: dict[str, Any] = dict(zip(shown, given, strict=True))
     encoders = [name for name, one in found.items() if not isinstance(one, RunFile)]
     derived: list[Ranker] = [WordRanker(), *map(HybridRanker, encoders)]
     if rerank is not None:
-        scorer = cache_scorer(rerank, load)
-        derived += [RerankedRanker(name, rerank, scorer) for name in (*found, "bm25")]
+        once = cache(load or _load)
+        derived += [RerankedRanker(name, rerank, once) for name in (*found, "bm25")]
     return {**found, **{one.name: one for one in derived}}
 
 
@@ -192,33 +193,18 @@ def distinct_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]
     return found
 
 
-def cache_scorer(reranker: Any, load: LoadScorer | None) -> LoadScorer:
-    """Load a reranker once, when it is first needed."""
-    loaded: list[PairScorer] = []
-
-    def scorer(_: str) -> PairScorer:
-        if not loaded:
-            loaded.append(_scorer(reranker, load))
-        return loaded[0]
-
-    return scorer
-
-
 def is_run_file(name: Any) -> bool:
     return str(name).lower().endswith(RUN_ENDINGS)
 
 
-def _scorer(reranker: Any, load: LoadScorer | None) -> PairScorer:
-    if isinstance(reranker, str | Path):
-        from ..reranker import Reranker
-
-        reranker = (load or Reranker.load)(str(reranker))
-    score: PairScorer = getattr(reranker, "score", reranker)
-    return score
+def shown_name(name: str | Path) -> str:
+    return Path(name).name if Path(name).is_dir() else str(name)
 
 
-def _shown(name: str) -> str:
-    return Path(name).name if Path(name).is_dir() else name
+def _load(reranker: str) -> Any:
+    from ..reranker import Reranker
+
+    return Reranker.load(reranker)
 
 
 def _earlier(name: str, earlier: Earlier) -> Rankings:
@@ -229,14 +215,14 @@ def _earlier(name: str, earlier: Earlier) -> Rankings:
 
 def _timed(
     queries: Sequence[str], rank: Callable[[str, int], tuple[np.ndarray, np.ndarray]]
-) -> tuple[Iterator[tuple[np.ndarray, np.ndarray]], list[float]]:
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[float]]:
     """The ranking of each query, and its time in seconds."""
     found, seconds = [], []
     for i, query in enumerate(queries):
         start = time.perf_counter()
         found.append(rank(query, i))
         seconds.append(time.perf_counter() - start)
-    return iter(found), seconds
+    return found, seconds
 
 
 def _finite(encoded: np.ndarray, texts: Sequence[str], kind: str, ids: Sequence[str]) -> np.ndarray:
