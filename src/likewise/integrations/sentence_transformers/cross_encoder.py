@@ -1,7 +1,6 @@
 """CrossEncoder: a `Reranker` with the signatures of sentence-transformers, so that only an import changes."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from ...runtime.arguments import whole_number
 from ...runtime.lazy_imports import has_torch, require_torch
 from ...text.inputs import describe_value, is_list_of_rows
 from .drop_in_model import DropInModel, accepts_older_names, shows_progress
-from .loading import check_constructor, load_model, load_options, refuse
+from .loading import refuse
 from .sentence_transformer import as_output
 from .util import as_array, as_tensor
 
@@ -24,7 +23,7 @@ Activation = str | Callable[[Any], Any]
 """A name such as `"Sigmoid"` or `"torch.nn.Identity"`, or a function of a tensor (of an array, without torch)."""
 
 
-class CrossEncoder(DropInModel[Reranker]):
+class CrossEncoder(DropInModel):
     """A model that scores pairs of texts, called as in sentence-transformers.
 
     >>> model = CrossEncoder("cross-encoder/ms-marco-MiniLM-L6-v2")                      # doctest: +SKIP
@@ -34,6 +33,7 @@ class CrossEncoder(DropInModel[Reranker]):
     `CrossEncoder(Reranker.load(name, engine="native", precision="int8"))` uses a reranker directly.
     """
 
+    loaded: Reranker
     model_type = "CrossEncoder"
 
     @accepts_older_names(
@@ -68,15 +68,10 @@ class CrossEncoder(DropInModel[Reranker]):
         activation_fn: Activation | None = None,
         keep_in_fp32_modules: list[str] | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        check_constructor("CrossEncoder", {name: value for name, value in given.items() if name != "num_labels"})
-        options = load_options("CrossEncoder", model_kwargs, processor_kwargs)
-        options |= {} if max_length is None else {"max_seq_length": max_length}
-        load = partial(load_model, "CrossEncoder", Reranker.load, given, options)
-        self._take(model_name_or_path, load, device, model_card_data)
+        given = {name: value for name, value in locals().items() if name not in ("self", "num_labels")}
+        self._construct(Reranker.load, given, max_length)
         if num_labels is not None and num_labels != self.num_labels:
             raise refuse(f"a model with {self.num_labels} labels", "num_labels", num_labels)
-        self._set_prompts(prompts, default_prompt_name)
         self.activation_fn = self.loaded.activation if activation_fn is None else activation_fn
 
     @property

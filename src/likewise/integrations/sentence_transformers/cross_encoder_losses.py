@@ -8,20 +8,14 @@ from ...train.objectives.reranking import PairClassification, PairRegression
 from .loading import refused_classes
 from .losses import refuse_option
 
-IN_BATCH = (
-    "likewise train --kind cross-encoder --objective ranking, with columns of negatives, or --kind poly-encoder "
-    "--objective in-batch"
-)
+RANKING = "likewise train --kind cross-encoder --objective ranking"
+IN_BATCH = f"{RANKING}, with columns of negatives, or --kind poly-encoder --objective in-batch"
 REFUSED = {
-    "MultipleNegativesRankingLoss": IN_BATCH,
-    "CachedMultipleNegativesRankingLoss": IN_BATCH,
-    "ListNetLoss": "likewise train --kind cross-encoder --objective ranking, with a column per candidate",
-    "MarginMSELoss": "likewise train --kind cross-encoder --objective ranking, with a teacher's scores",
+    **dict.fromkeys(("MultipleNegativesRankingLoss", "CachedMultipleNegativesRankingLoss"), IN_BATCH),
+    **dict.fromkeys(("MarginMSELoss", "ADRMSELoss"), f"{RANKING}, with a teacher's scores"),
+    **dict.fromkeys(("LambdaLoss", "ListMLELoss", "PListMLELoss"), RANKING),
+    "ListNetLoss": f"{RANKING}, with a column per candidate",
     "RankNetLoss": "likewise train --kind cross-encoder --objective margin",
-    "LambdaLoss": "likewise train --kind cross-encoder --objective ranking",
-    "ListMLELoss": "likewise train --kind cross-encoder --objective ranking",
-    "PListMLELoss": "likewise train --kind cross-encoder --objective ranking",
-    "ADRMSELoss": "likewise train --kind cross-encoder --objective ranking, with a teacher's scores",
 }
 """The losses that do not exist here, and what to use instead."""
 
@@ -53,7 +47,7 @@ class MSELoss(PairRegression):
 
 
 def _check_options(loss: object, activation: Any, options: dict[str, Any]) -> None:
-    if activation is not None and not isinstance(activation, nn.Identity):
+    if not isinstance(activation, nn.Identity | None):
         raise refuse_option(loss, "activation_fn", activation, "leave it out: the loss reads logits")
     for name, value in options.items():
         if value != {"reduction": "mean"}.get(name):

@@ -4,39 +4,36 @@ import logging
 from collections.abc import Callable, Mapping
 from copy import copy, deepcopy
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
 from ...runtime.atomic_files import atomic_file
 from ...runtime.lazy_imports import has_torch
 from ...text.tokenizer import max_input_length
-from .loading import refuse
+from .loading import check_constructor, load_model, load_options, refuse
 from .tokenizer_view import TokenizerView, encoded_batch
 
-Model = TypeVar("Model")
 Method = TypeVar("Method", bound=Callable[..., Any])
 LOGGER = logging.getLogger("sentence_transformers")
 """The logger whose level decides whether progress is shown, as in sentence-transformers."""
-POOL_KEYS = ("input", "output", "processes")
 
 
-class DropInModel(Generic[Model]):
-    """A model of this library with the methods and attributes of sentence-transformers' models.
+class DropInModel:
+    """A model of this library with the methods and attributes of sentence-transformers' models."""
 
-    The subclass must set `loaded`, the embedder or reranker, before anything else is used.
-    """
-
-    loaded: Model
+    model_type: str
+    loaded: Any
+    """The embedder or reranker of this library."""
     prompts: dict[str, str]
     default_prompt_name: str | None
     default_prompts: tuple[str, ...] = ()
     """Prompt names that every model has, even if the prompts are empty."""
-    _load_on: Callable[..., Model] | None = None
+    _load_on: Callable[..., Any] | None = None
     """Loads the model onto a device; None if a loaded model was passed."""
     card: Callable[[str], str] | None = None
     """Writes the card of a trained model, given its name."""
@@ -45,21 +42,25 @@ class DropInModel(Generic[Model]):
     trust_remote_code = False
     training = False
 
-    def _take(self, given: Any, load_on: Callable[..., Model], device: Any, card_data: Any = None) -> None:
-        """Use the model passed to the constructor, or load the one that it names."""
-        self.model_card_data = card_data or SimpleNamespace()  # applications store values for model cards here
-        self.name = given if isinstance(given, str) else "model"
-        if hasattr(given, "manifest"):
-            self.loaded = given
+    def _construct(self, load: Callable[..., Any], given: Mapping[str, Any], max_length: int | None = None) -> None:
+        """Use the model among the constructor's arguments, or load the one that they name."""
+        check_constructor(self.model_type, given)
+        options = load_options(self.model_type, given["model_kwargs"], given["processor_kwargs"])
+        options |= {} if max_length is None else {"max_seq_length": max_length}
+        self.model_card_data = given["model_card_data"] or SimpleNamespace()  # applications store values for cards here
+        model = given["model_name_or_path"]
+        self.name = model if isinstance(model, str) else "model"
+        if hasattr(model, "manifest"):
+            self.loaded = model
         else:
-            self._load_on, self.loaded = load_on, load_on(device)
+            self._load_on = partial(load_model, self.model_type, load, given, options)
+            self.loaded = self._load_on(given["device"])
+        self._set_prompts(given["prompts"], given["default_prompt_name"])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copy with its own settings; it shares the weights if no call can change or move them."""
         twin = object.__new__(type(self))
-        shared = ("loaded", "_load_on")
-        own = {name: deepcopy(value, memo) for name, value in vars(self).items() if name not in shared}
-        vars(twin).update({**vars(self), **own})
+        vars(twin).update({name: deepcopy(value, memo) for name, value in vars(self).items() if name != "loaded"})
         twin.loaded = deepcopy(self.loaded, memo) if hasattr(self.loaded, "cuda") else copy(self.loaded)
         return twin
 
@@ -67,19 +68,15 @@ class DropInModel(Generic[Model]):
         """The settings for pickling; the model is loaded again from its name or folder."""
         if self._load_on is None:
             raise BadInput("a loaded model that was passed in cannot be pickled; construct it with a name or folder")
-        place = {"device": str(self._any.device), "length": self.max_seq_length, "manifest": self._any.manifest}
-        return {**{name: value for name, value in vars(self).items() if name != "loaded"}, "place": place}
+        return {**vars(self), "loaded": (str(self.loaded.device), self.loaded.manifest, self.max_seq_length)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        place = state.pop("place")
         vars(self).update(state)
-        self.loaded = state["_load_on"](place["device"])
-        self._any.manifest = place["manifest"]
-        self.max_seq_length = place["length"]
+        self._load_as(*state["loaded"])
 
     def _set_prompts(self, prompts: Mapping[str, str | None] | None, default: str | None) -> None:
         """Set the model's own prompts, overridden by those passed to the constructor."""
-        own = self._any.manifest
+        own = self.loaded.manifest
         joined = {**dict.fromkeys(self.default_prompts), **own.prompts, **(prompts or {})}
         self.prompts = {name: text or "" for name, text in joined.items()}
         self.default_prompt_name = default if default is not None else own.default_prompt
@@ -103,34 +100,29 @@ class DropInModel(Generic[Model]):
         return "" if name is None else self.prompts[name]
 
     @property
-    def _any(self) -> Any:
-        return self.loaded
-
-    @property
     def device(self) -> Any:
         """The device that the model runs on: a `torch.device` if torch is installed, otherwise its name."""
-        return import_module("torch").device(str(self._any.device)) if has_torch() else str(self._any.device)
+        return import_module("torch").device(str(self.loaded.device)) if has_torch() else str(self.loaded.device)
 
     _target_device = device  # the older name
 
     @property
     def dtype(self) -> Any:
         """The model's precision as a torch data type or, without torch, its name."""
-        names = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
-        name = names[self._any.precision]
+        name = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}[self.loaded.precision]
         return getattr(import_module("torch"), name) if has_torch() else name
 
     def to(self, device: Any = None) -> Any:
         """Move the model to another device; unless torch can move the weights, they are loaded again there."""
-        present = str(self._any.device)
+        present = str(self.loaded.device)
         if isinstance(device, list | tuple):
             raise refuse(type(self).__name__, "device", device)
         if device is None or present in (str(device), f"{device}:0"):
             return self
-        if hasattr(self._any, "cuda"):
-            self._any.to(str(device))
+        if hasattr(self.loaded, "cuda"):
+            self.loaded.to(str(device))
         elif self._load_on is not None:
-            self._load_again(str(device))
+            self._load_as(str(device), self.loaded.manifest, self.max_seq_length)
         else:
             raise BadInput(f"a loaded model was passed in, on {present}; load it with device={str(device)!r}")
         return self
@@ -149,26 +141,25 @@ class DropInModel(Generic[Model]):
 
     def use_torch(self) -> None:
         """Load the weights into torch in fp32, with gradients, for training; until then any engine may run."""
-        model, options = self._any, {"engine": "torch", "precision": "fp32"}
+        model, options = self.loaded, {"engine": "torch", "precision": "fp32"}
         if hasattr(model, "cuda") and model.precision == "fp32":
             return
         if self._load_on is None:
             raise BadInput(f"the model was passed in, in {model.precision}; to train it, load it with {options}")
-        self._load_again(str(model.device), **options)
+        self._load_as(str(model.device), model.manifest, self.max_seq_length, **options)
 
-    def _load_again(self, device: str, **options: str) -> None:
-        """Load the model anew, with the settings that it has now."""
+    def _load_as(self, device: str, manifest: Any, max_seq_length: int, **options: str) -> None:
+        """Load the model again, with these settings."""
         assert self._load_on is not None
-        manifest, length = self._any.manifest, self.max_seq_length
         self.loaded = self._load_on(device, **options)
-        self._any.manifest, self.max_seq_length = manifest, length
+        self.loaded.manifest, self.max_seq_length = manifest, max_seq_length
 
     def _use(self, device: Any, pool: Any, chunk_size: int | None) -> None:
         """Move to the device given for a call; a pool, or several CPUs, stands for this process with all its cores."""
         if chunk_size is not None:
             whole_number("chunk_size", chunk_size)
-        if pool is not None and (not isinstance(pool, Mapping) or set(pool) != set(POOL_KEYS)):
-            raise BadInput(f"pool is {pool!r:.80}; expected what start_multi_process_pool returned")
+        if pool is not None:
+            self.stop_multi_process_pool(pool)
         if isinstance(device, list | tuple):
             names = {str(one) for one in device}
             if len(names) > 1:
@@ -185,18 +176,18 @@ class DropInModel(Generic[Model]):
 
     @staticmethod
     def stop_multi_process_pool(pool: dict[str, Any]) -> None:
-        """Do nothing, since the pool has no processes."""
-        if set(pool) != set(POOL_KEYS):
+        """Check that this is a pool; there are no processes to stop."""
+        if not isinstance(pool, Mapping) or set(pool) != {"input", "output", "processes"}:
             raise BadInput(f"pool is {pool!r:.80}; expected what start_multi_process_pool returned")
 
     @property
     def max_seq_length(self) -> int:
         """The maximum number of input tokens, including special ones; longer texts are truncated. It can be set."""
-        return int(self._any.tokenizer.max_seq_length)
+        return int(self.loaded.tokenizer.max_seq_length)
 
     @max_seq_length.setter
     def max_seq_length(self, tokens: int) -> None:
-        model = self._any
+        model = self.loaded
         limit = max_input_length(tokens, model.tokenizer.max_seq_length, model.encoder.longest)
         model.tokenizer = replace(model.tokenizer, max_seq_length=limit)
 
@@ -206,12 +197,12 @@ class DropInModel(Generic[Model]):
     @property
     def tokenizer(self) -> TokenizerView:
         """The tokenizer, with the methods of transformers' tokenizers that applications use."""
-        return TokenizerView(self._any.tokenizer)
+        return TokenizerView(self.loaded.tokenizer)
 
     def preprocess(self, inputs: list[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
         """The ids of texts or text pairs, padded to equal length, and their mask; arrays if torch is not installed."""
         self._check_extra("preprocess", kwargs)
-        return encoded_batch(self._any.tokenizer, inputs, prompt or "")
+        return encoded_batch(self.loaded.tokenizer, inputs, prompt or "")
 
     def tokenize(self, texts: list[Any], **kwargs: Any) -> dict[str, Any]:
         return self.preprocess(texts, **kwargs)
@@ -244,8 +235,8 @@ class DropInModel(Generic[Model]):
         if not safe_serialization:
             raise refuse("save", "safe_serialization", safe_serialization)
         if path is not None:
-            self._any.manifest = self._current_manifest()
-            self._any.save(path)
+            self.loaded.manifest = self._current_manifest()
+            self.loaded.save(path)
             if self.card is not None and create_model_card:
                 with atomic_file(Path(path) / "README.md") as partial:
                     partial.write_text(self.card(Path(path).resolve().name), "utf-8")
@@ -261,7 +252,7 @@ class DropInModel(Generic[Model]):
         self.save(path, **options)
 
     def _current_manifest(self) -> Any:
-        own = self._any.manifest
+        own = self.loaded.manifest
         named = {name: text for name, text in self.prompts.items() if text or name in own.prompts}
         return replace(own, prompts=named, default_prompt=self.default_prompt_name if named else None)
 

@@ -4,6 +4,8 @@ If its formula differs from that of our objective (false negatives, sums, scales
 Losses that do not exist are refused when they are constructed, with what to use instead.
 """
 
+# ruff: noqa: ARG002, arguments of sentence-transformers without a use here
+
 from collections.abc import Callable, Sequence
 from copy import copy
 from enum import StrEnum
@@ -38,12 +40,8 @@ from ...train.objectives.triplets import paired_distances
 from .loading import refused_classes
 from .util import cos_sim, metric_of, pairwise_cos_sim, pairwise_dot_score
 
-DIRECTIONS = {
-    (("query_to_doc",), "joint"): False,
-    (("query_to_doc",), "per_direction"): False,
-    (("query_to_doc", "doc_to_query"), "per_direction"): True,
-}
-"""Whether the contrastive loss is symmetric, for supported directions and partitions."""
+BOTH_WAYS: dict[str, Any] = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}
+"""The options of a symmetric contrastive loss."""
 
 
 class TripletDistanceMetric(StrEnum):
@@ -84,18 +82,18 @@ def check_similarity(loss: object, function: Any, expected: Callable[..., Any]) 
 class CosineSimilarityLoss(Regression):
     """Squared error between the cosine of two texts and their score."""
 
-    def __init__(self, model: Any, loss_fct: Any = None, cos_score_transformation: Any = None) -> None:  # noqa: ARG002
+    def __init__(self, model: Any, loss_fct: Any = None, cos_score_transformation: Any = None) -> None:
         super().__init__()
-        if loss_fct is not None and not isinstance(loss_fct, nn.MSELoss):
+        if not isinstance(loss_fct, nn.MSELoss | None):
             raise refuse_option(self, "loss_fct", loss_fct, "leave it out, or use CoSENTLoss")
-        if cos_score_transformation is not None and not isinstance(cos_score_transformation, nn.Identity):
+        if not isinstance(cos_score_transformation, nn.Identity | None):
             raise refuse_option(self, "cos_score_transformation", cos_score_transformation, "scale the scores instead")
 
 
 class CoSENTLoss(CoSENT):
     """Only the order of the scores matters, not their values."""
 
-    def __init__(self, model: Any, scale: float = 20.0, similarity_fct: Any = pairwise_cos_sim) -> None:  # noqa: ARG002
+    def __init__(self, model: Any, scale: float = 20.0, similarity_fct: Any = pairwise_cos_sim) -> None:
         super().__init__(scale)
         check_similarity(self, similarity_fct, pairwise_cos_sim)
 
@@ -103,7 +101,7 @@ class CoSENTLoss(CoSENT):
 class AnglELoss(AnglE):
     """Like `CoSENTLoss`, over angles in complex space."""
 
-    def __init__(self, model: Any, scale: float = 20.0) -> None:  # noqa: ARG002
+    def __init__(self, model: Any, scale: float = 20.0) -> None:
         super().__init__(cosine_weight=0.0, angle_scale=scale)
         self.scale = scale
 
@@ -116,7 +114,7 @@ class MultipleNegativesRankingLoss(Contrastive):
 
     def __init__(
         self,
-        model: Any,  # noqa: ARG002
+        model: Any,
         scale: float = 20.0,
         similarity_fct: Any = cos_sim,
         gather_across_devices: bool = False,
@@ -125,13 +123,12 @@ class MultipleNegativesRankingLoss(Contrastive):
         hardness_mode: str | None = None,
         hardness_strength: float = 0.0,
     ) -> None:
-        chosen = (tuple(directions), partition_mode)
-        super().__init__(1 / scale, symmetric=DIRECTIONS.get(chosen, False))
+        both_ways = {"directions": tuple(directions), "partition_mode": partition_mode} == BOTH_WAYS
+        super().__init__(1 / scale, symmetric=both_ways)
         self.scale = scale
         check_similarity(self, similarity_fct, cos_sim)
-        if chosen not in DIRECTIONS:
-            served = ", or ('query_to_doc', 'doc_to_query') with partition_mode='per_direction'"
-            raise refuse_option(self, "directions", directions, f"expected ('query_to_doc',){served}")
+        if tuple(directions) != ("query_to_doc",) and not both_ways:
+            raise refuse_option(self, "directions", directions, f"expected ('query_to_doc',), or {BOTH_WAYS}")
         if hardness_mode is not None and hardness_strength:
             raise refuse_option(self, "hardness_mode", hardness_mode, "mine hard negatives: likewise data mine")
         if gather_across_devices:
@@ -153,32 +150,26 @@ class CachedMultipleNegativesRankingLoss(MultipleNegativesRankingLoss):
         similarity_fct: Any = cos_sim,
         mini_batch_size: int = 32,
         mini_batch_num_tokens: int | None = None,
+        gather_across_devices: bool = False,
+        show_progress_bar: bool = False,
         **options: Any,
     ) -> None:
-        options.pop("show_progress_bar", None)  # the run has its own
-        super().__init__(model, scale, similarity_fct, **options)
+        super().__init__(model, scale, similarity_fct, gather_across_devices, **options)
         self.max_tokens_per_step = mini_batch_num_tokens or mini_batch_size * model.max_seq_length
 
 
 class MultipleNegativesSymmetricRankingLoss(MultipleNegativesRankingLoss):
     """The mean of both directions: anchor to positive, and positive to anchor."""
 
-    def __init__(
-        self, model: Any, scale: float = 20.0, similarity_fct: Any = cos_sim, gather_across_devices: bool = False
-    ) -> None:
-        both = (("query_to_doc", "doc_to_query"), "per_direction")
-        super().__init__(model, scale, similarity_fct, gather_across_devices, *both)
+    def __init__(self, model: Any, scale: float = 20.0, *arguments: Any, **options: Any) -> None:
+        super().__init__(model, scale, *arguments, **(options | BOTH_WAYS))
 
 
-class CachedMultipleNegativesSymmetricRankingLoss(MultipleNegativesSymmetricRankingLoss):
-    """The same loss, in parts of at most `mini_batch_size` texts."""
+class CachedMultipleNegativesSymmetricRankingLoss(CachedMultipleNegativesRankingLoss):
+    """The same loss in both directions."""
 
-    def __init__(
-        self, model: Any, scale: float = 20.0, similarity_fct: Any = cos_sim, mini_batch_size: int = 32, **options: Any
-    ) -> None:
-        options.pop("show_progress_bar", None)
-        super().__init__(model, scale, similarity_fct, **options)
-        self.max_tokens_per_step = mini_batch_size * model.max_seq_length
+    def __init__(self, model: Any, scale: float = 20.0, *arguments: Any, **options: Any) -> None:
+        super().__init__(model, scale, *arguments, **(options | BOTH_WAYS))
 
 
 class GISTEmbedLoss(Objective):
@@ -189,7 +180,7 @@ class GISTEmbedLoss(Objective):
 
     def __init__(
         self,
-        model: Any,  # noqa: ARG002
+        model: Any,
         guide: Any,
         temperature: float = 0.01,
         margin_strategy: str = "absolute",
@@ -225,21 +216,17 @@ class GISTEmbedLoss(Objective):
     def forward(self, anchor: Vectors, positive: Vectors, *negatives: Vectors, guide: Matrix) -> Loss:
         vectors = [F.normalize(one, dim=1) for one in (anchor, positive, *negatives)]
         guides = guide_vectors(guide, len(vectors)).unbind(1)
-        pairs = [(0, 1), (0, 0), (1, 1), *((0, column) for column in range(2, len(vectors)))]
-        used = [True, self.contrast_anchors, self.contrast_positives, *(True for _ in negatives)]
-        limit = self._limit((guides[0] @ guides[1].T).diagonal()[:, None])
-        scores = []
-        for i, (a, b) in enumerate(pair for pair, yes in zip(pairs, used, strict=True) if yes):
-            masked = guides[a] @ guides[b].T > limit
-            if i == 0:
-                masked.fill_diagonal_(False)
-            scores.append((vectors[a] @ vectors[b].T).masked_fill(masked, -torch.inf))
+        pairs = [(0, 1), *[(0, 0)] * self.contrast_anchors, *[(1, 1)] * self.contrast_positives]
+        pairs += [(0, column) for column in range(2, len(vectors))]
+        own = (guides[0] @ guides[1].T).diagonal()[:, None]
+        limit = own - (self.margin if self.margin_strategy == "absolute" else own.abs() * self.margin)
+        masks = [guides[a] @ guides[b].T > limit for a, b in pairs]
+        masks[0].fill_diagonal_(False)
+        scores = [
+            (vectors[a] @ vectors[b].T).masked_fill(mask, -torch.inf) for (a, b), mask in zip(pairs, masks, strict=True)
+        ]
         targets = torch.arange(len(anchor), device=anchor.device)
         return F.cross_entropy(torch.cat(scores, dim=1) / self.temperature, targets)
-
-    def _limit(self, own: Tensor) -> Tensor:
-        """The similarity above which a candidate is not a negative, given that of the anchor's own positive."""
-        return own - (self.margin if self.margin_strategy == "absolute" else own.abs() * self.margin)
 
 
 class CachedGISTEmbedLoss(GISTEmbedLoss):
@@ -252,7 +239,7 @@ class CachedGISTEmbedLoss(GISTEmbedLoss):
         temperature: float = 0.01,
         mini_batch_size: int = 32,
         mini_batch_num_tokens: int | None = None,
-        show_progress_bar: bool = False,  # noqa: ARG002
+        show_progress_bar: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(model, guide, temperature, **options)
@@ -263,10 +250,7 @@ class TripletLoss(Triplet):
     """The anchor should be nearer to the positive than to the negative, by a margin of 5."""
 
     def __init__(
-        self,
-        model: Any,  # noqa: ARG002
-        distance_metric: str = TripletDistanceMetric.EUCLIDEAN,
-        triplet_margin: float = 5,
+        self, model: Any, distance_metric: str = TripletDistanceMetric.EUCLIDEAN, triplet_margin: float = 5
     ) -> None:
         super().__init__(triplet_margin, str(distance_metric))
         self.triplet_margin = triplet_margin
@@ -277,7 +261,7 @@ class ContrastiveLoss(MarginPairs):
 
     def __init__(
         self,
-        model: Any,  # noqa: ARG002
+        model: Any,
         distance_metric: str = SiameseDistanceMetric.COSINE_DISTANCE,
         margin: float = 0.5,
         size_average: bool = True,
@@ -291,10 +275,7 @@ class OnlineContrastiveLoss(MarginPairs):
     """The sum, not the mean, over the batch's hard pairs; if all have one label, those beyond their mean are hard."""
 
     def __init__(
-        self,
-        model: Any,  # noqa: ARG002
-        distance_metric: str = SiameseDistanceMetric.COSINE_DISTANCE,
-        margin: float = 0.5,
+        self, model: Any, distance_metric: str = SiameseDistanceMetric.COSINE_DISTANCE, margin: float = 0.5
     ) -> None:
         super().__init__(margin, str(distance_metric), online=True)
 
@@ -326,12 +307,10 @@ class SoftmaxLoss(Classification):
             "u*v": concatenation_sent_multiplication,
         }
         super().__init__(num_labels, tuple(name for name, used in chosen.items() if used))
-        if loss_fct is not None and not isinstance(loss_fct, nn.CrossEntropyLoss):
+        if not isinstance(loss_fct, nn.CrossEntropyLoss | None):
             raise refuse_option(self, "loss_fct", loss_fct, "leave it out")
-        if embedding_dimension != model.get_embedding_dimension():
-            raise refuse_option(
-                self, "embedding_dimension", embedding_dimension, f"it is {model.get_embedding_dimension()}"
-            )
+        if embedding_dimension != (found := model.get_embedding_dimension()):
+            raise refuse_option(self, "embedding_dimension", embedding_dimension, f"it is {found}")
         super().initialize(embedding_dimension)
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
@@ -343,12 +322,7 @@ class BatchHardTripletLoss(BatchTriplets):
 
     strategy_name = "hard"
 
-    def __init__(
-        self,
-        model: Any,  # noqa: ARG002
-        distance_metric: str = BatchHardTripletLossDistanceFunction.euclidean_distance,
-        margin: float = 5,
-    ) -> None:
+    def __init__(self, model: Any, distance_metric: str = "euclidean", margin: float = 5) -> None:
         super().__init__(self.strategy_name, margin, str(distance_metric))
 
 
@@ -367,17 +341,16 @@ class BatchAllTripletLoss(BatchHardTripletLoss):
 class MSELoss(Distillation):
     """Squared error between the vectors of all texts of a row and a teacher's vector, the label."""
 
-    def __init__(self, model: Any, projection_dim: int | None = None) -> None:  # noqa: ARG002
+    def __init__(self, model: Any, projection_dim: int | None = None) -> None:
         super().__init__(projection_dim)
 
 
 class MarginMSELoss(MarginMSE):
     """Squared error between the margin of the dot products and a teacher's margin, the label."""
 
-    def __init__(self, model: Any, similarity_fct: Any = pairwise_dot_score) -> None:  # noqa: ARG002
-        name = "cosine" if similarity_fct is pairwise_cos_sim else "dot"
-        super().__init__(name)
-        if name == "dot":
+    def __init__(self, model: Any, similarity_fct: Any = pairwise_dot_score) -> None:
+        super().__init__("cosine" if similarity_fct is pairwise_cos_sim else "dot")
+        if similarity_fct is not pairwise_cos_sim:
             check_similarity(self, similarity_fct, pairwise_dot_score)
 
 
@@ -386,7 +359,7 @@ class DistillKLDivLoss(ScoreDistillation):
 
     def __init__(
         self,
-        model: Any,  # noqa: ARG002
+        model: Any,
         similarity_fct: Any = pairwise_dot_score,
         temperature: float = 1.0,
         student_temperature: float | None = None,
@@ -413,10 +386,8 @@ class MatryoshkaLoss(Matryoshka):
         matryoshka_weights: Sequence[float] | None = None,
         n_dims_per_step: int = -1,
     ) -> None:
-        if max(matryoshka_dims, default=0) > model.get_embedding_dimension():
-            raise BadInput(
-                f"matryoshka_dims are {list(matryoshka_dims)}; the model has {model.get_embedding_dimension()}"
-            )
+        if max(matryoshka_dims, default=0) > (found := model.get_embedding_dimension()):
+            raise BadInput(f"matryoshka_dims are {list(matryoshka_dims)}; the model has {found}")
         super().__init__(loss, matryoshka_dims, matryoshka_weights)
         self.max_tokens_per_step = getattr(loss, "max_tokens_per_step", None)
         if n_dims_per_step != -1:
@@ -438,9 +409,10 @@ REFUSED = {
     "BatchHardSoftMarginTripletLoss": "BatchHardTripletLoss, which has a hard margin",
     "EmbedDistillLoss": "MSELoss, over a teacher's vectors",
     "DenoisingAutoEncoderLoss": "likewise train --objective tsdae",
-    "ContrastiveTensionLoss": "likewise train --objective simcse or tsdae",
-    "ContrastiveTensionLossInBatchNegatives": "likewise train --objective simcse or tsdae",
-    "ContrastiveTensionDataLoader": "likewise train --objective simcse or tsdae",
+    **dict.fromkeys(
+        ("ContrastiveTensionLoss", "ContrastiveTensionLossInBatchNegatives", "ContrastiveTensionDataLoader"),
+        "likewise train --objective simcse or tsdae",
+    ),
     "GlobalOrthogonalRegularizationLoss": "leave it out",
 }
 """The losses that do not exist here, and what to use instead."""

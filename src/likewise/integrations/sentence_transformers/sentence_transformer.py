@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,14 @@ from ...embedder import PROMPT_NAMES, Embedder
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
 from ...runtime.lazy_imports import require_torch
-from ...text.inputs import describe_value
-from .drop_in_model import DropInModel, accepts_older_names, current_names, shows_progress
-from .loading import check_constructor, load_model, load_options
+from ...text.inputs import checked_texts
+from .drop_in_model import DropInModel, accepts_older_names, shows_progress
 from .util import SimilarityFunction, as_array, as_tensor, check_precision, quantize_embeddings, similarity_name
 
 OUTPUTS = ("sentence_embedding", "token_embeddings", None)
 
 
-class SentenceTransformer(DropInModel[Embedder]):
+class SentenceTransformer(DropInModel):
     """A model that encodes texts, called as in sentence-transformers.
 
     >>> model = SentenceTransformer("likewise-mini")
@@ -35,6 +33,7 @@ class SentenceTransformer(DropInModel[Embedder]):
     `SentenceTransformer(Embedder.load(name, engine="native", precision="int8"))` uses an embedder directly.
     """
 
+    loaded: Embedder
     default_prompts = ("query", "document")
     model_type = "SentenceTransformer"
     SUPPORTED_SIMILARITY_FN_NAMES = tuple(SIMILARITIES)
@@ -62,12 +61,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         similarity_fn_name: Any = None,
         truncate_dim: int | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        check_constructor("SentenceTransformer", given)
-        options = load_options("SentenceTransformer", model_kwargs, processor_kwargs)
-        load = partial(load_model, "SentenceTransformer", Embedder.load, given, options)
-        self._take(model_name_or_path, load, device, model_card_data)
-        self._set_prompts(prompts, default_prompt_name)
+        self._construct(Embedder.load, {name: value for name, value in locals().items() if name != "self"})
         self.truncate_dim = truncate_dim
         self.similarity_fn_name = similarity_fn_name or self.loaded.manifest.similarity
 
@@ -122,25 +116,26 @@ class SentenceTransformer(DropInModel[Embedder]):
         result = as_output(rows, convert_to_numpy, convert_to_tensor, self.loaded.device)
         return result[0] if one else result
 
+    @accepts_older_names(sentences="inputs")
     @wraps(encode, assigned=(), updated=())
-    def encode_query(self, *arguments: Any, **options: Any) -> Any:
+    def encode_query(
+        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *others: Any, **options: Any
+    ) -> Any:
         """Like `encode`, with the model's query prompt."""
-        return self.encode(**self._in_role("query", arguments, options))
+        return self.encode(inputs, self._role_prompt("query", prompt_name, prompt), prompt, *others, **options)
 
+    @accepts_older_names(sentences="inputs")
     @wraps(encode, assigned=(), updated=())
-    def encode_document(self, *arguments: Any, **options: Any) -> Any:
+    def encode_document(
+        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *others: Any, **options: Any
+    ) -> Any:
         """Like `encode`, with the model's document prompt: the first that exists of document, passage and corpus."""
-        return self.encode(**self._in_role("document", arguments, options))
+        return self.encode(inputs, self._role_prompt("document", prompt_name, prompt), prompt, *others, **options)
 
-    def _in_role(self, role: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of `encode` by name, with the first of the model's prompt names for this role."""
-        bound = signature(SentenceTransformer.encode).bind(
-            self, *arguments, **current_names(options, sentences="inputs")
-        )
-        given = {**bound.arguments, **bound.arguments.get("kwargs", {}), "task": role}
-        if given.get("prompt") is None and given.get("prompt_name") is None:
-            given["prompt_name"] = next((name for name in PROMPT_NAMES[role] if name in self.prompts), None)
-        return {name: value for name, value in given.items() if name not in ("self", "kwargs")}
+    def _role_prompt(self, role: str, prompt_name: str | None, prompt: str | None) -> str | None:
+        if prompt is not None or prompt_name is not None:
+            return prompt_name
+        return next((name for name in PROMPT_NAMES[role] if name in self.prompts), None)
 
     def _vectors(
         self, texts: list[str], options: Mapping[str, Any], truncate_dim: int | None, normalize: bool
@@ -243,13 +238,7 @@ def checked_inputs(inputs: Any) -> tuple[list[str], bool]:
     """The input as a list of texts, and whether a single text was given."""
     if isinstance(inputs, str):
         return [inputs], True
-    if isinstance(inputs, Mapping) or not hasattr(inputs, "__iter__") or getattr(inputs, "ndim", 1) != 1:
-        raise BadInput(f"the input is {describe_value(inputs)}; expected str, or a list of str")
-    texts = [text.as_py() if hasattr(text, "as_py") else text for text in inputs]
-    wrong = next((i for i, text in enumerate(texts) if not isinstance(text, str)), None)
-    if wrong is not None:
-        raise BadInput(f"inputs[{wrong}] is {describe_value(texts[wrong])}; expected str, or a list of str")
-    return [str(text) for text in texts], False
+    return checked_texts(inputs, "inputs"), False
 
 
 def as_output(rows: Any, convert_to_numpy: bool, convert_to_tensor: bool, device: Any) -> Any:
