@@ -3,8 +3,8 @@
     python -m benchmarks.layers_page --measure all-MiniLM-L6-v2 path/to/minilm-l6-h384-raw
 
 Without --measure, only the tables are redrawn; with it, results/layer_paths.json is written, which figures.py draws.
-What dissection costs and what fusion gains is settled: the scripts that measured it, benchmarks/dissection.py and
-benchmarks/fusion.py, are in the history (last in commit 3751acd5).
+What dissection costs and is worth and what fusion gains is settled: the scripts that measured it are in the history,
+benchmarks/dissection.py and benchmarks/fusion.py last in commit 3751acd5, benchmarks/dissection_quality.py in 8892dd04.
 """
 
 import argparse

@@ -1,6 +1,9 @@
 """Draws docs/layers.md from benchmarks/results: layers.json, layer_criteria.json and value_vectors.json.
 
 python -m benchmarks.layers.page
+
+Which criterion chooses layers and what value vectors are worth is settled: benchmarks/layers/criteria.py and
+benchmarks/layers/value_vectors.py, which measured it, are in the history (last in commit 8892dd04).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

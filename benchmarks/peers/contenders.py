@@ -88,11 +88,6 @@ def own_models(depth: int | None) -> Iterator[Contender]:
     )
 
 
-def static_tables() -> Iterator[Contender]:
-    """Libraries for static models, which are tables of token vectors."""
-    yield Contender("model2vec fp32", "model2vec_table", "fp32", ("model2vec",), "peers")
-
-
 NOT_TRIED = {
     "ONNX Runtime bf16": "ONNX Runtime has no bf16 kernels for encoders on a CPU",
     "CTranslate2 bf16": "CTranslate2 computes bf16 on GPUs only",
@@ -101,8 +96,7 @@ NOT_TRIED = {
 
 def contenders(depth: int | None) -> dict[str, Contender]:
     """All rows by name; `depth` is the number of layers of the arena's model."""
-    transformers = [*sentence_transformers(), *by_hand(), *own_models(depth)]
-    rows = [*engines(), *transformers, *(static_tables() if depth is None else ())]
+    rows = [*engines(), *sentence_transformers(), *by_hand(), *own_models(depth)]
     return {row.name: row for row in rows}
 
 

@@ -7,12 +7,9 @@ import pytest
 
 from benchmarks.layers import measure
 from benchmarks.layers.contenders import CONTENDERS, FUSED_STSB
-from benchmarks.layers.criteria import CHANGES, CRITERIA
-from benchmarks.layers.one_pass import OnePass, token_ids
+from benchmarks.layers.one_pass import OnePass
 from benchmarks.layers.page import BETTER, PAGE, SAME, WORSE, page, verdicts
-from benchmarks.layers.value_vectors import KINDS, RecordingEncoder, vectors
 from likewise import Embedder
-from likewise.engines.description import read_description
 from likewise.engines.numpy.poolings_and_heads import array_pooling
 from likewise.evaluate.task import Evidence, Result, Score, Task
 from tests.tiny import TEXTS
@@ -111,26 +108,3 @@ def test_verdicts_are_by_corrected_p_and_the_sign_of_the_difference():
     assert verdicts("m", "x", ("a", "b", "c", "never measured"), cells) == {"a": BETTER, "b": WORSE, "c": BETTER}
     cells["m", "d", "x"] = {"difference": [0.1] * 3, "p": 0.04}
     assert verdicts("m", "x", "abcd", cells)["d"] == SAME == verdicts("m", "x", "abcd", cells)["c"]
-
-
-def test_values_and_attentions_output_are_recorded_beside_the_hidden_states(folders):
-    embedder = Embedder.load(folders("bert"), engine="numpy")
-    encoder = RecordingEncoder(read_description(embedder.manifest.encoder))
-    found = vectors(encoder, token_ids(embedder, LONG))
-    assert [found[kind].shape for kind in KINDS] == [(len(LONG), 4, 32), (len(LONG), 3, 32), (len(LONG), 3, 32)]
-    weight, bias = encoder.blocks[1].qkv
-    for i, layers in enumerate(embedder.encode_layers(LONG, overflow="truncate")):
-        np.testing.assert_allclose(found["hidden states"][i], layers.mean(1), atol=1e-5)
-        values = layers[1] @ weight[:, 64:] + bias[64:]  # of the second block, whose input is layer 1
-        np.testing.assert_allclose(found["values"][i, 1], values.mean(0), atol=1e-5)
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_every_criterion_prefers_vectors_that_keep_texts_apart(criterion):
-    drawn = np.random.default_rng(0)
-    whole = drawn.normal(size=(60, 20)).astype(np.float32)
-    near, crowded = whole + 0.1 * drawn.normal(size=whole.shape), np.ones_like(whole)
-    noisy = crowded + 0.1 * whole
-    view, function = CRITERIA[criterion]
-    assert view in CHANGES
-    assert function(whole, near) > function(noisy, noisy[::-1])

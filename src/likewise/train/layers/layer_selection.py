@@ -9,7 +9,7 @@ different texts, in units of their spread: the sensitivity index d' of signal de
 Treating a text and its copy with missing words as a positive pair comes from contrastive training without labels (Wu et
 al. 2020, CLEAR); here nothing is trained, and the pairs only serve to choose. Candidates are the means of up to three
 layers, including the last layer alone. Hosseini et al. (2023, "BERT Has More to Offer") showed that the best choice
-depends on the model and data. benchmarks/layers/criteria.py compares this criterion with others, on development data.
+depends on the model and data. docs/layers.md compares this criterion with others, on development data.
 """
 
 import random
