@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 from likewise.distribute import shards as shards_module
 from likewise.errors import BadInput
 
-from .outputs import content, encoded, jsonl, numbered, rows_of, sentence, settings
+from .outputs import content, encoded, jsonl, numbered, rows_of, settings
 
 GOOD = '{"id": "a", "text": "a red house"}\n'
 
@@ -186,15 +185,6 @@ def test_a_full_disk_loses_nothing_and_with_room_the_run_goes_on_to_the_same_byt
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
-def test_clocks_that_jump_change_nothing(static, tmp_path, monkeypatch):
-    source = numbered(tmp_path / "n.jsonl")
-    encoded([source], tmp_path / "whole", static, settings())
-    monkeypatch.setattr("time.time", lambda: -1e9)
-    monkeypatch.setattr("time.time_ns", lambda: -(10**18))
-    encoded([source], tmp_path / "out", static, settings())
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
-
-
 def test_a_copied_source_with_other_times_is_refused_since_it_may_be_another(static, tmp_path):
     source = numbered(tmp_path / "n.jsonl")
     encoded([source], tmp_path / "out", static, settings())
@@ -206,31 +196,6 @@ def test_a_copied_source_with_other_times_is_refused_since_it_may_be_another(sta
 def test_rows_of_no_sources_make_an_output_without_shards(static, tmp_path):
     report = encoded([jsonl(tmp_path / "n.jsonl", [])], tmp_path / "out", static, settings())
     assert (report.rows, report.shards, rows_of(tmp_path / "out")) == (0, 0, [])
-
-
-def test_threads_of_one_process_exclude_each_other_too(static, tmp_path):
-    source, refused = numbered(tmp_path / "n.jsonl"), []
-    inside, go_on = threading.Event(), threading.Event()
-
-    def slow(job, numbers, advance):
-        inside.set()
-        go_on.wait(10)
-        for number in numbers:
-            yield shards_module.encode_shard(job, number, static)
-
-    first = threading.Thread(
-        target=encoded, args=([source], tmp_path / "out", static, settings()), kwargs={"encode_shards": slow}
-    )
-    first.start()
-    inside.wait(10)
-    try:
-        encoded([source], tmp_path / "out", static, settings())
-    except BadInput as error:
-        refused.append(str(error))
-    go_on.set()
-    first.join()
-    assert "is being written by process" in refused[0]
-    assert [row["text"] for row in rows_of(tmp_path / "out")] == [sentence(i) for i in range(10)]
 
 
 def test_a_folder_is_moved_and_goes_on(static, tmp_path):

@@ -12,9 +12,9 @@ from ..runtime.atomic_files import check_writable_folder
 from ..runtime.progress import Advance, Progress, show_progress
 from ..runtime.temporary_files import temporary_folder
 from ..runtime.writer_lock import WriterLock
-from .output_folder import MANIFEST, OWN_FILES, OutputFolder, remove_output
-from .plan import EncodePlan, EncodeSettings, make_plan
-from .shards import EncodeJob, ShardRecord, encode_shard
+from .output_folder import MANIFEST, OutputFolder, check_only_output, remove_output
+from .plan import EncodeSettings, make_plan
+from .shards import SHARDS_FOLDER, EncodeJob, ShardRecord, encode_shard
 from .sources.distinct_ids import DistinctIds
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 EncodeShards = Callable[[EncodeJob, Sequence[int], Advance], Iterator[ShardRecord]]
 """Encodes these shards of a job, in any order, and yields the record of each one when it is finished."""
-ADVICE = "give the output another name"
 
 
 @dataclass(frozen=True)
@@ -61,29 +60,26 @@ def encode_to_folder(
             output = OutputFolder.open(folder)
             _check_same(output.job, paths, origin, settings)
         else:
-            _check_empty(folder)
-            plan = planned(paths, settings, folder, show_progress_bar)
+            check_only_output(folder)
+            with show_progress(show_progress_bar, None) as advance, temporary_folder(folder / "ids") as place:
+                ids = None if settings.columns.id is None else DistinctIds(place)
+                plan = make_plan(paths, settings, ids, advance)
             remove_output(folder)
             output = OutputFolder.create(EncodeJob(folder, plan, origin, settings))
-        damaged = output.check_files(list(output.records))
+        (folder / SHARDS_FOLDER).mkdir(exist_ok=True)
+        damaged = {number: why for number in output.records if (why := output.problem(number))}
         if damaged:
             output.forget(damaged)
-        return _completed(output, encode_shards, tuple(damaged.values()), show_progress_bar)
-
-
-def _completed(
-    output: OutputFolder, encode_shards: EncodeShards, damaged: tuple[str, ...], show_progress_bar: Progress
-) -> EncodeReport:
-    job, missing, notes = output.job, output.missing, list[str]()
-    rows = sum(job.plan.shards[number].rows for number in missing)
-    if missing:
-        with show_progress(show_progress_bar, rows) as advance:
-            for record in encode_shards(job, missing, advance):
-                output.add(record)
-                notes += record.notes
-    if not output.is_complete:
-        output.finish()
-    return EncodeReport(job.plan.rows, len(job.plan.shards), len(missing), job.plan.left_out, damaged, tuple(notes))
+        job, missing, notes = output.job, output.missing, list[str]()
+        if missing:
+            with show_progress(show_progress_bar, sum(job.plan.shards[number].rows for number in missing)) as advance:
+                for record in encode_shards(job, missing, advance):
+                    output.add(record)
+                    notes += record.notes
+        if not output.is_complete:
+            output.finish()
+    found = tuple(damaged.values()), tuple(notes)
+    return EncodeReport(job.plan.rows, len(job.plan.shards), len(missing), job.plan.left_out, *found)
 
 
 def in_this_process(embedder: "Embedder", cache: Path | None = None) -> EncodeShards:
@@ -96,21 +92,12 @@ def in_this_process(embedder: "Embedder", cache: Path | None = None) -> EncodeSh
     return encode_shards
 
 
-def planned(
-    paths: Sequence[Path], settings: EncodeSettings, folder: Path, show_progress_bar: Progress = None
-) -> EncodePlan:
-    """Plan the shards for these sources; ids from a column are checked with temporary files in the folder."""
-    with show_progress(show_progress_bar, None) as advance, temporary_folder(folder / "ids") as place:
-        ids = None if settings.columns.id is None else DistinctIds(place)
-        return make_plan(paths, settings, ids, advance)
-
-
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     check_writable_folder(folder)
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    lock = WriterLock(folder, ADVICE)
+    lock = WriterLock(folder, "give the output another name")
     try:
         yield
     finally:
@@ -119,32 +106,20 @@ def _locked(folder: Path) -> Iterator[None]:
             folder.rmdir()
 
 
-def _check_empty(folder: Path) -> None:
-    other = [path.name for path in folder.iterdir() if path.name not in OWN_FILES and not path.name.startswith(".")]
-    if other:
-        raise BadInput(
-            f"{folder} has other files ({', '.join(sorted(other)[:3])}); expected a new or empty folder, or the output "
-            "of an earlier run and nothing else"
-        )
-
-
 def _check_same(job: EncodeJob, paths: Sequence[Path], origin: VectorOrigin, settings: EncodeSettings) -> None:
     """Raise an error if the model, options or sources differ from those of the earlier run."""
-    differences = job.origin.differences(origin) + job.settings.differences(settings)
-    if differences:
-        models = f"{job.origin.model} and {origin.model}: " if job.origin.fingerprint != origin.fingerprint else ""
-        raise _other(job.folder, f"{models}{', '.join(differences)}")
+    differences = ", ".join(job.origin.differences(origin) + job.settings.differences(settings))
+    if job.origin.fingerprint != origin.fingerprint:
+        differences = f"{job.origin.model} and {origin.model}: {differences}"
     then, now = [source.path for source in job.plan.sources], [str(path) for path in paths]
-    if then != now:
+    if not differences and then != now:
         pairs = (("new", sorted({*now} - {*then})), ("gone", sorted({*then} - {*now})))
         named = [f"{len(paths)} {word} ({paths[0]})" for word, paths in pairs if paths]
-        raise _other(job.folder, f"the sources differ: {', '.join(named) or 'in a different order'}")
+        differences = f"the sources differ: {', '.join(named) or 'in a different order'}"
+    if differences:
+        raise BadInput(
+            f"{job.folder} was started with different arguments (then and now): {differences}. Give the output another "
+            "name, or use --fresh to start over"
+        )
     for source in job.plan.sources:
         source.check_unchanged()
-
-
-def _other(folder: Path, differences: str) -> BadInput:
-    return BadInput(
-        f"{folder} was started with different arguments (then and now): {differences}. Give the output another "
-        "name, or use --fresh to start over"
-    )

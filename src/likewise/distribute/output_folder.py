@@ -26,7 +26,6 @@ from .sources.source_files import ChosenColumns
 
 MANIFEST, JOURNAL = "manifest.json", "journal.jsonl"
 FORMAT = 1
-OWN_FILES = (MANIFEST, JOURNAL, SHARDS_FOLDER, "lock")
 SHARD_NAME = re.compile(r"\d{6,}\.parquet")
 
 
@@ -39,20 +38,27 @@ class OutputFolder:
 
     @classmethod
     def create(cls, job: EncodeJob) -> "OutputFolder":
-        (job.folder / SHARDS_FOLDER).mkdir(parents=True, exist_ok=True)
         output = cls(job)
         output._write_manifest()
         return output
 
     @classmethod
     def open(cls, folder: Path) -> "OutputFolder":
-        found = read_manifest_file(folder)
+        path = folder / MANIFEST
+        try:
+            found = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise BadInput(f"{folder} was not written by `likewise encode`: it has no {MANIFEST}") from None
+        except (OSError, ValueError) as error:
+            raise BadInput(f"{path} cannot be read: {error}") from None
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise BadInput(f"{path} is not a manifest of format {FORMAT}, which this version of likewise writes")
         try:
             job = _job_from_json(folder, found)
             records = [ShardRecord(**record) for record in found["records"]]
             complete = bool(found["complete"])
         except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{folder / MANIFEST} is damaged ({error!r}); --fresh starts over") from None
+            raise BadInput(f"{path} is damaged ({error!r}); --fresh starts over") from None
         return cls(job, records if complete else _journal(folder), is_complete=complete)
 
     @property
@@ -80,13 +86,20 @@ class OutputFolder:
         (folder / JOURNAL).unlink(missing_ok=True)
         sync_folder(folder)
         remove_abandoned(folder, f"{SHARD_NAME.pattern}|{re.escape(MANIFEST)}|ids")
-        for path in (folder / SHARDS_FOLDER).iterdir():
+        for path in (folder / SHARDS_FOLDER).glob("*"):
             if SHARD_NAME.fullmatch(path.name) and path not in {self.job.path(n) for n in self.records}:
                 path.unlink()
 
-    def check_files(self, numbers: Iterable[int]) -> dict[int, str]:
-        """What is wrong with the files of these finished shards (missing or changed), by shard number."""
-        return {number: why for number in numbers if (why := self._problem(self.records[number]))}
+    def problem(self, number: int) -> str:
+        """What is wrong with the file of a finished shard: missing or changed; empty if nothing is."""
+        record, path = self.records[number], self.job.path(number)
+        try:
+            size, digest = file_digest(path)
+        except OSError as error:
+            return f"{path} cannot be read: {error.strerror}"
+        if (size, digest) == (record.bytes, record.blake2b):
+            return ""
+        return f"{path} has changed since it was written: {record.bytes:,} bytes then, {size:,} now"
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Drop the records of these shards, so that they are encoded again; the output is then incomplete."""
@@ -98,18 +111,6 @@ class OutputFolder:
         self.is_complete = False
         self._write_manifest()
 
-    def _problem(self, record: ShardRecord) -> str:
-        path = self.job.path(record.number)
-        try:
-            size, digest = file_digest(path)
-        except OSError as error:
-            return f"{path} cannot be read: {error.strerror}"
-        if (size, digest) == (record.bytes, record.blake2b):
-            return ""
-        return f"{path} has changed: {record.bytes:,} bytes with BLAKE2b {record.blake2b[:12]}… were written, " + (
-            f"{size:,} bytes with {digest[:12]}… were found"
-        )
-
     def _write_manifest(self) -> None:
         records = [record_to_json(self.records[number]) for number in sorted(self.records)] if self.is_complete else []
         job = self.job
@@ -119,27 +120,31 @@ class OutputFolder:
             partial.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
-def read_manifest_file(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
+def check_only_output(folder: Path) -> None:
+    """Raise an error if a folder holds anything that `likewise encode` did not write, hidden files aside."""
+    own = {MANIFEST, JOURNAL, SHARDS_FOLDER, "lock"}
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = json.loads((folder / MANIFEST).read_text("utf-8"))
+        own -= set() if isinstance(found, dict) and "plan" in found else {MANIFEST}
     except FileNotFoundError:
-        raise BadInput(f"{folder} was not written by `likewise encode`: it has no {MANIFEST}") from None
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} cannot be read: {error}") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise BadInput(f"{path} is not a manifest of format {FORMAT}, which this version of likewise writes")
-    return found
+        own = {"lock"} if any((folder / SHARDS_FOLDER).glob("*")) else {"lock", SHARDS_FOLDER}
+    except ValueError:  # a damaged manifest
+        pass
+    other = {path.name for path in folder.iterdir() if not path.name.startswith(".")} - own
+    if other:
+        raise BadInput(
+            f"{folder} has other files ({', '.join(sorted(other)[:3])}); expected a new or empty folder, or the output "
+            "of an earlier run and nothing else"
+        )
 
 
 def remove_output(folder: Path) -> None:
-    """Remove from a folder only what `likewise encode` wrote."""
-    for path in [folder / JOURNAL, folder / MANIFEST]:
+    """Remove from a folder only what `likewise encode` wrote; the manifest, which says that it did, last."""
+    for path in (folder / SHARDS_FOLDER).glob("*"):
+        if SHARD_NAME.fullmatch(path.name):
+            path.unlink()
+    for path in (folder / JOURNAL, folder / MANIFEST):
         path.unlink(missing_ok=True)
-    if (folder / SHARDS_FOLDER).is_dir():
-        for path in (folder / SHARDS_FOLDER).iterdir():
-            if SHARD_NAME.fullmatch(path.name):
-                path.unlink()
 
 
 def _journal(folder: Path) -> list[ShardRecord]:

@@ -37,8 +37,7 @@ class ShardRecords:
     def records(self, block: int = 1000) -> Iterator[Records]:
         """All rows in order, at most `block` at a time."""
         for number in sorted(self._output.records):
-            problem = self._output.check_files([number]).get(number)
-            if problem:
+            if problem := self._output.problem(number):
                 raise BadInput(f"{problem}. Run the same `likewise encode` command again to restore it")
             for batch in open_parquet(self._output.job.path(number)).iter_batches(block):
                 yield _records(batch, self.dimension, self._parsed)

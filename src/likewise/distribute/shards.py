@@ -15,15 +15,14 @@ from ..errors import BadInput, BadModel, LikewiseError
 from ..files.lines import LinePlace, refuse_row
 from ..files.vector_origin import VectorOrigin
 from ..runtime.progress import Advance, Meter
-from .plan import EncodePlan, EncodeSettings, Piece, Shard
-from .sources.source_files import SourceFile, TextRow, text_rows
+from .plan import EncodePlan, EncodeSettings, Shard
+from .sources.source_files import TextRow, text_rows
 from .vector_cache import VectorCache
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
 
 SHARDS_FOLDER = "shards"
-DIGEST_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -112,26 +111,17 @@ def _vectors(
 
 
 def shard_rows(job: EncodeJob, shard: Shard) -> Iterator[TextRow]:
+    reject = (lambda _: None) if job.settings.skips_bad_rows else refuse_row  # bad rows were counted during planning
     for piece in shard.pieces:
         source = job.plan.sources[piece.source]
         source.check_unchanged()
-        yield from _piece_rows(job, source, piece)
+        start = LinePlace(piece.byte, piece.line)
+        for row in text_rows(Path(source.path), job.settings.columns, source.text, start, reject):
+            if row.after.line <= piece.stop:
+                yield row
+            if row.after.line >= piece.stop:
+                break
         source.check_unchanged()
-
-
-def _piece_rows(job: EncodeJob, source: SourceFile, piece: Piece) -> Iterator[TextRow]:
-    reject = _ignore if job.settings.skips_bad_rows else refuse_row
-    start = LinePlace(piece.byte, piece.line)
-    for row in text_rows(Path(source.path), job.settings.columns, source.text, start, reject):
-        if row.after.line > piece.stop:
-            return
-        yield row
-        if row.after.line == piece.stop:
-            return
-
-
-def _ignore(message: str) -> None:
-    """Skip a row that was already counted during planning."""
 
 
 class _CountedRows:
@@ -182,12 +172,10 @@ def _described(plan: EncodePlan, shard: Shard) -> str:
 
 
 def file_digest(path: Path) -> tuple[int, str]:
-    hasher, size = hashlib.blake2b(digest_size=32), 0
+    """The size and the BLAKE2b hash of a file."""
     with path.open("rb") as file:
-        while block := file.read(DIGEST_BLOCK):
-            hasher.update(block)
-            size += len(block)
-    return size, hasher.hexdigest()
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
+        return file.tell(), digest
 
 
 def record_to_json(record: ShardRecord) -> dict[str, Any]:

@@ -49,12 +49,11 @@ def verify_output(
     if output.missing:
         report.problems.append(f"{len(output.missing):,} of {report.shards:,} shards are not encoded yet")
     known = {job.path(number).name for number in range(report.shards)}
-    strangers = sorted({path.name for path in (folder / SHARDS_FOLDER).iterdir()} - known)  # of an earlier run
+    strangers = sorted({path.name for path in (folder / SHARDS_FOLDER).glob("*")} - known)  # of an earlier run
     report.problems += [f"{SHARDS_FOLDER}/{name} is not in the manifest" for name in strangers]
     with show_progress(show_progress_bar, report.rows) as advance:
         for number in sorted(output.records):
-            problem = output.check_files([number]).get(number) or _shape_problem(output, number)
-            if problem:
+            if problem := output.problem(number) or _shape_problem(output, number):
                 report.damaged[number] = problem
             advance(job.plan.shards[number].rows, 0)
     if embedder is not None and sample:
@@ -96,9 +95,9 @@ def _chosen_rows(output: OutputFolder, shards: Sequence[int], sample: int, seed:
     sizes = np.array([output.job.plan.shards[number].rows for number in shards], np.int64)
     total = int(sizes.sum())
     chosen = np.sort(np.random.default_rng(seed).choice(total, min(sample, total), replace=False))
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    parts = [(n, chosen[(chosen >= a) & (chosen < b)] - a) for n, a, b in zip(shards, starts, starts[1:], strict=False)]
-    return [(number, rows) for number, rows in parts if len(rows)]
+    ends = np.cumsum(sizes)
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    return [(n, rows - end + size) for n, rows, end, size in zip(shards, parts, ends, sizes, strict=False) if len(rows)]
 
 
 def _stored_rows(path: Path, rows: np.ndarray) -> tuple[list[str], list[str], Float[np.ndarray, "n E"]]:

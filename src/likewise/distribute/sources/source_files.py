@@ -90,34 +90,34 @@ def text_rows(
 
 def row_problem(values: Values, text: str, id_column: str | None) -> str | None:
     """What is wrong with a row, as the end of a message; None if it is valid."""
-    found = values.get(text)
+    for column, use in ((text, ""), (id_column, " for ids")):
+        if column is not None and column not in values:
+            return f"there is no column {column!r}{use}; it has {', '.join(values) or 'none'}"
+    found = values[text]
+    if found is None:
+        return f"the text in column {text!r} is null"
     if not isinstance(found, str):
-        return _no_text(values, text)
-    if id_column is not None:
-        if id_column not in values:
-            return f"there is no column {id_column!r} for ids; it has {', '.join(values) or 'none'}"
-        name = values[id_column]
-        if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
-            return f"the id in column {id_column!r} is {name!r:.60}; expected a text or a whole number"
+        return f"expected a text in column {text!r}, found {str(found)[:40]!r} ({type(found).__name__})"
+    name = "" if id_column is None else values[id_column]
+    if id_column is not None and (isinstance(name, bool) or not isinstance(name, str | int) or name == ""):
+        return f"the id in column {id_column!r} is {name!r:.60}; expected a text or a whole number"
     for key, value in values.items():
         if isinstance(value, str) and not value.isascii() and not is_utf8(value):
             return f"the column {key!r} contains half of a surrogate pair, which is not valid text"
     return None
 
 
-def _no_text(values: Values, text: str) -> str:
-    if text not in values:
-        return f"there is no column {text!r}; it has {', '.join(values) or 'none'}"
-    found = values[text]
-    if found is None:
-        return f"the text in column {text!r} is null"
-    return f"expected a text in column {text!r}, found {str(found)[:40]!r} ({type(found).__name__})"
-
-
 def _named_rows(path: Path, start: LinePlace, reject: Reject, used: Sequence[str | None] | None) -> Iterator[NamedRow]:
-    ending = data_ending(path)
+    ending, names = data_ending(path), list[str]()
+
+    def choose(found: Sequence[str]) -> Sequence[str]:
+        names[:] = [name for name in found if used is None or name in used or ending != ".parquet"]
+        return names
+
     if ending == ".parquet":
-        yield from _parquet_rows(path, start.line, used)
+        rows = parquet_rows(path, distinct_columns(path, choose), start.line)
+        for line, (place, values) in enumerate(rows, start.line + 1):
+            yield place, LinePlace(0, line), dict(zip(names, values, strict=True))
         return
     with open_lines(path, start, reject) as lines:
         if ending == ".jsonl":
@@ -125,23 +125,5 @@ def _named_rows(path: Path, start: LinePlace, reject: Reject, used: Sequence[str
             for place, row in json_objects(lines):
                 yield place, lines.place, row
             return
-        names: list[str] = []
-        for place, values in LINE_FORMATS[ending](lines, distinct_columns(path, _all_into(names))):
+        for place, values in LINE_FORMATS[ending](lines, distinct_columns(path, choose)):
             yield place, lines.place, dict(zip(names, values, strict=True))
-
-
-def _parquet_rows(path: Path, start: int, used: Sequence[str | None] | None) -> Iterator[NamedRow]:
-    names: list[str] = []
-    choose = distinct_columns(path, _all_into(names, used))
-    for row, (place, values) in enumerate(parquet_rows(path, choose, start), start + 1):
-        yield place, LinePlace(0, row), dict(zip(names, values, strict=True))
-
-
-def _all_into(names: list[str], used: Sequence[str | None] | None = None) -> Callable[[Sequence[str]], Sequence[str]]:
-    """Choose all columns, or those in `used` that exist, and store their names in `names`."""
-
-    def choose(found: Sequence[str]) -> Sequence[str]:
-        names[:] = [name for name in found if used is None or name in used]
-        return names
-
-    return choose
