@@ -8,9 +8,10 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate.statistics.significance import Interval
 from likewise.migrate import Migration, MigrationReport, VectorMap
+from likewise.search.backends.memory_index import MemoryIndex, MemoryRecords
 from likewise.search.index import ModelIdentity
 from likewise.search.records import Records
-from tests.migrate.memory_index import MemoryIndex
+from tests.search.conformance import as_dict
 
 OLD, NEW, OTHER = (ModelIdentity(name, name * 8) for name in ("old", "new", "other"))
 TEXTS = [f"text {i}" for i in range(25)]
@@ -45,7 +46,7 @@ def record(i: int, text: str) -> Records:
 
 @pytest.fixture
 def old():
-    index = MemoryIndex("old place", 6, OLD)
+    index = MemoryIndex("old place", MemoryRecords(6, OLD))
     for i, text in enumerate(TEXTS):
         index.add(record(i, text))
     return index
@@ -53,7 +54,7 @@ def old():
 
 @pytest.fixture
 def new():
-    return MemoryIndex("new place", 4, NEW)
+    return MemoryIndex("new place", MemoryRecords(4, NEW))
 
 
 @pytest.fixture
@@ -65,10 +66,10 @@ def to_old():
 def test_every_record_is_encoded_once_with_its_text_and_metadata(old, new):
     encoder = Encoder()
     assert Migration(old, new, encoder).run(block=4, show_progress_bar=False) == MigrationReport(25, 0, 0, 2)
-    assert encoder.texts == TEXTS and list(new.rows) == list(old.rows)
-    for name, (_, stored, text, metadata) in new.rows.items():
+    assert encoder.texts == TEXTS and list(new.ids()) == list(old.ids())
+    for name, (stored, text, metadata) in as_dict(*new.records()).items():
         np.testing.assert_allclose(stored, vector(text, 4, 1), atol=1e-6)
-        assert (text, metadata) == old.rows[name][2:]
+        assert (text, metadata) == old.contents([name])[name]
 
 
 def test_records_without_metadata_are_migrated_too_and_known_again(old, new, monkeypatch):
@@ -76,7 +77,7 @@ def test_records_without_metadata_are_migrated_too_and_known_again(old, new, mon
     monkeypatch.setattr(old, "records", lambda block: iter([next(bare)]))
     encoder = Encoder()
     assert Migration(old, new, encoder).run(show_progress_bar=False) == MigrationReport(25, 0, 0, 2)
-    assert encoder.texts == TEXTS and {row[3] == {} for row in new.rows.values()} == {True}
+    assert encoder.texts == TEXTS and all(row == {} for records in new.records() for row in records.metadata)
     assert Migration(old, new, Encoder()).run(show_progress_bar=False) == MigrationReport(0, 25, 0, 1)
 
 
@@ -115,8 +116,8 @@ def test_what_is_written_to_the_old_index_meanwhile_is_migrated_too(old, new):
     changes = iter([replaced, deleted, lambda: old.add(record(99, "a new one"))])
     encoder = Encoder(then=lambda: next(changes, lambda: None)())
     report = Migration(old, new, encoder).run(block=5, show_progress_bar=False)
-    assert {name: row[2] for name, row in new.rows.items()} == {name: row[2] for name, row in old.rows.items()}
-    np.testing.assert_allclose(new.rows["id0"][1], vector("another text", 4, 1), atol=1e-6)
+    assert new.contents([*new.ids()]) == old.contents([*old.ids()])
+    np.testing.assert_allclose(new.get(["id0"]).vectors[0], vector("another text", 4, 1), atol=1e-6)
     assert report.deleted >= 1 and report.encoded == len(encoder.texts)
 
 
@@ -126,7 +127,7 @@ def test_a_changed_record_is_encoded_again_after_a_restart(old, new):
     old.delete(["id8"])
     encoder = Encoder()
     assert Migration(old, new, encoder).run(show_progress_bar=False) == MigrationReport(1, 25, 1, 2)
-    assert encoder.texts == ["changed"] and "id8" not in new.rows
+    assert encoder.texts == ["changed"] and "id8" not in {*new.ids()}
 
 
 def test_an_index_that_never_rests_is_reported(old, new):
@@ -143,7 +144,7 @@ def test_a_record_without_a_text_is_named(old, new):
 
 
 def test_an_empty_index_is_complete_at_once(new):
-    empty = MemoryIndex("old place", 6, OLD)
+    empty = MemoryIndex("old place", MemoryRecords(6, OLD))
     assert Migration(empty, new, Encoder()).run(show_progress_bar=False) == MigrationReport(0, 0, 0, 1)
 
 
@@ -151,9 +152,9 @@ def test_indexes_and_maps_of_other_models_are_refused(old, new, to_old):
     with pytest.raises(BadInput, match="the new index is the old one, old place"):
         Migration(old, old, Encoder())
     with pytest.raises(BadInput, match="holds vectors of other .* got new"):
-        Migration(old, MemoryIndex("new place", 4, OTHER), Encoder(), to_old)
+        Migration(old, MemoryIndex("new place", MemoryRecords(4, OTHER)), Encoder(), to_old)
     with pytest.raises(BadInput, match="holds vectors of other .* got old"):
-        Migration(MemoryIndex("old place", 6, OTHER), new, Encoder(), to_old)
+        Migration(MemoryIndex("old place", MemoryRecords(6, OTHER)), new, Encoder(), to_old)
 
 
 def test_progress_counts_every_record(old, new):

@@ -5,7 +5,7 @@ into the old model's space and searched there; after that, they go to the new in
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -16,19 +16,13 @@ from ..errors import BadInput
 from ..runtime.arguments import whole_number
 from ..runtime.progress import Advance, Progress, show_progress
 from ..search.index import Index, Match
-from ..search.records import Records, Value
+from ..search.records import Records
+from ..search.texts.passages import embedded_text
 from .vector_map import VectorMap
 
 MOST_PASSES = 10
 """Maximum passes over the old index: a pass with nothing to do ends the migration; writes require further passes."""
 EncodeRecords = Callable[[list[str]], Float[np.ndarray, "n E"]]
-EmbeddedText = Callable[[str, Mapping[str, Value]], str]
-"""Maps a record's text and metadata to the text to encode."""
-
-
-def text_alone(text: str, metadata: Mapping[str, Value]) -> str:  # noqa: ARG001, an EmbeddedText
-    """The default text to encode: the text of the record."""
-    return text
 
 
 @dataclass(frozen=True)
@@ -48,24 +42,15 @@ class Migration:
     again unless their texts or metadata have changed since.
     """
 
-    def __init__(
-        self,
-        old: Index,
-        new: Index,
-        encode: EncodeRecords,
-        query_map: VectorMap | None = None,
-        *,
-        embedded: EmbeddedText = text_alone,
-    ) -> None:
+    def __init__(self, old: Index, new: Index, encode: EncodeRecords, query_map: VectorMap | None = None) -> None:
         """Check that the indexes and the map match.
 
         Args:
             old: the index that is searched until the new one is complete.
             new: the index to fill; it contains only records from this migration.
-            encode: converts the texts of records to the new model's vectors.
+            encode: converts the texts of records to the new model's vectors, after their titles and headings if the
+                new index has `model.headings`.
             query_map: maps the new model's vectors to the old model's; `search` needs it until the migration is done.
-            embedded: returns the text to encode for a record; use `likewise.search.texts.passages.embedded_text` for an
-                index with `model.headings`.
 
         Raises:
             BadInput: both indexes are the same, or the map is for other models.
@@ -75,8 +60,7 @@ class Migration:
         if query_map is not None:
             new.check_model(query_map.source)
             old.check_model(query_map.target)
-        self.old, self.new, self.encode, self.query_map = old, new, encode, query_map
-        self.embedded, self.complete = embedded, False
+        self.old, self.new, self.encode, self.query_map, self.complete = old, new, encode, query_map, False
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
         """Search with the new model's vectors: in the old index, mapped, until `run` has returned; then in the new."""
@@ -137,7 +121,8 @@ class Migration:
                 f"{self.old.location} has no text for {missing[0]!r} ({len(missing):,} such records in this block), "
                 "so it cannot be encoded with another model"
             )
-        texts = [self.embedded(text, row) for text, row in chosen.contents if text is not None]
+        headings = self.new.model is not None and self.new.model.headings
+        texts = [embedded_text(text, row) if headings else text for text, row in chosen.contents if text is not None]
         return replace(chosen, vectors=self.encode(texts))
 
 

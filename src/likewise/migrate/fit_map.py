@@ -7,7 +7,7 @@ import numpy as np
 from ..array_types import Float, Shaped
 from ..arrays.similarity import check_finite_rows, number_table, unit
 from ..errors import BadInput
-from ..evaluate.statistics.significance import Interval, intervals
+from ..evaluate.statistics.significance import intervals
 from ..search.index import ModelIdentity
 from .vector_map import VectorMap
 
@@ -30,22 +30,13 @@ def recall_kept(
     return np.concatenate(shares)
 
 
-def recall_interval(values: Float[np.ndarray, " N"]) -> Interval:
-    """The mean recall, with a 95 % bootstrap interval over queries."""
-    return intervals([values], statistic="mean")[0]
-
-
 def _shared(queries: Float[np.ndarray, "n E"], exact: Float[np.ndarray, "N E"], start: int, k: int) -> np.ndarray:
-    rows = np.arange(start, start + len(queries))
-    found, true = (_nearest(some, exact, rows, k) for some in (queries, exact[rows]))
-    return np.array([len(np.intersect1d(a, b)) / k for a, b in zip(found, true, strict=True)])
-
-
-def _nearest(queries: np.ndarray, exact: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
-    """The k nearest rows for each query, excluding the query's own row."""
-    scores = queries @ exact.T
-    scores[np.arange(len(rows)), rows] = -np.inf
-    return np.asarray(np.argpartition(-scores, k - 1, axis=1)[:, :k])
+    rows, nearest = np.arange(len(queries)), []
+    for some in (queries, exact[start : start + len(queries)]):
+        scores = some @ exact.T
+        scores[rows, rows + start] = -np.inf  # a text does not find itself
+        nearest.append(np.argpartition(-scores, k - 1, axis=1)[:, :k])
+    return np.array([len(np.intersect1d(a, b)) / k for a, b in zip(*nearest, strict=True)])
 
 
 LEAST = 500  # minimum number of texts
@@ -85,7 +76,7 @@ def fit_map(
         if kept > recall:
             recall, method, matrix = kept, name, candidate
     mapped = (before[held_out] - means[0]) @ matrix + means[1]
-    measured = recall_interval(recall_kept(mapped, after[held_out]))
+    [measured] = intervals([recall_kept(mapped, after[held_out])], statistic="mean")  # 95 %, bootstrapped over queries
     return VectorMap(source, target, method, matrix, *means, measured, len(held_out))
 
 

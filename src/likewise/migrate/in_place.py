@@ -21,8 +21,7 @@ from ..search.collection import Collection, journal
 from ..search.collection.collection_folder import LEFT_BY_CREATE
 from ..search.index import ModelIdentity
 from ..search.indexes import open_index, opened_or_created
-from ..search.texts.passages import embedded_text
-from .background import EncodeRecords, Migration, MigrationReport, text_alone
+from .background import EncodeRecords, Migration, MigrationReport
 
 BESIDE, REPLACED = ".migrating", ".before-migration"
 
@@ -74,8 +73,7 @@ def migrate_into(
     with open_index(old, read_only=True) as source:
         headings = source.model is not None and source.model.headings
         with opened_or_created(new, dimension, replace(model, headings=headings), like=source) as target:
-            embedded = embedded_text if headings else text_alone
-            return Migration(source, target, encode, embedded=embedded).run(show_progress_bar=show_progress_bar)
+            return Migration(source, target, encode).run(show_progress_bar=show_progress_bar)
 
 
 def _is_migrated(folder: Path, model: ModelIdentity, replaced: Path) -> bool:
