@@ -174,49 +174,29 @@ def test_what_does_not_fit_is_named_before_anything_is_encoded(data, columns, me
 
 
 @pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (["yes", "perhaps"] * 3, "own data, row 1: label is 'perhaps'; expected 1"),
-        ([1, 0, None, 1, 0, 1], "row 2: label is None; expected 1"),
-        ([1] * 6, "all 6 labels are 1"),
-    ],
-)
-def test_labels_that_decide_nothing_are_refused(labels, message):
-    with pytest.raises(BadInput, match=message):
-        headline({**PAIRS, "label": labels})
-
-
-def test_a_line_of_a_file_is_named(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("anchor,positive,negative\na,b,c\na,,c\n")
-    with pytest.raises(BadInput, match="line 3: positive is ''; expected a text"):
-        data_task(path)
-
-
-@pytest.mark.parametrize(
     ("column", "value", "message"),
     [
         ("score", "high", "line 3: score is 'high'; expected a number"),
         ("label", "maybe", "line 3: label is 'maybe'; expected 1 .* name the column score"),
     ],
 )
-def test_a_bad_score_or_label_names_its_file_and_line(column, value, message, tmp_path):
+def test_a_bad_value_names_its_file_and_line(column, value, message, tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text(f"sentence1,sentence2,{column}\na,b,1\na,c,{value}\nb,c,0\n")
     with pytest.raises(BadInput, match=f"pairs.csv, {message}"):
         data_task(path)
 
 
-@pytest.mark.parametrize("score", [[1], {"a": 1}, "1,5", "1/2", 10**400], ids=lambda x: str(x)[:9])
+@pytest.mark.parametrize("score", [[1], "1,5", 10**400, "-inf", "1e999"], ids=lambda x: str(x)[:9])
 def test_a_score_that_is_no_number_names_its_row(score):
-    with pytest.raises(BadInput, match="own data, row 5: score is .*; expected a number"):
+    finite = "finite " if score in ("-inf", "1e999") else ""
+    with pytest.raises(BadInput, match=f"own data, row 5: score is .*; expected a {finite}number"):
         data_task({**PAIRS, "score": [*SCORES[:5], score]})
 
 
-@pytest.mark.parametrize("score", [float("inf"), "-inf", "1e999"])
-def test_an_infinite_score_is_refused(score):
-    with pytest.raises(BadInput, match="own data, row 5: score is .*; expected a finite number"):
-        data_task({**PAIRS, "score": [*SCORES[:5], score]})
+def test_labels_that_decide_nothing_are_refused():
+    with pytest.raises(BadInput, match="all 6 labels are 1"):
+        headline({**PAIRS, "label": [1] * 6})
 
 
 @pytest.mark.parametrize("more", [{"score": SCORES}, {"label": LABELS}])

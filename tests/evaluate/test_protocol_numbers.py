@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 import numpy as np
 
 from likewise.arrays import kmeans
-from likewise.evaluate import runner
+from likewise.evaluate import EvaluationSettings, runner
 from likewise.evaluate.classifiers import classifier, protocols, ridge
 from likewise.evaluate.reports import report
 from likewise.evaluate.statistics import comparison, significance
@@ -30,6 +30,7 @@ def test_sentevals_numbers_are_sentevals():
         **{"epochs_per_evaluation": 4, "patience": 5, "max_epochs": 200, "seed": 1111},
     }
     assert senteval.BINARY == (0, 1) and regressor.CLASSES.tolist() == [1, 2, 3, 4, 5]
+    assert EvaluationSettings() == EvaluationSettings("fast", 1111, 0, False, 10_000)
 
 
 def test_other_protocols_have_the_numbers_that_their_pages_tell():

@@ -300,29 +300,17 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"anchors": []}, "0 anchors and 2 positives"),
         ({"anchors": [], "positives": []}, "expected equal numbers, at least 1"),
         ({"anchors": ["a"]}, "1 anchors and 2 positives"),
         ({"anchors": "ab"}, "anchors is 'ab' .*; expected a list of texts"),
         ({"positives": ["x", None]}, "positives, row 1: None is not a text"),
-        ({"positives": ["x", ""]}, "positives, row 1: the text is empty"),
         ({"positives": ["x", " \n"]}, "positives, row 1: the text is empty"),
         ({"anchors": ["", "x"]}, "anchors, row 0: the text is empty"),
-        ({"corpus": []}, "all 0 texts .* are blank"),
         ({"corpus": ["", " "]}, "all 2 texts .* are blank"),
-        ({"anchors": 5}, r"anchors is 5 \(int\); expected a list of texts"),
-        ({"positives": {"x": "y"}}, "positives is .*dict.*; expected a list of texts"),
-        ({"corpus": np.array("z")}, "corpus is .*; expected a list of texts"),
         ({"corpus": np.array([["z"]])}, "corpus is .*; expected a list of texts"),
-        ({"corpus": object()}, "corpus is .*object.*; expected a list of texts"),
         ({"model": "likewise-mini"}, "model is 'likewise-mini' .*; expected an Embedder"),
-        ({"model": 5}, "model is 5"),
-        ({"rules": 5}, r"rules is 5 \(int\); expected a list of rules"),
         ({"rules": "BelowPositive"}, "rules is 'BelowPositive'"),
         ({"rules": [object]}, "rules contains <class 'object'>"),
-        ({"k": float("inf")}, "k is inf"),
-        ({"seed": "3"}, "seed is '3'"),
-        ({"metric": ["dot"]}, "metric is"),
         ({"strategy": "best"}, "strategy is 'best'; expected one of top, random, spread"),
         ({"missing": "keep"}, "missing is 'keep'; expected one of drop, fill, error"),
         ({"metric": "edit"}, "metric is 'edit'; expected one of cosine"),
@@ -330,7 +318,6 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
         ({"vectors": (np.ones((2, 3)), np.ones((2, 4)))}, "all of the same dimension"),
         ({"vectors": (np.ones((2, 3)), np.ones((2, 3))), "corpus": ["z"]}, "the corpus None of 1 texts"),
         ({"vectors": (np.ones((2, 3)), np.ones((2, 3)), np.ones((2, 3)))}, r"the corpus \(2, 3\) of None"),
-        ({"vectors": (np.ones(2), np.ones(2))}, "all of the same dimension"),
         ({"vectors": (np.ones(2), np.ones((2, 3)))}, r"anchors \(2,\) of 2 texts"),
         ({"vectors": (np.array([["a"], ["b"]]), np.ones((2, 1)))}, "anchors contains <U1"),
         ({"vectors": (np.array([[1.0], [np.nan]]), np.ones((2, 1)))}, "vector of 'b' contains NaN or infinity"),
@@ -415,11 +402,6 @@ def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
     assert [*result.columns(scores=False)] == [*(n for n in wide if not n.startswith("score"))]
 
 
-def test_what_is_kept_is_what_is_not_dropped():
-    strict = mine(*columns(MANY), Model(), k=2, rules=[ScoreBetween(high=-4)], metric="dot")
-    assert 0 < strict.report.kept == len(strict) == 30 - strict.report.dropped < 30
-
-
 @pytest.mark.parametrize(
     ("how", "examined"),
     [  # of 30 candidates; the search begins with 4, or twice what is to be kept, and doubles
@@ -449,17 +431,3 @@ def test_a_rule_that_no_farther_candidate_can_meet_ends_the_search():
     assert [str(one.rule) for one in stats] == ["ExcludeKnownPositives()", "RankBetween(high=2)"]
     assert stats[1].rows_short == 30 and stats[0].rows_short == 0
     assert stats[0].removed + stats[1].removed == 30 * (9 - 2)
-
-
-def test_blocks_are_of_as_many_rows_as_fit(monkeypatch):
-    search = "likewise.mine.negative_search"
-    monkeypatch.setattr(f"{search}.BLOCK", 1024)
-    rows, result = columns(MANY), []
-    monkeypatch.setattr(
-        f"{search}.NegativeSearch.search", lambda self, rows, state: result.append(self.block) or state.indices.fill(0)
-    )
-    for most, room, expected in ((1000, 1 << 22, 1024), (30, 300, 10), (7, 21, 3), (30, 5, 1)):
-        monkeypatch.setattr(f"{search}.MAX_BLOCK_CANDIDATES", room)
-        mine(*rows, Model(), max_candidates=most, metric="dot")
-        assert result[-1] == expected and len(result) == -(-30 // expected)
-        result.clear()

@@ -19,7 +19,7 @@ from likewise.mine import (
     negative_search,
 )
 from likewise.mine.candidate_space import CandidateSpace
-from likewise.mine.negative_search import DEPTH_FACTOR, FIRST_DEPTH, NegativeSearch, SearchState
+from likewise.mine.negative_search import DEPTH_FACTOR, FIRST_DEPTH, NegativeSearch
 from likewise.mine.rules import KnownPositives, RerankerFilter
 from tests.mine.slow_reference import Model, Reader
 
@@ -108,16 +108,6 @@ def test_progress_counts_rows_and_no_tokens(monkeypatch):
         show_progress_bar=lambda meter: seen.append((meter.texts, meter.tokens, meter.total)),
     )
     assert seen == [(2, 0, 5), (4, 0, 5), (5, 0, 5)]
-
-
-def test_before_the_search_no_row_has_a_negative():
-    state = SearchState.empty(2, 3, 4)
-    assert state.indices.tolist() == [[-1] * 3] * 2 and np.isnan(state.scores).all()
-    assert state.scores.shape == state.filled.shape == (2, 3)
-    assert not state.complete.any() and not state.filled.any()
-    for counts, size in ((state.positive_scores, 2), (state.count, 2), (state.examined, 2), (state.removed, 4)):
-        assert counts.tolist() == [0] * size
-    assert state.rows_short.tolist() == [0] * 4
 
 
 def test_a_reranker_scores_a_pair_again_only_after_its_scores_were_cleared():

@@ -21,7 +21,6 @@ from likewise.evaluate.reports.report import (
     report_notes,
     winners,
 )
-from likewise.evaluate.reports.text_table import TextTable, fit_to_width
 from likewise.evaluate.results import Cell, Results
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.statistics.significance import Interval
@@ -104,21 +103,14 @@ def test_a_failed_cell_is_a_dash_and_all_tasks_have_rows_if_no_model_has_a_resul
     assert rows(format_report(by_hand({"good": [None], "bad": [None]})))["sure"].split().count("–") == 2
 
 
-def test_the_protocol_stands_below(five):
-    assert "spearman/dot, raw, n = 40" in format_report(five)
-
-
 def test_a_suite_has_an_average_only_where_all_of_it_is_there(five, monkeypatch):
     monkeypatch.setitem(SUITES, "toys", ("one", "two"))
     found = rows(format_report(five))["average"]
     expected = np.mean([five[NAMES[0], name].value for name in ("one", "two")])
     assert f"{100 * expected:.2f}" in found
-    monkeypatch.setitem(SUITES, "toys", ("one",))
-    assert "average" not in format_report(five)
-    monkeypatch.setitem(SUITES, "toys", ("one", "two", "lost"))
-    assert "average" not in format_report(five)
-    monkeypatch.setitem(SUITES, "toys", ("one", "two", "three"))
-    assert "average" not in format_report(five)
+    for names in (("one",), ("one", "two", "lost"), ("one", "two", "three")):
+        monkeypatch.setitem(SUITES, "toys", names)
+        assert "average" not in format_report(five)
 
 
 def test_csv_and_json_hold_every_score(five):
@@ -130,15 +122,6 @@ def test_csv_and_json_hold_every_score(five):
     cell = next(c for c in told["cells"] if (c["model"], c["task"]) == (NAMES[0], "one"))
     assert cell["scores"][0]["value"] == five[NAMES[0], "one"].value
     assert float(lines[0]["value"]) == five[NAMES[0], "one"].value
-
-
-def test_grids_are_laid_out_and_the_first_that_fits_is_taken():
-    wide = TextTable(("a long-name", "b"), (("x", "1.00 ± 0.50", "2"),))
-    slim = TextTable(("a", "b"), (("x", "1", "2"),))
-    assert fit_to_width([(wide, 2), (slim, 1)], 10)[0] is slim
-    assert fit_to_width([(wide, 2), (slim, 1)], 80)[0] is wide
-    assert fit_to_width([(wide, 2), (slim, 1)], 1)[0] is slim
-    assert wide.text().splitlines()[-1] == "x  1.00 ± 0.50  2"
 
 
 @pytest.mark.parametrize("ending", PICTURES)
@@ -182,29 +165,11 @@ def test_a_picture_has_a_dot_and_whiskers_for_every_score(monkeypatch):
                 wanted += [*([([value - 2, value + 2], [place, place])] if i < 2 else []), ([value], [place])]
     for (x, y), (right_x, right_y) in zip(drawn, wanted, strict=True):
         assert (x, y) == (pytest.approx(right_x), pytest.approx(right_y))
-    whisker, dot = axes.lines[:2]
-    assert (whisker.get_color(), whisker.get_linewidth(), whisker.get_solid_capstyle()) == ("#0072b2", 1.3, "butt")
-    assert (dot.get_marker(), dot.get_color(), dot.get_markerfacecolor()) == ("o", "#0072b2", "white")
-    assert (dot.get_markersize(), dot.get_markeredgewidth()) == (5, 1.2)
     faces = [line.get_markerfacecolor() for line in axes.lines if line.get_color() == "#d55e00"]
     assert faces[1] == "#d55e00" and faces[3] == "white"  # the winner of the first task, and of it alone
-    named = {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
-    assert [line.get_marker() + line.get_linestyle() for line in named.values()] == ["o-", "s-", "D-"]
-    assert all((line.get_markersize(), line.get_markerfacecolor()) == (5, "white") for line in named.values())
-    assert [text.get_text() for text in figure.legends[0].texts] == [*named] == ["m0", "m1", "m2"]
+    assert [text.get_text() for text in figure.legends[0].texts] == ["m0", "m1", "m2"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["sure", "two", "three"]
-    assert axes.get_ylim() == (2.5, -0.5) and list(axes.get_yticks()) == [0, 1, 2]
-    (band,) = axes.patches
-    assert (band.get_y(), band.get_height(), band.get_zorder(), band.get_linewidth()) == (0.5, 1, 0, 0)
-    assert band.get_facecolor() == (0.96, 0.96, 0.96, 1)
     assert axes.get_xlabel() == "× 100, with 95 % intervals; filled: significantly better than the next best"
-    assert tuple(figure.get_size_inches()) == pytest.approx((7, 1.1 + 0.2 + 3 * (0.2 + 0.09 * 3)))
-    line = axes.get_xgridlines()[0]
-    assert line.get_color() == "0.88" and line.get_linewidth() == 0.7 and axes.get_axisbelow() is True
-    assert axes.yaxis.get_tick_params()["length"] == 0 and not axes.spines["left"].get_visible()
-    legend = figure.legends[0]
-    assert (legend._ncols, legend.handletextpad, legend.columnspacing) == (3, 0.4, 1.4)
-    assert plot.PLOT_STYLE["savefig.dpi"] == 200
 
 
 def test_a_picture_of_one_model_has_its_name_above_and_filled_dots():
@@ -213,21 +178,16 @@ def test_a_picture_of_one_model_has_its_name_above_and_filled_dots():
     (axes,) = figure.axes
     whisker, dot, _ = axes.lines
     assert axes.get_title("left") == "m0" and not figure.legends and not axes.patches
-    assert axes.title.get_text() == "" and axes._left_title.get_fontsize() == 9
     assert dot.get_markerfacecolor() == "#0072b2" == axes.lines[2].get_markerfacecolor()
     assert list(dot.get_ydata()) == [0] and list(whisker.get_ydata()) == [0, 0]
     assert axes.get_xlabel() == "× 100, with 95 % intervals"
 
 
-def test_a_picture_of_many_models_begins_again_with_colours_and_has_three_names_a_line():
+def test_a_picture_of_many_models_begins_again_with_colours():
     pytest.importorskip("matplotlib")
-    figure = plot.results_figure(of_scores(8, (SURE,)))
-    axes, legend = figure.axes[0], figure.legends[0]
-    assert len(legend.texts) == 8 and legend._ncols == 3
+    axes = plot.results_figure(of_scores(8, (SURE,))).axes[0]
     first, last = axes.lines[0], axes.lines[-1]
     assert first.get_color() == last.get_color() == "#0072b2" and last.get_marker() == "o"
-    assert figure.get_size_inches()[1] == pytest.approx(1.1 + 0.2 * 3 + 0.2 + 0.09 * 8)
-    assert plot.results_figure(of_scores(2, (SURE,))).legends[0]._ncols == 2
 
 
 def nothing_compared(text):

@@ -89,29 +89,6 @@ def test_where_there_is_no_difference_p_is_below_a_tenth_one_time_in_ten():
     assert 8 <= low <= 36  # 20 expected, four standard deviations
 
 
-def test_an_interval_is_near_scipys_bootstrap():
-    gold, fine, _ = noisy()
-    theirs = scipy.stats.bootstrap(
-        (fine, gold),
-        lambda a, b: scipy.stats.spearmanr(a, b).statistic,
-        paired=True,
-        n_resamples=999,
-        method="percentile",
-        vectorized=False,
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    ours = interval(fine, gold)
-    assert ours.low < ours.value < ours.high
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.02)
-
-
-def test_the_difference_of_a_thing_from_itself_is_nothing_and_a_real_one_is_seen():
-    gold, fine, rough = noisy()
-    same = difference(fine, fine, gold)
-    assert (same.value, same.low, same.high) == (0, 0, 0)
-    assert difference(fine, rough, gold).low > 0 > difference(rough, fine, gold).high
-
-
 @pytest.mark.parametrize("bad", [np.array([1.0, np.nan, 2.0]), np.array([1.0, 2.0]), np.ones((3, 1))])
 @pytest.mark.usefixtures("unchecked")
 def test_what_is_no_row_of_numbers_is_refused(bad):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from likewise.data.splits import count_leaked, folds, topic_folds, train_test_splits
+from likewise.data.splits import folds, topic_folds, train_test_splits
 from likewise.errors import BadInput
 from likewise.evaluate.classifiers.ridge import ridge
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import arguments as module
-from likewise.evaluate.tasks.arguments import ARGUMENT_SETS, ARGUMENT_TASKS, FOLD_SCHEMES, _pairs
+from likewise.evaluate.tasks.arguments import ARGUMENT_TASKS, FOLD_SCHEMES
 from tests.evaluate.sample_pairs import letters, made, needs_data, parquet
 
 TASKS = {task.name: task for task in ARGUMENT_TASKS}
@@ -116,17 +116,6 @@ def test_across_topics_every_topic_is_predicted_by_the_others():
         said, _ = ridge(x[train], gold[train], x[test], topic[train])
         found.append(spearman(said, gold[test]))
     assert run("afs-cross-topic", columns).headline.value == pytest.approx(np.mean(found))
-
-
-def test_leaks_of_plain_folds_are_reported_and_the_other_ways_have_none():
-    columns = arguments()
-    pairs = _pairs({"afs/all": columns}.__getitem__, EvaluationSettings(), ARGUMENT_SETS["afs"])
-    texts = list(zip(pairs.first, pairs.second, strict=True))
-    leaks = {way: sum(count_leaked(texts, one) for one in make(pairs, 1111)) for way, make in FOLD_SCHEMES.items()}
-    assert leaks["10-fold"] > 0 and leaks["group-aware"] == leaks["strict"] == 0
-    notes = run("afs-10-fold", columns).notes
-    for way, count in leaks.items():
-        assert any(note.startswith(f"{way}: {count} of 90 test pairs") for note in notes)
 
 
 def test_a_component_too_large_for_even_folds_is_told_of():

@@ -84,11 +84,6 @@ def test_re_ranking_moves_only_what_bm25_found():
     assert result["map@100"] == pytest.approx(((1 / 2 + 2 / 3) / 2 + 1) / 2)
 
 
-def test_a_model_re_ranks_by_its_cosine():
-    result = TASKS["scifact-rerank"].run(bag, DATA.__getitem__, EvaluationSettings())
-    assert result["map@100"] == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)
-
-
 def test_a_model_without_a_preference_leaves_the_first_stage_as_it_was():
     result = TASKS["scifact-rerank"].run(nothing, DATA.__getitem__, EvaluationSettings())
     for name in ("ndcg@10", "mrr@10", "map@100"):

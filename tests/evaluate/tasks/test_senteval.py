@@ -248,11 +248,6 @@ def test_a_class_of_two_is_reported_and_scored(three_folds, short):
     assert fast["accuracy"] == faithful["accuracy"]
 
 
-def test_constant_vectors_are_scored(three_folds):
-    result = run("mr", lambda texts: np.ones((len(texts), 3), np.float32))
-    assert 0.3 < result["accuracy"] < 0.7
-
-
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -266,12 +261,6 @@ def test_constant_vectors_are_scored(three_folds):
 def test_data_of_another_kind_are_an_error(columns, message):
     with pytest.raises(BadInput, match=message):
         run("mr", data={"mr/all": columns})
-
-
-def test_a_hidden_layer_may_be_asked_for(three_folds):
-    result = run("cr", hidden=50)
-    assert "50 sigmoids" in result.protocol
-    assert result["accuracy"] != run("cr")["accuracy"]
 
 
 def test_the_suite_is_the_papers_seven_and_sick():
@@ -316,10 +305,6 @@ def test_classes_that_a_task_does_not_name_are_those_of_its_training_texts(three
         run("banking77", data={**DATA, "banking77/test": {"text": text, "label": label}})
     with pytest.raises(BadInput, match="'label' in banking77/train, which has text"):
         run("banking77", data={**DATA, "banking77/train": {"text": text}})
-
-
-def test_settings_of_an_evaluation_begin_as_sentevals():
-    assert EvaluationSettings() == EvaluationSettings("fast", 1111, 0, False, 10_000)
 
 
 def test_a_class_with_as_many_rows_as_there_are_folds_is_not_small():

@@ -9,7 +9,7 @@ from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import triplets as module
 from likewise.evaluate.tasks.triplets import DATA, MAX_ACCURACY, TRIPLET_TASKS
-from tests.evaluate.sample_pairs import letters, made, needs_data, parquet
+from tests.evaluate.sample_pairs import letters, made
 
 
 def columns(n=60):
@@ -74,11 +74,8 @@ def test_blocks_change_nothing(monkeypatch):
     assert [s.value for s in run(columns()).scores] == [s.value for s in whole.scores]
 
 
-def test_another_set_is_not_taken_for_the_papers():
+def test_only_the_papers_set_is_comparable(monkeypatch):
     assert any("not comparable with the papers' scores" in note for note in run(columns()).notes)
-
-
-def test_the_papers_set_has_no_such_note(monkeypatch):
     monkeypatch.setattr(module, "LITERATURE", 40)
     assert run(columns()).notes == ()
 
@@ -104,8 +101,3 @@ def test_a_file_that_is_not_such_triplets_is_refused(change, message):
     data = {key: value for key, value in {**columns(), **change}.items() if value is not None}
     with pytest.raises(BadInput, match=message):
         run(data)
-
-
-@needs_data
-def test_the_real_file_is_read():
-    assert run(parquet(DATA)).headline.n == 4000
