@@ -16,6 +16,9 @@ import torch
 from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.integrations.sentence_transformers import (
+    CrossEncoder,
+    CrossEncoderTrainer,
+    CrossEncoderTrainingArguments,
     EarlyStoppingCallback,
     SentenceTransformer,
     SentenceTransformerModelCardData,
@@ -26,13 +29,13 @@ from likewise.integrations.sentence_transformers import (
     evaluation,
     losses,
 )
-from likewise.integrations.sentence_transformers.training.batch_order import RowsToOrder, Sampling, _grouped_by_label
-from likewise.integrations.sentence_transformers.training.callbacks import UNCALLED
+from likewise.integrations.sentence_transformers.training.batch_order import OrderedSource, Sampling, _grouped_by_label
+from likewise.integrations.sentence_transformers.training.callbacks import UNCALLED, TrainerControl
 from likewise.integrations.sentence_transformers.training.data import read_data
-from likewise.integrations.sentence_transformers.training.learning_rates import rates_by_weight
-from likewise.integrations.sentence_transformers.training.trainer import HOOKS, UNSERVED
+from likewise.integrations.sentence_transformers.training.trainer import HOOKS, UNSERVED, rates_by_weight
 from likewise.integrations.sentence_transformers.training.training_arguments import REFUSED, SERVED, WITHOUT_EFFECT
 from likewise.train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, parse_objective
+from tests.tiny import classifier_folder
 
 TEXTS = ["the cat sleeps", "a dog barks", "rain falls", "the tree grows", "a quick fox", "it naps"]
 ROWS = {
@@ -214,6 +217,26 @@ def test_rates_by_their_names_are_rates_of_our_weights(made):
         rates_by_weight(embedder, {"heads": 1.0})
 
 
+def test_the_prompts_of_a_cross_encoder_stand_before_its_texts(tmp_path):
+    model = CrossEncoder(str(classifier_folder(tmp_path / "model")), device="cpu")
+
+    def loss(rows, prompts):
+        args = CrossEncoderTrainingArguments(str(tmp_path / "out"), prompts=prompts)
+        return CrossEncoderTrainer(model, args, eval_dataset=rows).evaluate()["eval_loss"]
+
+    prompted = {"score": ROWS["score"], **{name: [f"the {text}" for text in ROWS[name]] for name in [*ROWS][:2]}}
+    assert loss(ROWS, "the ") == pytest.approx(loss(prompted, None), rel=1e-6) != loss(ROWS, None)
+
+
+def test_the_control_that_a_callback_returns_counts(made):
+    def stop(_, state, *__, **___):
+        return TrainerControl(should_training_stop=state.global_step == 3, should_evaluate=state.global_step == 2)
+
+    trainer = made([SimpleNamespace(on_step_end=stop)], evaluator=EVALUATOR, save_strategy="no")
+    assert trainer.train().global_step == 3
+    assert [line["step"] for line in trainer.state.log_history if "eval_dev_spearman_cosine" in line] == [2]
+
+
 def test_report_to_wandb_names_the_run(made, monkeypatch):
     steps = []
     run = SimpleNamespace(log=lambda values, step: steps.append(step), finish=lambda: steps.append("finish"))
@@ -240,7 +263,7 @@ def test_a_guide_reads_the_texts_with_their_prompts_and_is_shared(made, wrapped)
     loss = losses.GISTEmbedLoss(guide, guide, temperature=0.05)
     objective = losses.MatryoshkaLoss(guide, loss, [16, 32]) if wrapped else loss
     columns = {"anchor": TEXTS, "positive": TEXTS[1:] + TEXTS[:1]}
-    (source,) = read_data(columns, objective, {"anchor": "the "}).sources
+    (source,) = read_data(columns, objective, {"anchor": "the "})
     expected = [
         guide.encode(["the " + text for text in TEXTS], prompt=""),
         guide.encode(columns["positive"], prompt=""),
@@ -327,7 +350,7 @@ def test_a_callback_with_an_event_that_is_never_called_is_refused(made, name):
 @pytest.mark.parametrize("seed", range(4))
 def test_by_label_every_row_but_an_odd_one_is_in_a_batch_of_two_labels_or_more(seed):
     labels = [0.0] * 5 + [1.0] * 4 + [2.0] * 4
-    rows = RowsToOrder([[str(i) for i in range(13)]], labels)
+    rows = OrderedSource(rows=None, objective=None, texts=[[str(i) for i in range(13)]], labels=labels)
     batches = list(_grouped_by_label(Sampling(rows, 4, False, torch.Generator(), seed)))
     found = [i for batch in batches for i in batch]
     assert len(found) == len({*found}) == 12 and all(len({labels[i] for i in batch}) > 1 for batch in batches)

@@ -20,7 +20,6 @@ from ...runtime.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from . import cross_encoder_losses, evaluation, losses, models, util
     from .cross_encoder import CrossEncoder
-    from .model_card_data import SentenceTransformerModelCardData
     from .sentence_transformer import SentenceTransformer
     from .training.callbacks import EarlyStoppingCallback, TrainerCallback
     from .training.trainer import CrossEncoderTrainer, SentenceTransformerTrainer
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         BatchSamplers,
         CrossEncoderTrainingArguments,
         MultiDatasetBatchSamplers,
+        SentenceTransformerModelCardData,
         SentenceTransformerTrainingArguments,
     )
     from .util import SimilarityFunction, quantize_embeddings
@@ -64,12 +64,12 @@ __getattr__, __dir__ = lazy_names(
         "cross_encoder_losses": [],
         "evaluation": [],
         "losses": [],
-        "model_card_data": ["SentenceTransformerModelCardData"],
         "models": [],
         "training.training_arguments": [
             "BatchSamplers",
             "CrossEncoderTrainingArguments",
             "MultiDatasetBatchSamplers",
+            "SentenceTransformerModelCardData",
             "SentenceTransformerTrainingArguments",
         ],
         "training.callbacks": ["EarlyStoppingCallback", "TrainerCallback"],

@@ -38,15 +38,16 @@ UNSERVED = {
 """Options of sentence-transformers that are rejected if set, and what to do instead."""
 
 
-def refuse(what: str, name: str, value: Any) -> BadInput:
-    """The error for an unsupported option."""
-    return BadInput(f"{what} does not take {name}={value!r:.80}" + f"; {UNSERVED[name]}" * bool(UNSERVED[name]))
+def refuse(what: str, name: str, value: Any, way: str | None = None) -> BadInput:
+    """The error for an unsupported option, with what to do instead, by default that of `UNSERVED`."""
+    way = UNSERVED[name] if way is None else way
+    return BadInput(f"{what} does not take {name}={value!r:.80}" + f"; {way}" * bool(way))
 
 
 def refuse_argument(what: str, name: str, value: Any, way: str) -> None:
     """Raise the error for an argument that is set but not supported."""
     if value:
-        raise BadInput(f"{what} does not take {name}={value!r:.80}; {way}")
+        raise refuse(what, name, value, way)
 
 
 def refused_classes(module: str, ways: Mapping[str, str]) -> Callable[[str], type]:

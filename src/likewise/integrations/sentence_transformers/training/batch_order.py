@@ -16,16 +16,17 @@ import torch
 from ....errors import BadInput
 from ....train.data.batch import TrainingRows
 from ....train.data.schedule import DataSource, StepBatches
-from .training_arguments import BatchSamplers, MultiDatasetBatchSamplers
+from .training_arguments import BatchSamplers, MultiDatasetBatchSamplers, SentenceTransformerTrainingArguments
 
 Rows = list[int]
 MORE_PASSES = 2  # how often the data are reshuffled if a pass without duplicates yields too few full batches
 
 
-@dataclass(frozen=True, eq=False)
-class RowsToOrder:
-    """What a sampler knows about a data set: its texts as given (without prompts), and its labels, if any."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OrderedSource(DataSource):
+    """A data set, with what its sampler reads: its texts as given (without prompts), and its labels, if any."""
 
+    rows: TrainingRows
     texts: Sequence[Sequence[str]]  # by column
     labels: Sequence[float] | None
 
@@ -37,7 +38,7 @@ class RowsToOrder:
 class Sampling:
     """How the batches of one data set are drawn in one epoch."""
 
-    rows: RowsToOrder
+    rows: OrderedSource
     batch_size: int
     drop_last: bool
     generator: torch.Generator
@@ -66,10 +67,8 @@ def _shuffled(sampling: Sampling) -> Iterator[Rows]:
 
 def _without_duplicates(sampling: Sampling) -> Iterator[Rows]:
     sampling.generator.manual_seed(sampling.seed)
-    expected, count = (
-        batch_count(BatchSamplers.NO_DUPLICATES, sampling.rows, sampling.batch_size, sampling.drop_last),
-        0,
-    )
+    expected = batch_count(BatchSamplers.NO_DUPLICATES, sampling.rows, sampling.batch_size, sampling.drop_last)
+    count = 0
     for number in range(1 + MORE_PASSES):
         for batch in _one_pass(sampling):
             yield batch
@@ -121,7 +120,7 @@ def _grouped_by_label(sampling: Sampling) -> Iterator[Rows]:
         yield batch
 
 
-def label_groups(rows: RowsToOrder, batch_size: int) -> dict[float, Rows]:
+def label_groups(rows: OrderedSource, batch_size: int) -> dict[float, Rows]:
     """The rows of each label that has at least two."""
     if batch_size < 4 or batch_size % 2:
         raise BadInput(
@@ -147,7 +146,7 @@ SAMPLERS: dict[str, Callable[[Sampling], Iterator[Rows]]] = {
 }
 
 
-def batch_count(sampler: str, rows: RowsToOrder, batch_size: int, drop_last: bool) -> int:
+def batch_count(sampler: str, rows: OrderedSource, batch_size: int, drop_last: bool) -> int:
     """The number of batches used to plan steps; without duplicates, a pass may yield more."""
     if sampler != BatchSamplers.GROUP_BY_LABEL:
         return len(rows) // batch_size if drop_last else math.ceil(len(rows) / batch_size)
@@ -156,33 +155,30 @@ def batch_count(sampler: str, rows: RowsToOrder, batch_size: int, drop_last: boo
     return whole + (not drop_last and rest >= 4)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class PeerSchedule:
     """The batches of sentence-transformers' samplers, by epoch; the last step of an epoch may have fewer batches."""
 
-    sources: Sequence[DataSource]
-    rows: Sequence[RowsToOrder]  # of each source
+    sources: Sequence[OrderedSource]
+    args: SentenceTransformerTrainingArguments
     batch_size: int
-    seed: int
-    batch_sampler: str = BatchSamplers.BATCH_SAMPLER
-    mixing: str = MultiDatasetBatchSamplers.PROPORTIONAL
-    drop_last: bool = False
 
     def __post_init__(self) -> None:
         if not self.batches_per_epoch:
-            sizes = ", ".join(str(len(rows)) for rows in self.rows)
+            sizes = ", ".join(str(len(source)) for source in self.sources)
             raise BadInput(
                 f"{sizes} rows do not fill a batch of {self.batch_size}; lower the batch size, or keep partial ones"
             )
 
     @cached_property
     def _counts(self) -> list[int]:
-        return [batch_count(self.batch_sampler, rows, self.batch_size, self.drop_last) for rows in self.rows]
+        options = self.batch_size, self.args.dataloader_drop_last
+        return [batch_count(self.args.batch_sampler, source, *options) for source in self.sources]
 
     @property
     def batches_per_epoch(self) -> int:
         """The number of batches used to plan steps."""
-        if self.mixing == MultiDatasetBatchSamplers.ROUND_ROBIN:
+        if self.args.multi_dataset_batch_sampler == MultiDatasetBatchSamplers.ROUND_ROBIN:
             return min(self._counts) * len(self._counts)
         return sum(self._counts)
 
@@ -202,24 +198,19 @@ class PeerSchedule:
                         "per_device_train_batch_size"
                     )
                 if step >= start:
-                    yield [(self.sources[k], self._rows_of(k).take(rows)) for k, rows in batches]
-
-    def _rows_of(self, k: int) -> TrainingRows:
-        rows = self.sources[k].rows
-        assert isinstance(rows, TrainingRows)
-        return rows
+                    yield [(self.sources[k], self.sources[k].rows.take(rows)) for k, rows in batches]
 
     def epoch(self, number: int) -> Iterator[tuple[int, Rows]]:
         """The batches of an epoch: the number of the source, and its rows."""
-        seed = self.seed + number
+        seed, drop_last = self.args.seed + number, self.args.dataloader_drop_last
         generator = torch.Generator().manual_seed(seed)
         batches = [
-            SAMPLERS[self.batch_sampler](Sampling(rows, self.batch_size, self.drop_last, generator, seed))
-            for rows in self.rows
+            SAMPLERS[self.args.batch_sampler](Sampling(source, self.batch_size, drop_last, generator, seed))
+            for source in self.sources
         ]
         if len(batches) == 1:
             return ((0, rows) for rows in batches[0])
-        if self.mixing == MultiDatasetBatchSamplers.ROUND_ROBIN:
+        if self.args.multi_dataset_batch_sampler == MultiDatasetBatchSamplers.ROUND_ROBIN:
             return chain.from_iterable(enumerate(turn) for turn in zip(*batches, strict=False))
         return self._proportional(batches, generator)
 

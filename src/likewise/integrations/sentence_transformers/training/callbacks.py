@@ -1,7 +1,7 @@
 """Callbacks of a trainer, with the events and names of transformers; those of transformers itself work too."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from ....errors import BadInput
@@ -28,13 +28,6 @@ class TrainerState:
     patience_counters: list[int] = field(default_factory=list)
     """How many evaluations each EarlyStoppingCallback has seen without an improvement."""
     is_local_process_zero = is_world_process_zero = True
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def restore(self, saved: Mapping[str, Any]) -> None:
-        """Take over what a checkpoint saved."""
-        vars(self).update({one.name: saved[one.name] for one in fields(self) if one.name in saved})
 
 
 @dataclass
@@ -88,11 +81,7 @@ class EarlyStoppingCallback(TrainerCallback):
             raise BadInput("EarlyStoppingCallback needs metric_for_best_model, and eval_strategy steps or epoch")
 
     def on_evaluate(self, args: Any, state: TrainerState, control: TrainerControl, **more: Any) -> None:
-        value = more["metrics"].get(eval_name(args.metric_for_best_model))
-        if value is None:
-            raise BadInput(
-                f"the evaluation has no {eval_name(args.metric_for_best_model)}; it has {', '.join(more['metrics'])}"
-            )
+        value = metric_value(args.metric_for_best_model, more["metrics"])
         best, sign = state.best_metric, 1 if args.greater_is_better else -1
         improved = best is None or sign * (value - best) > self.early_stopping_threshold
         self.early_stopping_patience_counter = 0 if improved else self.early_stopping_patience_counter + 1
@@ -100,9 +89,12 @@ class EarlyStoppingCallback(TrainerCallback):
             control.should_training_stop = True
 
 
-def eval_name(metric: str) -> str:
-    """A metric's name in the results of `evaluate`."""
-    return metric if metric.startswith("eval_") else f"eval_{metric}"
+def metric_value(metric: str, metrics: Mapping[str, float]) -> float:
+    """The value of `metric_for_best_model` in the results of `evaluate`."""
+    name = metric if metric.startswith("eval_") else f"eval_{metric}"
+    if name not in metrics:
+        raise BadInput(f"metric_for_best_model is {name!r}, but the evaluation has {', '.join(metrics)}")
+    return metrics[name]
 
 
 def check_callback(callback: Any) -> Any:

@@ -2,18 +2,16 @@
 
 import warnings
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ....errors import BadInput
 from ....train.data.batch import TrainingRows
-from ....train.data.schedule import DataSource
 from ....train.data.sources import columns_in_memory
 from ....train.objectives import Objective
 from ..losses import GISTEmbedLoss
-from .batch_order import RowsToOrder
+from .batch_order import OrderedSource
 
 LABELS = ("label", "labels", "score", "scores")
 """Names of label columns; the first that exists is used, and all other columns are texts."""
@@ -21,17 +19,9 @@ RESERVED = ("return_loss", "dataset_name")
 Columns = Mapping[str, Sequence[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class NamedData:
-    """Data sets by name, each with its source, and with the texts from which its batches are drawn."""
-
-    sources: list[DataSource]
-    rows: list[RowsToOrder]
-
-
 def read_data(
     data: Any, losses: Objective | Mapping[str, Objective], prompts: Any, *, all_data: bool = False
-) -> NamedData:
+) -> list[OrderedSource]:
     """Read one data set or several, with the loss that each one trains (see `check_losses`).
 
     If these are `all_data` of a run, a prompt that fits none of them causes a warning.
@@ -40,13 +30,11 @@ def read_data(
     sets = several or {"": columns_of(data)}
     if all_data and isinstance(prompts, Mapping):
         _warn_of_unused_prompts(prompts, {*several, *(column for columns in sets.values() for column in columns)})
-    sources, rows = [], []
+    sources = []
     for name, columns in sets.items():
         objective = losses[name] if isinstance(losses, Mapping) else losses
-        source, to_order = _source(name, columns, objective, prompts_of(prompts, name if several else None))
-        sources.append(source)
-        rows.append(to_order)
-    return NamedData(sources, rows)
+        sources.append(_source(name, columns, objective, prompts_of(prompts, name if several else None)))
+    return sources
 
 
 def named_sets(data: Any) -> dict[str, Columns]:
@@ -118,9 +106,7 @@ def prompts_of(prompts: Any, name: str | None) -> str | Mapping[str, str]:
     return {} if nested else prompts
 
 
-def _source(
-    name: str, columns: Columns, objective: Objective, prompts: str | Mapping[str, str]
-) -> tuple[DataSource, RowsToOrder]:
+def _source(name: str, columns: Columns, objective: Objective, prompts: str | Mapping[str, str]) -> OrderedSource:
     if reserved := [column for column in columns if column in RESERVED]:
         raise BadInput(f"the column name {reserved[0]!r} is reserved; rename the column")
     label = next((column for column in LABELS if column in columns), None)
@@ -135,7 +121,7 @@ def _source(
         read["guide"] = list(guided.vectors_of(prompted))
     rows = TrainingRows.of(read, objective, prompts=by_column)
     by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors are not groups
-    return DataSource(rows, objective, name or "data"), RowsToOrder(list(texts.values()), by_label)
+    return OrderedSource(rows=rows, objective=objective, name=name or "data", texts=[*texts.values()], labels=by_label)
 
 
 def _as_read(texts: Columns, labels: Sequence[Any] | None, objective: Objective, name: str) -> dict[str, Sequence[Any]]:

@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ....train.output.run_folder import CHECKPOINTS
 from ....train.run_state import RunCheckpoints, RunState
 from ....train.step_state import StepState
 from .batch_order import PeerSchedule
-from .callbacks import EarlyStoppingCallback, TrainerControl, TrainerState, eval_name
+from .callbacks import EarlyStoppingCallback, TrainerState, metric_value
 from .training_arguments import SentenceTransformerTrainingArguments
 
 STATE = "trainer_state.json"
@@ -28,15 +28,11 @@ class RunFlow:
     """A run in progress, as its callbacks see it. It is itself called after each step of `likewise.train`."""
 
     def __init__(self, trainer: Any, schedule: PeerSchedule, max_steps: int) -> None:
-        self.trainer, self.max_steps = trainer, max_steps
-        self.batches_per_epoch, self.batches_per_step = (
-            schedule.batches_per_epoch,
-            trainer.args.gradient_accumulation_steps,
-        )
-        self.steps_per_epoch = schedule.steps_per_epoch(self.batches_per_step)
+        self.trainer, self.max_steps, self.event = trainer, max_steps, trainer.call_event
         self.args: SentenceTransformerTrainingArguments = trainer.args
+        self.batches_per_epoch = schedule.batches_per_epoch
+        self.steps_per_epoch = schedule.steps_per_epoch(self.args.gradient_accumulation_steps)
         self.state: TrainerState = trainer.state
-        self.control: TrainerControl = trainer.control
         self.losses: list[float] = []  # since the last log
         self.last = StepState(step=0, max_steps=max_steps)
         every = ("logging_steps", "eval_steps", "save_steps")
@@ -54,7 +50,7 @@ class RunFlow:
         if self._ends_epoch(step.step):
             self.event("on_epoch_end")
             self._act(self._due("epoch"))
-        if self.control.should_epoch_stop:
+        if self.trainer.control.should_epoch_stop:
             raise BadInput("a callback set control.should_epoch_stop, which is not served; set should_training_stop")
 
     def begin_step(self) -> None:
@@ -65,13 +61,10 @@ class RunFlow:
 
     def _epoch(self, step: int) -> float:
         whole, rest = divmod(step, self.steps_per_epoch)
-        return float(whole + rest * self.batches_per_step / self.batches_per_epoch)
+        return float(whole + rest * self.args.gradient_accumulation_steps / self.batches_per_epoch)
 
     def _ends_epoch(self, step: int) -> bool:
-        return step % self.steps_per_epoch == 0 or step == self.max_steps or self.control.should_training_stop
-
-    def event(self, name: str, **more: Any) -> None:
-        self.trainer.call_event(name, **more)
+        return bool(step % self.steps_per_epoch == 0 or step == self.max_steps or self.trainer.stops())
 
     def _due(self, interval: str) -> Mapping[str, bool]:
         """The actions that are due by the arguments: `log`, `evaluate`, `save`."""
@@ -90,7 +83,7 @@ class RunFlow:
 
     def _act(self, due: Mapping[str, bool]) -> None:
         """Do what is due or was requested by a callback: log, evaluate, then have a checkpoint written."""
-        control = self.control
+        control = self.trainer.control
         if (due["log"] or control.should_log) and self.losses:
             self._log()
         if due["evaluate"] or control.should_evaluate:
@@ -108,10 +101,8 @@ class RunFlow:
         metrics = self.trainer.evaluate()
         if self.args.metric_for_best_model is None:
             return
-        name = eval_name(self.args.metric_for_best_model)
-        if name not in metrics:
-            raise BadInput(f"metric_for_best_model is {name!r}, but the evaluation has {', '.join(metrics)}")
-        value, best, sign = metrics[name], self.state.best_metric, 1 if self.args.greater_is_better else -1
+        value = metric_value(self.args.metric_for_best_model, metrics)
+        best, sign = self.state.best_metric, 1 if self.args.greater_is_better else -1
         if best is None or sign * value > sign * best:
             self.state.best_metric, self.state.best_global_step = value, self.state.global_step
             self.save_due |= self.args.save_strategy == "best"
@@ -132,7 +123,7 @@ class RunFolders(RunCheckpoints):
             self._save(self.root / f"checkpoint-{state.step}", state)
             self.flow.event("on_save")
         self.flow.save_due = False
-        if state.step < self.flow.max_steps and not self.flow.control.should_training_stop:
+        if state.step < self.flow.max_steps and not self.flow.trainer.stops():
             self.flow.begin_step()
 
     def _save(self, folder: Path, state: RunState) -> None:
@@ -143,7 +134,7 @@ class RunFolders(RunCheckpoints):
         self.own = [*(name for name in self.own if name != folder.name), folder.name]
         stoppers = [one for one in trainer.callbacks if isinstance(one, EarlyStoppingCallback)]
         run.patience_counters = [one.early_stopping_patience_counter for one in stoppers]
-        progress = {**run.as_json(), "losses": self.flow.losses, "checkpoints": self.own}
+        progress = {**asdict(run), "losses": self.flow.losses, "checkpoints": self.own}
         with atomic_file(folder / STATE) as partial:
             partial.write_text(json.dumps(progress, indent=2) + "\n", "utf-8")
         if not self.flow.args.save_only_model:
@@ -170,13 +161,14 @@ class RunFolders(RunCheckpoints):
         self.folder = chosen / CHECKPOINTS
         super().resume(state, device, tokens)
         saved = read_object(chosen / STATE)
-        self.flow.state.restore(saved)
+        run = self.flow.state
+        vars(run).update({one.name: saved[one.name] for one in fields(run) if one.name in saved})
         self.flow.losses = list(saved.get("losses", []))
         if self.root is not None and chosen.parent.resolve() == self.root.resolve():
             known = saved.get("checkpoints", [chosen.name])
             self.own = [one.name for one in checkpoint_folders(self.root) if one.name in known]
         stoppers = [one for one in self.flow.trainer.callbacks if isinstance(one, EarlyStoppingCallback)]
-        for one, count in zip(stoppers, self.flow.state.patience_counters, strict=False):
+        for one, count in zip(stoppers, run.patience_counters, strict=False):
             one.early_stopping_patience_counter = count
         self.flow.begin_step()
 

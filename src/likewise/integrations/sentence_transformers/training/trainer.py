@@ -1,5 +1,6 @@
 """SentenceTransformerTrainer and CrossEncoderTrainer: training programs run on `likewise.train`."""
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 
+from ....encoders.families import FAMILIES, family_name, file_names
 from ....errors import BadInput
+from ....runtime.arguments import regular_expression
 from ....runtime.writer_lock import WriterLock
 from ....train.data.batch import Batch
 from ....train.objectives import Objective
@@ -28,12 +31,11 @@ from ....train.step_state import TrainResult
 from ....train.trainer import Trainer
 from ..cross_encoder_losses import BinaryCrossEntropyLoss, CrossEntropyLoss
 from ..evaluation import SequentialEvaluator
-from ..loading import refuse_argument
+from ..loading import refuse, refuse_argument
 from ..losses import CoSENTLoss
-from .batch_order import PeerSchedule
+from .batch_order import OrderedSource, PeerSchedule
 from .callbacks import TrainerControl, TrainerState, check_callback
-from .data import NamedData, check_losses, named_sets, read_data, set_names
-from .learning_rates import rates_by_weight
+from .data import check_losses, named_sets, read_data, set_names
 from .run import RunFlow, RunFolders, folder_to_resume, without_default_prompt
 from .training_arguments import CrossEncoderTrainingArguments, SentenceTransformerTrainingArguments
 
@@ -49,9 +51,13 @@ UNSERVED = {
     "tokenizer": "the model has its tokenizer",
     "model_init": "pass model, loaded anew for each trainer",
     "compute_metrics": "evaluator computes metrics",
+    "optimizers": "AdamW is used; the arguments set its options",
     "optimizer_cls_and_kwargs": "AdamW is used; the arguments set its options",
     "preprocess_logits_for_metrics": "evaluator computes metrics",
 }
+
+PREFIXES = ("model.0.model.", "model.0.auto_model.")
+"""Prefixes that current and older sentence-transformers put before transformers' names of an encoder's weights."""
 
 
 class TrainOutput(NamedTuple):
@@ -86,22 +92,16 @@ class SentenceTransformerTrainer:
         eval_dataset: Any = None,
         loss: Any = None,
         evaluator: Any = None,
-        data_collator: Any = None,
-        processing_class: Any = None,
-        model_init: Any = None,
-        compute_metrics: Any = None,
+        *,
         callbacks: Sequence[Any] | None = None,
-        optimizers: Any = (None, None),
-        optimizer_cls_and_kwargs: Any = None,
-        preprocess_logits_for_metrics: Any = None,
-        tokenizer: Any = None,
+        **unserved: Any,
     ) -> None:
-        given, what = locals(), type(self).__name__
-        for name, way in UNSERVED.items():
-            if given[name] is not None:
-                refuse_argument(what, name, repr(given[name]), way)
-        if optimizers is not None and any(one is not None for one in optimizers):
-            raise BadInput(f"{what} does not take optimizers; AdamW is used, and the arguments set its options")
+        what = type(self).__name__
+        for name, value in unserved.items():
+            if name not in UNSERVED:
+                raise BadInput(f"{what} has no argument {name!r}")
+            if value not in (None, (None, None)):
+                raise refuse(what, name, value, UNSERVED[name])
         self.args = args or self.arguments("tmp_trainer")
         if not isinstance(self.args, SentenceTransformerTrainingArguments):
             raise BadInput(f"args is a {type(args).__name__}; expected {self.arguments.__name__} of this package")
@@ -109,8 +109,8 @@ class SentenceTransformerTrainer:
         self.loss = self._losses(loss)
         self.evaluator = SequentialEvaluator(evaluator) if isinstance(evaluator, list | tuple) else evaluator
         self.train_dataset, self.eval_dataset = train_dataset, eval_dataset
-        for name in ("train_dataset", "eval_dataset"):
-            check_losses(name, given[name], self.loss)
+        check_losses("train_dataset", train_dataset, self.loss)
+        check_losses("eval_dataset", eval_dataset, self.loss)
         if eval_dataset is None and evaluator is None and self.args.eval_strategy != "no":
             raise BadInput(f"eval_strategy is {self.args.eval_strategy!r}, but there is no eval_dataset or evaluator")
         self.state, self.control = TrainerState(), TrainerControl()
@@ -177,15 +177,15 @@ class SentenceTransformerTrainer:
         began = time.perf_counter()
         try:
             with without_default_prompt(self.model):
-                data = read_data(self.train_dataset, self.loss, self._prompts(), all_data=True)
+                data = read_data(self.train_dataset, self.loss, self.args.prompts, all_data=True)
                 result = self._train(data, resume=resumed is not None)
         finally:
             self.is_in_train = False
             self.model.loaded.eval()
         return self._output(result, time.perf_counter() - began)
 
-    def _train(self, data: NamedData, resume: bool) -> TrainResult:
-        args, schedule = self.args, self._schedule(data, self.args.per_device_train_batch_size)
+    def _train(self, sources: list[OrderedSource], resume: bool) -> TrainResult:
+        args, schedule = self.args, PeerSchedule(sources, self.args, self.args.per_device_train_batch_size)
         epoch = schedule.steps_per_epoch(args.gradient_accumulation_steps)
         max_steps = args.max_steps if args.max_steps > 0 else max(1, -int(-(args.num_train_epochs * epoch) // 1))
         rates = rates_by_weight(self.model.loaded, args.learning_rate_mapping or {})
@@ -195,7 +195,7 @@ class SentenceTransformerTrainer:
         )
         self.control = TrainerControl()
         flow = RunFlow(self, schedule, max_steps)
-        job = training_job(str(getattr(self.model, "name", "model")), self.model.loaded, data.sources, settings, None)
+        job = training_job(self.model.name, self.model.loaded, sources, settings, None)
         trainer = self._trainer(job, flow, schedule)
         self.call_event("on_train_begin")
         if args.eval_on_start:
@@ -212,7 +212,8 @@ class SentenceTransformerTrainer:
         folder = Path(self.args.output_dir)
         console = [ConsoleProgress()] if job.settings.show_progress_bar else []
         board = [REPORTERS[name](folder, self.args.run_name) for name in self.args.reports]
-        order = [schedule.batch_sampler, schedule.mixing, schedule.drop_last, self.args.lr_scheduler_type]
+        names = ("batch_sampler", "multi_dataset_batch_sampler", "dataloader_drop_last", "lr_scheduler_type")
+        order = [getattr(self.args, name) for name in names]
         return Trainer(
             model=self.model.loaded,
             data=job.sources,
@@ -227,15 +228,15 @@ class SentenceTransformerTrainer:
 
     def _run(self, trainer: Trainer, resume: bool) -> TrainResult:
         if trainer.checkpoint_folder is None:
-            return trainer.run(resume=resume, stop=self._stops)
+            return trainer.run(resume=resume, stop=self.stops)
         trainer.checkpoint_folder.mkdir(parents=True, exist_ok=True)
         lock = WriterLock(trainer.checkpoint_folder, "train into another folder")
         try:
-            return trainer.run(resume=resume, stop=self._stops)
+            return trainer.run(resume=resume, stop=self.stops)
         finally:
             lock.remove()
 
-    def _stops(self) -> bool:
+    def stops(self) -> bool:
         return self.control.should_training_stop
 
     def _output(self, result: TrainResult, seconds: float) -> TrainOutput:
@@ -251,27 +252,11 @@ class SentenceTransformerTrainer:
         self.call_event("on_train_end")
         return TrainOutput(self.state.global_step, loss, {**metrics, "epoch": self.state.epoch})
 
-    def _schedule(self, data: NamedData, batch_size: int) -> PeerSchedule:
-        return PeerSchedule(
-            sources=data.sources,
-            rows=data.rows,
-            batch_size=batch_size,
-            seed=self.args.seed,
-            batch_sampler=self.args.batch_sampler,
-            mixing=self.args.multi_dataset_batch_sampler,
-            drop_last=self.args.dataloader_drop_last,
-        )
-
     def _tokens(self) -> int | None:
         """The maximum number of tokens that a loss allows to be encoded at once."""
         losses = self.loss.values() if isinstance(self.loss, dict) else [self.loss]
         limits = [found for one in losses if (found := getattr(one, "max_tokens_per_step", None)) is not None]
         return min(limits, default=None)
-
-    def _prompts(self) -> Any:
-        if self.args.prompts and not self.model.loaded.manifest.include_prompt:
-            raise BadInput("the model's pooling skips prompts, which training cannot; leave out args.prompts")
-        return self.args.prompts
 
     def evaluate(
         self, eval_dataset: Any = None, ignore_keys: Any = None, metric_key_prefix: str = "eval"
@@ -311,16 +296,16 @@ class SentenceTransformerTrainer:
             named = f"{prefix}_{name}" if sets else prefix
             began = time.perf_counter()
             with without_default_prompt(self.model), torch.no_grad():
-                read = read_data({name: one} if name else one, losses, self._prompts())
-                found[f"{named}_loss"], rows = self._mean_loss(read)
+                (source,) = read_data({name: one} if name else one, losses, self.args.prompts)
+                found[f"{named}_loss"], rows = self._mean_loss(source)
             seconds = time.perf_counter() - began
             found |= {f"{named}_runtime": seconds, f"{named}_samples_per_second": rows / seconds}
         return found
 
-    def _mean_loss(self, data: NamedData) -> tuple[float, int]:
+    def _mean_loss(self, source: OrderedSource) -> tuple[float, int]:
         """The mean over rows of the losses of their batches, and the number of rows."""
-        (source,), total, rows = data.sources, 0.0, 0
-        schedule = self._schedule(data, self.args.per_device_eval_batch_size)
+        total, rows = 0.0, 0
+        schedule = PeerSchedule([source], self.args, self.args.per_device_eval_batch_size)
         for ((_, batch),) in schedule.steps(0, schedule.batches_per_epoch, 1):
             total += len(batch) * self._batch_loss(source.objective, batch)
             rows += len(batch)
@@ -355,10 +340,6 @@ class SentenceTransformerTrainer:
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save the model with its card, by default to `output_dir`."""
         self.model.save_pretrained(output_dir or self.args.output_dir)
-
-    def push_to_hub(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
-        """Raise an error that says what to do instead."""
-        self.model.push_to_hub()
 
 
 class CrossEncoderTrainer(SentenceTransformerTrainer):
@@ -398,3 +379,39 @@ def _prepared(model: Any, args: SentenceTransformerTrainingArguments, what: str)
         model.to("cpu")
     model.use_torch()
     return model
+
+
+def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, float]:
+    """The learning rate of each encoder weight that a pattern matches, as `TrainSettings.learning_rates`.
+
+    Raises:
+        BadInput: a pattern matches no weight, or only a part of one that is fused here: a query without its key.
+    """
+    names = _their_names(embedder) if rates else {}
+    found: dict[str, float] = {}
+    for pattern, rate in rates.items():
+        searched = regular_expression("learning_rate_mapping", pattern)
+        matched = {ours: [_matches(searched, name) for name in theirs] for ours, theirs in names.items()}
+        if not any(any(parts) for parts in matched.values()):
+            some = PREFIXES[0] + next(iter(names.values()))[0]
+            raise BadInput(f"learning_rate_mapping has {pattern!r}, which matches no encoder weight, such as {some}")
+        torn = next((ours for ours, parts in matched.items() if any(parts) and not all(parts)), None)
+        if torn is not None:
+            raise BadInput(
+                f"learning_rate_mapping has {pattern!r}, but {', '.join(names[torn])} are one weight here: match all"
+            )
+        found |= {f"^{re.escape(ours)}$": rate for ours, parts in matched.items() if all(parts)}
+    return found
+
+
+def _matches(pattern: re.Pattern[str], name: str) -> bool:
+    return any(pattern.search(prefix + name) for prefix in PREFIXES)
+
+
+def _their_names(embedder: Any) -> dict[str, tuple[str, ...]]:
+    """The names of the encoder's weights in transformers, by ours."""
+    family = FAMILIES.get(family_name(embedder.encoder.config))
+    if family is None:
+        raise BadInput("learning_rate_mapping needs an encoder of this library; this one runs in transformers")
+    ours = [name for name, _ in embedder.encoder.named_parameters()]
+    return {f"encoder.{name}": file_names(name, family.names) for name in ours}

@@ -1,4 +1,4 @@
-"""The training arguments of sentence-transformers: supported, without effect here, and rejected.
+"""The training arguments of sentence-transformers: supported, without effect here, and rejected; and card data.
 
 Nothing here imports torch.
 """
@@ -7,14 +7,14 @@ import difflib
 import json
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 from ....errors import BadInput
+from ....runtime.arguments import known_name
 from ....train.settings import TrainSettings
-from ..drop_in_model import current_names
-from ..loading import refuse_argument
+from ..loading import refuse, refuse_argument
 
 
 class BatchSamplers(StrEnum):
@@ -93,56 +93,42 @@ WITHOUT_EFFECT = (
 """Arguments that affect no result here: rows are in memory, weights are safetensors, and a loss that is NaN or
 infinite is an error."""
 
-REFUSED: Mapping[str, tuple[Any, str]] = {
-    "push_to_hub": (False, "trainer.save_model(folder), then hf upload"),
-    "optim": ("adamw_torch_fused", "AdamW is used; its betas, epsilon and weight decay can be set"),
-    "optim_args": (None, "set adam_beta1, adam_beta2, adam_epsilon"),
-    "optim_target_modules": (None, "likewise train --lora-rank trains adapters"),
-    "lr_scheduler_kwargs": (None, "the schedules linear, cosine, constant and constant_with_warmup have no options"),
-    "router_mapping": ({}, "train each route as a separate model"),
-    "label_smoothing_factor": (0.0, "no loss smooths labels"),
-    "neftune_noise_alpha": (None, "dropout is the noise that training adds"),
-    "torch_compile": (False, "leave it out: steps are already fused"),
-    "torch_compile_backend": (None, "leave it out"),
-    "torch_compile_mode": (None, "leave it out"),
-    "use_liger_kernel": (False, "leave it out"),
-    "liger_kernel_config": (None, "leave it out"),
-    "activation_checkpointing": (None, "gradient_checkpointing=True"),
-    "activation_checkpointing_kwargs": (None, "gradient_checkpointing=True"),
-    "gradient_checkpointing_kwargs": (None, "gradient_checkpointing=True alone"),
-    "auto_find_batch_size": (False, "leave it out: a step that does not fit in memory is computed in parts"),
-    "fp16_full_eval": (False, "evaluation is in fp32"),
-    "full_determinism": (False, "leave it out: every step seeds its generators, so runs repeat"),
-    "data_seed": (None, "seed also orders the data"),
-    "train_sampling_strategy": ("random", "batch_sampler orders the rows"),
-    "include_num_input_tokens_seen": ("no", "a callback of likewise.train counts tokens (StepState.tokens)"),
-    "include_for_metrics": ([], "an evaluator computes metrics"),
-    "batch_eval_metrics": (False, "an evaluator computes metrics"),
-    "label_names": (None, "the column label, labels, score or scores holds the labels"),
-    "enable_jit_checkpoint": (False, "save_steps"),
-    "restore_callback_states_from_checkpoint": (
-        False,
-        "leave it out: EarlyStoppingCallback's state is always restored",
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    "leave it out": {
+        "torch_compile": False, "torch_compile_backend": None, "torch_compile_mode": None, "use_liger_kernel": False,
+        "liger_kernel_config": None, "accelerator_config": None, "debug": "",
+    },
+    "leave it out: a step that does not fit in memory is computed in parts": {"auto_find_batch_size": False},
+    "leave it out: every step seeds its generators, so runs repeat": {"full_determinism": False},
+    "EarlyStoppingCallback's state is always restored": {"restore_callback_states_from_checkpoint": False},
+    "trainer.save_model(folder), then hf upload": {"push_to_hub": False},
+    "AdamW is used; set adam_beta1, adam_beta2, adam_epsilon": {"optim": "adamw_torch_fused", "optim_args": None},
+    "likewise train --lora-rank trains adapters": {"optim_target_modules": None},
+    "the schedules linear, cosine, constant and constant_with_warmup have no options": {"lr_scheduler_kwargs": None},
+    "train each route as a separate model": {"router_mapping": {}},
+    "no loss smooths labels": {"label_smoothing_factor": 0.0},
+    "dropout is the noise that training adds": {"neftune_noise_alpha": None},
+    "gradient_checkpointing=True, without options": dict.fromkeys(
+        ("activation_checkpointing", "activation_checkpointing_kwargs", "gradient_checkpointing_kwargs")
     ),
-    "accelerator_config": (None, "leave it out"),
-    "parallelism_config": (None, "torchrun -m likewise train uses several GPUs"),
-    "fsdp": (None, "torchrun -m likewise train uses several GPUs"),
-    "fsdp_config": (None, "torchrun -m likewise train uses several GPUs"),
-    "deepspeed": (None, "torchrun -m likewise train uses several GPUs"),
-    "debug": ("", "leave it out"),
-    "trackio_space_id": (None, "a callback with on_log can report anywhere"),
-    "trackio_bucket_id": (None, "a callback with on_log can report anywhere"),
-    "trackio_static_space_id": (None, "a callback with on_log can report anywhere"),
-}
-"""Arguments that are rejected unless they have sentence-transformers' default: that default, and what to do instead."""
+    "evaluation is in fp32": {"fp16_full_eval": False},
+    "seed and batch_sampler order the rows": {"data_seed": None, "train_sampling_strategy": "random"},
+    "a callback of likewise.train counts tokens (StepState.tokens)": {"include_num_input_tokens_seen": "no"},
+    "an evaluator computes metrics": {"include_for_metrics": [], "batch_eval_metrics": False},
+    "the column label, labels, score or scores holds the labels": {"label_names": None},
+    "save_steps": {"enable_jit_checkpoint": False},
+    "torchrun -m likewise train uses several GPUs": dict.fromkeys(
+        ("parallelism_config", "fsdp", "fsdp_config", "deepspeed")
+    ),
+    "a callback with on_log can report anywhere": dict.fromkeys(
+        ("trackio_space_id", "trackio_bucket_id", "trackio_static_space_id")
+    ),
+}  # fmt: skip
+"""What to do instead of setting arguments that are not supported, and sentence-transformers' defaults of these."""
+REFUSED = {name: (default, way) for way, defaults in WAYS.items() for name, default in defaults.items()}
 
 BY_PATTERN = "TrainSettings(learning_rates=…) with likewise.train.train"
-OLDER = {
-    "evaluation_strategy": "eval_strategy",
-    "per_gpu_train_batch_size": "per_device_train_batch_size",
-    "per_gpu_eval_batch_size": "per_device_eval_batch_size",
-    "no_cuda": "use_cpu",
-}
+
 SCHEDULES = ("linear", "cosine", "constant", "constant_with_warmup")
 STRATEGIES = {
     "logging_strategy": ("no", "steps", "epoch"),
@@ -171,13 +157,13 @@ class SentenceTransformerTrainingArguments:
     greater_is_better: bool | None
 
     def __init__(self, output_dir: str | None = None, **given: Any) -> None:
-        values = current_names(given, **OLDER)
-        for name in values:
-            _check_argument(type(self).__name__, name, values[name])
-        vars(self).update({**SERVED, **{name: v for name, v in values.items() if name in SERVED}})
+        for name, value in given.items():
+            _check_argument(type(self).__name__, name, value)
+        vars(self).update({**SERVED, **{name: value for name, value in given.items() if name in SERVED}})
         self.output_dir = output_dir or "trainer_output"
         for name, known in STRATEGIES.items():
-            vars(self)[name] = _choice(name, getattr(self, name), known)
+            value = getattr(self, name)
+            vars(self)[name] = known_name(name, str(getattr(value, "value", value)), known)  # an enum's value, if any
         self._complete()
 
     def __getattr__(self, name: str) -> Any:
@@ -276,11 +262,20 @@ def _check_argument(what: str, name: str, value: Any) -> None:
         raise BadInput(f"{what} has no argument {name!r}" + (f"; did you mean {near[0]}?" if near else ""))
     default, way = REFUSED[name]
     if value != default and (value or default):
-        raise BadInput(f"{what} does not take {name}={value!r:.80}; {way}")
+        raise refuse(what, name, value, way)
 
 
-def _choice(name: str, value: Any, known: tuple[str, ...]) -> Any:
-    chosen = str(getattr(value, "value", value))
-    if chosen not in known:
-        raise BadInput(f"{name} is {value!r:.80}; expected one of {', '.join(known)}")
-    return chosen
+class SentenceTransformerModelCardData:
+    """The licence, languages and name of a model, for the card that is saved with it after training."""
+
+    def __init__(
+        self,
+        language: str | Sequence[str] | None = None,
+        license: str | None = None,  # noqa: A002, sentence-transformers' name
+        model_name: str | None = None,
+        **others: Any,
+    ) -> None:
+        for name, value in others.items():
+            refuse_argument(type(self).__name__, name, value, "edit README.md in the saved folder")
+        given = {"language": language, "license": license, "model_name": model_name}
+        self.metadata = {name: value for name, value in given.items() if value}
