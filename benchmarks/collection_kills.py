@@ -17,7 +17,6 @@ import os
 import random
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,7 @@ from likewise.errors import BadInput
 from likewise.search.collection import Collection
 from likewise.search.records import Records
 
+from .killing import Report, lived, summary, use_segments_of
 from .options import options
 
 WIDTH, BATCH, PAGE = 16, 20, 4096
@@ -48,22 +49,15 @@ def main() -> int:
     )
     use_segments_of(args.segment_rows)
     with tempfile.TemporaryDirectory() as place:
-        good = True
+        wrong = 0
         if args.kills:
-            good = killed_again_and_again(Path(place), args.kills, args.longest, random.Random(args.seed))
+            wrong = killed_again_and_again(Path(place), args.kills, args.longest, random.Random(args.seed))
         if args.full_disk == "tmpfs":
             with small_disk(Path(place) / "disk") as disk:
-                good &= full_disk(disk, args.step, ballast)
+                wrong |= full_disk(disk, args.step, ballast)
         elif args.full_disk == "limit":
-            good &= full_disk(Path(place) / "limited", args.step, size_limit)
-    return 0 if good else 1
-
-
-def use_segments_of(rows: int) -> None:
-    """Set the size of segments in every module that knows it."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("likewise.search.collection") and hasattr(module, "SEGMENT_ROWS"):
-            module.SEGMENT_ROWS = rows
+            wrong |= full_disk(Path(place) / "limited", args.step, size_limit)
+    return wrong
 
 
 def records_of(versions: State) -> Records:
@@ -121,12 +115,12 @@ def held(collection: Collection) -> State:
     return found
 
 
-def killed_again_and_again(place: Path, kills: int, longest: float, moments: random.Random) -> bool:
+def killed_again_and_again(place: Path, kills: int, longest: float, moments: random.Random) -> int:
     folder, state, number = place / "collection", {}, 0
     Collection.create(str(folder), WIDTH).close()
     counts, seed, began = Counter[str](), moments.randint(0, 10**9), time.perf_counter()
     while counts["kills"] < kills:
-        lines = killed(live(folder, number, state, seed), moments.uniform(0.02, longest))
+        _, lines = lived(partial(live, folder, number, state, seed), moments.uniform(0.02, longest))
         counts["kills"] += 1
         finished = sum(line.startswith("end") for line in lines)
         for _ in range(finished):
@@ -148,37 +142,18 @@ def killed_again_and_again(place: Path, kills: int, longest: float, moments: ran
     return summary(counts)
 
 
-def live(folder: Path, number: int, state: State, seed: int) -> Iterator[str]:
-    """One process's life: an endless series of calls, each yielded and reported before the next step."""
+def live(folder: Path, number: int, state: State, seed: int, report: Report) -> None:
+    """One process's life: an endless series of calls, each reported before it begins and after it returns."""
     with Collection.open(str(folder)) as collection:
         while True:
             call = next_call(number, state, seed)
-            yield f"begin {call[0]}\n"
+            report(f"begin {call[0]}")
             perform(collection, call)
-            yield f"end {call[0]}\n"
+            report(f"end {call[0]}")
             state, number = after(state, call), number + 1
 
 
-def killed(life: Iterator[str], seconds: float) -> list[str]:
-    """The lines that a new process prints until SIGKILL ends it after this many seconds."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        with suppress(BaseException):
-            for line in life:
-                os.write(writing, line.encode())
-        os._exit(1)
-    os.close(writing)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    with os.fdopen(reading) as pipe:
-        lines = pipe.readlines()
-    if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
-        raise SystemExit("a process ended before it was killed")
-    return lines
-
-
-def full_disk(place: Path, step: int, leaving: Callable[[Path, int], object]) -> bool:
+def full_disk(place: Path, step: int, leaving: Callable[[Path, int], object]) -> int:
     """Try every kind of call with more and more room."""
     place.mkdir(exist_ok=True)
     counts: Counter[str] = Counter()
@@ -212,7 +187,7 @@ def attempt(
     leaving, pages = room
     counts["attempts"] += 1
     with leaving(place, pages):
-        succeeded = done(folder, call)
+        succeeded = bool(lived(partial(done, folder, call))[1])
     counts["failed"] += not succeeded
     expected = after(state, call) if succeeded else state
     with Collection.open(str(folder), read_only=True) as reader:
@@ -225,24 +200,11 @@ def attempt(
     return succeeded
 
 
-def done(folder: Path, call: tuple[str, State, list[str]]) -> bool:
-    """Whether the call returned in a new process; an error other than BadInput ends this process."""
-    child = os.fork()
-    if not child:
-        status = 2
-        try:
-            with Collection.open(str(folder)) as collection:
-                perform(collection, call)
-            status = 0
-        except BadInput:
-            status = 1
-        except BaseException as error:
-            print(f"{call[0]}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        os._exit(status)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status not in (0, 1):
-        raise SystemExit(f"{call[0]} ended with status {status}")
-    return status == 0
+def done(folder: Path, call: tuple[str, State, list[str]], report: Report) -> None:
+    """Report whether there was room for the call; an error other than BadInput ends this process."""
+    with suppress(BadInput), Collection.open(str(folder)) as collection:
+        perform(collection, call)
+        report("done")
 
 
 @contextmanager
@@ -276,13 +238,6 @@ def size_limit(_: Path, pages: int) -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (pages * PAGE, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def summary(counts: Counter[str]) -> bool:
-    """Print the counts, and return whether those in capitals are 0."""
-    for name, count in sorted(counts.items()):
-        print(f"  {count:6,} {name}")
-    return not any(count for name, count in counts.items() if name.isupper())
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ from likewise.distribute.sources.source_files import ChosenColumns
 from likewise.files.vector_origin import VectorOrigin
 from likewise.model_names import load_named_embedder
 
-from .collection_kills import summary
+from .attack.kills import finished, forked
+from .killing import KILLED, summary
 from .options import options
 from .record import save
 
@@ -50,11 +51,10 @@ def main() -> int:
         counts = run.killed_again_and_again()
         seconds = time.perf_counter() - began
     print(f"{counts['kills']} kills in {seconds:.0f} s, {args.workers} workers")
-    good = summary(counts)
     if args.save:
         figures = {"rows": args.rows, "shard_rows": args.shard_rows, "workers": args.workers, **counts}
         save(f"encode_kills-{args.workers}-workers", figures)
-    return 0 if good else 1
+    return summary(counts)
 
 
 def sources(place: Path, rows: int) -> list[Path]:
@@ -119,7 +119,7 @@ class Run:
 
     def life(self, counts: Counter[str]) -> bool:
         """Start one run and kill it at a random moment; return whether it had already ended."""
-        process = self.start_command() if self.options.workers > 1 else self.fork()
+        process = self.start_command() if self.options.workers > 1 else forked(lambda: self.encode(self.out))
         children = list[int]()
         if self.options.workers > 1:
             time.sleep(self.moments.uniform(0.2, 2.0))
@@ -132,23 +132,12 @@ class Run:
         time.sleep(self.moments.uniform(0.01, self.options.longest))
         children = list({*children, *workers_of(process)})
         os.kill(process, signal.SIGKILL)  # the process exists until it is waited for
-        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        if code not in (0, -signal.SIGKILL):
+        code = finished(process)
+        if code not in (0, KILLED):
             raise SystemExit(f"a run ended with exit code {code} before it was killed")
         counts["kills"] += code != 0
         counts["WORKERS THAT OUTLIVE THEIR COMMAND"] += sum(not ended(child) for child in children)
         return code == 0
-
-    def fork(self) -> int:
-        """Run in a process that has already loaded everything, so that most kills hit the actual work."""
-        child = os.fork()
-        if not child:
-            status = 1
-            with suppress(BaseException):
-                self.encode(self.out)
-                status = 0
-            os._exit(status)
-        return child
 
     def start_command(self) -> int:
         """Run as a command with several workers."""

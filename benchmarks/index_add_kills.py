@@ -13,15 +13,14 @@ every run, the content must be that of an uninterrupted run. The exit status is 
 """
 
 import io
-import os
 import random
-import signal
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +32,7 @@ from likewise.runtime import progress
 from likewise.search.collection import Collection
 from likewise.search.texts import adding
 
-from .collection_kills import summary, use_segments_of
+from .killing import Report, lived, summary, use_segments_of
 from .options import options
 
 MODEL = "likewise-static"
@@ -57,13 +56,13 @@ class State(NamedTuple):
 
 
 class Reporter(progress.StatusLine):
-    """Progress that is written to a pipe immediately."""
+    """Progress that is reported immediately."""
 
-    pipe = -1
+    report: Report
 
     def __call__(self, state: object) -> None:
         assert isinstance(state, progress.Meter)
-        os.write(self.pipe, f"{state.texts:.0f}\n".encode())
+        self.report(f"{state.texts:.0f}")
 
 
 def main() -> int:
@@ -72,17 +71,17 @@ def main() -> int:
     adding.FIRST_BLOCK, adding.LARGEST_BLOCK = BLOCKS
     use_segments_of(256)
     with tempfile.TemporaryDirectory() as place:
-        return 0 if tortured(Path(place), args.kills, random.Random(args.seed), share) else 1
+        return tortured(Path(place), args.kills, random.Random(args.seed), share)
 
 
-def tortured(place: Path, kills: int, moments: random.Random, share: int) -> bool:
-    """Compare runs with kills and runs without, on one share of the files; return whether all was well."""
+def tortured(place: Path, kills: int, moments: random.Random, share: int) -> int:
+    """Compare runs with kills and runs without, on one share of the files; return the exit status."""
     files, whole = place / "files", place / "whole"
     states, seconds = [], []
     for version in (0, 1):
         write_files(files, version, share)
         began = time.perf_counter()
-        lived(whole, files, None)
+        lived(partial(command, whole, files))
         seconds.append(time.perf_counter() - began)
         states.append(state_of(whole, files))
     assert min(len(state.content) for state in states) > 600 // share and states[0].content != states[1].content
@@ -113,15 +112,16 @@ def one_run(
     """Kill and repeat the command until it ends by itself, and count every state that it leaves."""
     (states, version), (seconds, moments, kills) = versions, torture
     while goes_on(counts, kills):
-        ended, reported = lived(index, files, moments.uniform(0, 1.2 * seconds))
-        if ended:
+        code, lines = lived(partial(command, index, files), moments.uniform(0, 1.2 * seconds))
+        if code == 0:
             break
+        reported = int(lines[-1]) if lines else 0
         counts["kills"] += 1
         counts["killed before the index was made"] += not (index / "collection.sqlite").exists()
         counts["documents acknowledged"] += reported
         check(index, states, version, reported, counts)
     else:
-        lived(index, files, None)
+        lived(partial(command, index, files))
     counts["ANOTHER CONTENT AT THE END"] += content_of(index) != states[version].content
 
 
@@ -145,34 +145,14 @@ def check(index: Path, states: list[State], version: int, reported: int, counts:
     counts["TWICE"] += any(times > 1 for times in texts.values())
 
 
-def lived(index: Path, files: Path, seconds: float | None) -> tuple[bool, int]:
-    """Run the command in a process killed after this many seconds; return whether it ended, and its last report."""
-    reading, writing = os.pipe()
-    sys.stdout.flush()
-    child = os.fork()
-    if not child:
-        os._exit(command(index, files, writing))
-    os.close(writing)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-    with os.fdopen(reading) as pipe:
-        lines = pipe.read().split()
-    status = os.waitpid(child, 0)[1]
-    if not os.WIFSIGNALED(status) and status:
-        raise SystemExit("a command failed without being killed; its error is above")
-    return not os.WIFSIGNALED(status), int(lines[-1]) if lines else 0
-
-
-def command(index: Path, files: Path, pipe: int) -> int:
-    """Run `likewise index add` with its progress written to the pipe."""
-    Reporter.pipe, messages = pipe, io.StringIO()
+def command(index: Path, files: Path, report: Report) -> None:
+    """Run `likewise index add`, and report its progress at once."""
+    Reporter.report, messages = staticmethod(report), io.StringIO()
     progress.StatusLine = Reporter  # type: ignore[misc]
     with redirect_stderr(messages), redirect_stdout(io.StringIO()):
         code = likewise(["index", "add", str(index), str(files), "-m", MODEL, "--threads", "1"])
     if code:
-        print(messages.getvalue(), flush=True)
-    return code
+        raise SystemExit(messages.getvalue())
 
 
 def write_files(folder: Path, version: int, share: int) -> None:

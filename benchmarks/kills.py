@@ -4,22 +4,17 @@
 
 A tiny model is trained once without interruption, then again in processes that SIGKILL ends at random moments, even
 while loading or writing checkpoints; each process resumes from what the last one left. The digests of the final weights
-and of the logs without times are printed; the exit status is 1 if any differ. If a run ends before all kills are used
-up, the next one starts in a new folder.
-
-Each process is forked from this one, which has imported everything but trained nothing (autograd's threads do not
-survive a fork), so that starting one takes milliseconds.
+and of the logs without times are compared; the exit status is 1 if any differ. If a run ends before all kills are used
+up, the next one starts in a new folder. This process itself trains nothing: autograd's threads do not survive a fork.
 """
 
 import hashlib
 import json
-import os
 import random
-import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +29,7 @@ from likewise.train.settings import TrainSettings
 from likewise.train.trainer import Trainer
 from tests.tiny import model_folder
 
+from .killing import KILLED, lived, summary
 from .options import options
 
 WORDS = ["cat", "dog", "rain", "falls", "sleeps", "barks", "the", "a", "on", "mat", "and", "night"]
@@ -47,38 +43,27 @@ def main() -> int:
         root = Path(place)
         model_folder(root / "model", plain=True)
         began = time.perf_counter()
-        finish(lambda: live(root, root / "whole", args.steps))
-        finish(lambda: live(root, root / "warm", args.steps))
-        whole = (time.perf_counter() - began) / 2
-        expected = digests(root / "whole")
-        print(f"never killed: weights {expected[0]}, log {expected[1]}")
-        same = torture(root, args.kills, args.steps, whole, random.Random(args.seed), expected)
-    return 0 if same else 1
+        for name in ("whole", "warm"):
+            lived(lambda _, name=name: live(root, root / name, args.steps))
+        return summary(
+            tortured(root, args.kills, args.steps, (time.perf_counter() - began) / 2, random.Random(args.seed))
+        )
 
 
-def torture(
-    root: Path, kills: int, steps: int, whole: float, moments: random.Random, expected: tuple[str, str]
-) -> bool:
-    """Kill runs until all kills are used up, then let the last one end; return whether each ended as expected."""
-    spent, rounds, same, went_on, torn = 0, 0, True, 0, 0
-    while spent < kills or rounds == 0:
-        folder, here = root / f"killed-{rounds}", 0
-        while spent < kills and not (folder / "done").exists():
-            if killed(lambda folder=folder: live(root, folder, steps), moments.uniform(0, 0.7 * whole)):
-                spent, here = spent + 1, here + 1
-                went_on += any(folder.glob("checkpoints/step-*"))
-                torn += any(folder.glob("checkpoints/.step-*"))
-        finish(lambda folder=folder: live(root, folder, steps))
-        result = digests(folder)
-        same &= result == expected
-        verdict = "the same" if result == expected else "NOT THE SAME"
-        print(f"killed {here} times: weights {result[0]}, log {result[1]}: {verdict}")
-        rounds += 1
-    print(
-        f"{spent} kills over {rounds} runs of {steps} steps: {went_on} left a checkpoint to resume from, "
-        f"{torn} an incomplete one"
-    )
-    return same
+def tortured(root: Path, kills: int, steps: int, whole: float, moments: random.Random) -> Counter[str]:
+    """Kill runs until all kills are used up, then let the last one end; count those that ended otherwise."""
+    counts = Counter({"kills": 0, "NOT THE SAME": 0})
+    while counts["kills"] < kills:
+        folder = root / f"killed-{counts['runs']}"
+        while counts["kills"] < kills and not (folder / "done").exists():
+            code, _ = lived(lambda _, folder=folder: live(root, folder, steps), moments.uniform(0, 0.7 * whole))
+            counts["kills"] += code == KILLED
+            counts["kills that left a checkpoint to resume from"] += any(folder.glob("checkpoints/step-*"))
+            counts["kills that left an incomplete checkpoint"] += any(folder.glob("checkpoints/.step-*"))
+        lived(lambda _, folder=folder: live(root, folder, steps))
+        counts["NOT THE SAME"] += digests(folder) != digests(root / "whole")
+        counts["runs"] += 1
+    return counts
 
 
 def live(root: Path, folder: Path, steps: int) -> None:
@@ -102,34 +87,6 @@ def live(root: Path, folder: Path, steps: int) -> None:
     ).run()
     embedder.save(folder / "model")
     (folder / "done").touch()
-
-
-def killed(work: Callable[[], None], after: float) -> bool:
-    """Whether the process that does the work was still running, to be killed, after this time."""
-    child = forked(work)
-    time.sleep(after)
-    os.kill(child, signal.SIGKILL)  # a process that has ended still exists until it is waited for
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def finish(work: Callable[[], None]) -> None:
-    """Do the work in a new process, to the end."""
-    status = os.waitpid(forked(work), 0)[1]
-    if status:
-        raise SystemExit(f"a process that was not killed ended with status {status}")
-
-
-def forked(work: Callable[[], None]) -> int:
-    sys.stdout.flush()
-    child = os.fork()
-    if child:
-        return child
-    try:
-        work()
-        os._exit(0)
-    except BaseException as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        os._exit(1)
 
 
 def digests(folder: Path) -> tuple[str, str]:

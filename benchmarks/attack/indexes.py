@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import random
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -22,6 +21,7 @@ from likewise.errors import BadInput, LikewiseError
 from likewise.search.collection import Collection
 from likewise.search.records import Records
 
+from ..killing import use_segments_of
 from .attempt import Attempt, Setup, expect
 from .bombs import QUERIES
 
@@ -37,19 +37,13 @@ FORK = multiprocessing.get_context("fork")
 
 def make(models: Path) -> None:
     """Make a small index with several segments and every kind of file, and record its answers."""
-    _use_small_segments()
+    use_segments_of(SEGMENT_ROWS)
     folder = models / "indexes/small"
     folder.parent.mkdir()
     with Collection.create(str(folder), WIDTH) as collection:
         collection.add(_records(0))
         collection.delete(["3"])
         (folder.parent / "answers.json").write_text(json.dumps(_answers(collection)))
-
-
-def _use_small_segments() -> None:
-    for name, module in [*sys.modules.items()]:
-        if name.startswith("likewise.search.collection") and hasattr(module, "SEGMENT_ROWS"):
-            module.SEGMENT_ROWS = SEGMENT_ROWS  # type: ignore[attr-defined]
 
 
 def _records(number: int) -> Records:
@@ -136,7 +130,7 @@ def _damage(setup: Setup, name: str, how: str) -> str:
 
 def _checked(setup: Setup, name: str, change: Callable[[bytes], bytes | None], about: str) -> str:
     """A damaged copy gives the same answers, or the damage is detected; after `repair` it is clean."""
-    _use_small_segments()
+    use_segments_of(SEGMENT_ROWS)
     shutil.rmtree("copy", ignore_errors=True)
     shutil.copytree(setup.models / "indexes/small", "copy")
     path = Path("copy") / name
@@ -219,7 +213,6 @@ def _upsert(collection: Collection, number: int) -> None:
 WRITERS: Mapping[str, Callable[[Collection, int], Any]] = {
     "upserts": _upsert,
     "compacts": lambda c, n: [_upsert(c, n), c.compact()],
-    "drops-derived": lambda c, n: [_upsert(c, n), c.drop_derived(), c.count("year >= 2010")],
     "verifies": lambda c, n: [_upsert(c, n), c.verify()],
     "comes-and-goes": _upsert,
     "is-killed": _upsert,
