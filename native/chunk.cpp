@@ -13,6 +13,7 @@ namespace likewise {
 namespace {
 
 constexpr int GROUP = 64;  // maximum rows that go from attention to the end of a block together
+constexpr int ALONE = 32;  // tokens whose attention takes no longer than to share it out
 
 void add_row(float* x, const float* more, int count) {
     for (int i = 0; i < count; i++) x[i] += more[i];
@@ -32,15 +33,22 @@ void rotate_head(float* x, const float* cosines, const float* sines, int half) {
     }
 }
 
+// Some groups of heads, each with its head of keys and values.
+Attention groups_of(const Attention& whole, int first, int count) {
+    Attention some = whole;
+    const long at = static_cast<long>(first) * whole.width;
+    some.queries += at * whole.group;
+    some.keys += at;
+    some.values += at;
+    some.out += at * whole.group;
+    some.heads = count * whole.group;
+    if (whole.bias) some.bias += whole.head_step * first * whole.group;
+    return some;
+}
+
 // A head by itself, with a bias for each pair of tokens.
 Attention one_head(const Attention& whole, int head, const float* biases) {
-    Attention one = whole;
-    const long at = static_cast<long>(head) * whole.width;
-    one.queries += at;
-    one.keys += at;
-    one.values += at;
-    one.out += at;
-    one.heads = 1;
+    Attention one = groups_of(whole, head, 1);
     one.bias = biases;
     one.key_step = padded(whole.tokens);
     return one;
@@ -103,8 +111,8 @@ bool sums_words(const Model& m, const lw_request& request) {
 }
 
 Chunk::Chunk(const Model& model, const lw_request& request, const Heads* heads, const Span& span, Workspace& work,
-             Stopwatch& watch)
-    : model_(model), request_(request), heads_(heads), span_(span), work_(work), watch_(watch) {
+             Stopwatch& watch, Team& team)
+    : model_(model), request_(request), heads_(heads), span_(span), work_(work), watch_(watch), team_(team) {
     if (request.pooled == nullptr) return;
     const size_t width = static_cast<size_t>(reduction_count(request.reductions)) * model.width;
     pooled_ = heads_ ? work.pooled.of(span.sentences * width) : request.pooled + span.sentence * width;
@@ -204,10 +212,19 @@ void Chunk::embed() {
     }
 }
 
+// Calls `work` with each row's number, in several threads if there are.
+template <class RowWork>
+void Chunk::each_row(int count, const RowWork& work) {
+    const int parts = team_.parts(count);
+    team_.each(parts, [&](int part) {
+        for (int i = count * part / parts, end = count * (part + 1) / parts; i < end; i++) work(i);
+    });
+}
+
 // Norms of some rows; if a product reads the result next, rows are also rounded, while they are in cache.
 void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int count, const Rows& rows) {
     const int stride = model_.stride;
-    for (int i = 0; i < count; i++) {
+    each_row(count, [&](int i) {
         const size_t at = static_cast<size_t>(row + i) * stride;
         float largest = 0.0F;
         if (norm.present()) {
@@ -217,7 +234,7 @@ void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int co
             if (rows.rounded) largest = model_.kernels.largest(to + at, stride);
         }
         round(rows, i, to + at, largest);
-    }
+    });
     watch_.lap(Work::norms);
 }
 
@@ -239,7 +256,8 @@ void Chunk::round(const Rows& rows, int row, const float* x, float largest) {
     uint8_t* to = rows.rounded + static_cast<size_t>(row) * inputs * model_.scheme.row_bytes;
     if (work_.largest && rows.reader) record((*work_.largest)[rows.reader], x, inputs);
     if (const float* factors = rows.reader ? rows.reader->input_scales() : nullptr) {
-        float* scaled = work_.scaled.of(inputs);
+        static thread_local Buffer<float> memory;
+        float* scaled = memory.of(inputs);
         for (int i = 0; i < inputs; i++) scaled[i] = x[i] * factors[i];
         x = scaled;
         largest = model_.kernels.largest(scaled, inputs);
@@ -257,8 +275,13 @@ void Chunk::round_all(const Rows& rows, const float* x, int stride) {
 void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const float* residual, float* out,
                      long stride, const Weights* next) {
     const void* data = rows.rounded ? static_cast<const void*>(rows.rounded) : rows.floats;
-    model_.scheme.multiply({data, rows.stride, rows.scales, count, &weights.packed(), residual, out, stride,
-                            next ? &next->packed() : nullptr});
+    const int width = model_.scheme.panel, panels = (weights.packed().outputs + width - 1) / width;
+    const int parts = team_.parts(panels);
+    team_.each(parts, [&](int part) {
+        model_.scheme.multiply({data, rows.stride, rows.scales, count, &weights.packed(), residual, out, stride,
+                                next ? &next->packed() : nullptr, panels * part / parts * width,
+                                panels * (part + 1) / parts * width});
+    });
     watch_.lap(Work::products);
 }
 
@@ -345,7 +368,9 @@ void Chunk::rotate(const Block& block) {
 void Chunk::attend(const Block& block) {
     const int32_t* lengths = request_.lengths + span_.sentence;
     const int most = *std::max_element(lengths, lengths + span_.sentences), stride = model_.query_stride;
-    float* work = work_.attention.of(attention_work(most, model_.head_width));
+    const int parts = team_.parts(most > ALONE && model_.head_width % LANES == 0 ? model_.key_heads : 1);
+    const auto size = static_cast<long>(attention_work(most, model_.head_width));
+    float* work = work_.attention.of(parts * size);
     const auto attend = model_.scheme.weight_bytes == 1 ? model_.kernels.attend_rounded : model_.kernels.attend;
     const Rows rows = context_rows_.before(block.out);
     size_t token = 0;
@@ -354,17 +379,20 @@ void Chunk::attend(const Block& block) {
         whole.work = work;
         float* out = whole.out;
         if (model_.distance_rows.empty()) {
-            attend(whole);
+            team_.each(parts, [&](int part) {
+                const int first = model_.key_heads * part / parts, end = model_.key_heads * (part + 1) / parts;
+                Attention some = groups_of(whole, first, end - first);
+                some.work += part * size;
+                attend(some);
+            });
         } else {
             for (int head = 0; head < model_.heads; head++) attend(one_head(whole, head, biases_of(block, whole, head)));
         }
-        for (int i = 0; i < lengths[sentence]; i++) {
+        each_row(lengths[sentence], [&](int i) {
             float* row = out + static_cast<size_t>(i) * stride;
             std::fill(row + model_.heads * model_.head_width, row + stride, 0.0F);
-            if (rows.rounded) {
-                round(rows, static_cast<int>(token) + i, row, model_.kernels.largest(row, stride));
-            }
-        }
+            if (rows.rounded) round(rows, static_cast<int>(token) + i, row, model_.kernels.largest(row, stride));
+        });
     }
     watch_.lap(Work::attention);
 }
@@ -430,10 +458,10 @@ void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     multiply(block.up, read, count, nullptr, wide, wide_stride, &block.down);
     const Rows inner_rows =
         rows_of(wide, wide_stride, inner, count, work_.wide_rows, work_.wide_scales).before(block.down);
-    for (int i = 0; i < count; i++) {
+    each_row(count, [&](int i) {
         float* at = wide + static_cast<size_t>(i) * wide_stride;
         round(inner_rows, i, at, activate(at));
-    }
+    });
     watch_.lap(Work::activations);
     add(block.down, block.down_norm, inner_rows, count, x, last ? (next ? &next->qkv : nullptr) : &block.out);
     if (!model_.pre_norm)

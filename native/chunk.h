@@ -3,6 +3,7 @@
 
 #include "likewise_native.h"
 #include "model.h"
+#include "team.h"
 #include "workspace.h"
 
 namespace likewise {
@@ -20,7 +21,7 @@ int reduction_count(int32_t reductions);
 
 class Chunk {
 public:
-    Chunk(const Model&, const lw_request&, const Heads*, const Span&, Workspace&, Stopwatch&);
+    Chunk(const Model&, const lw_request&, const Heads*, const Span&, Workspace&, Stopwatch&, Team&);
     // Runs them through the layers and writes the requested results.
     void run();
 
@@ -56,6 +57,8 @@ private:
     Rows rows_of(const float* x, int stride, int inputs, int count, Buffer<uint8_t>&, Buffer<float>& scales);
     void round(const Rows&, int row, const float* x, float largest);
     void round_all(const Rows&, const float* x, int stride);
+    template <class RowWork>
+    void each_row(int count, const RowWork&);
     void multiply(const Weights&, const Rows&, int count, const float* residual, float* out, long stride,
                   const Weights* next);
     void write_layer(int layer);
@@ -67,6 +70,7 @@ private:
     const Span span_;
     Workspace& work_;
     Stopwatch& watch_;
+    Team& team_;
     float* pooled_ = nullptr;  // of the chunk's sentences
     float *x_, *joined_, *context_, *attended_;  // the last is the one before if heads are as wide together as the model
     Rows rows_, context_rows_;  // inputs of queries, keys and values; attention's result

@@ -39,8 +39,8 @@ int64_t characters_of(std::string_view text, const char* what, int64_t number) {
 // Some texts on their way through the model.
 class Embedder::Block {
 public:
-    Block(const Embedder& embedder, const lw_texts& texts, const std::string& prompt, int32_t hidden)
-        : e_(embedder), texts_(texts), prompt_(prompt), hidden_(hidden),
+    Block(const Embedder& embedder, const lw_texts& texts, const std::string& prompt, int32_t hidden, int64_t threads)
+        : e_(embedder), texts_(texts), prompt_(prompt), hidden_(hidden), threads_(static_cast<int32_t>(threads)),
             prompt_characters_(characters_of(prompt, "prompt", 0)) {}
 
     // The vectors of `count` texts from `first`; `lost`, if passed, has an entry for each.
@@ -62,7 +62,7 @@ private:
     const Embedder& e_;
     const lw_texts& texts_;
     const std::string& prompt_;
-    const int32_t hidden_;
+    const int32_t hidden_, threads_;
     const int64_t prompt_characters_;
     int64_t first_ = 0, count_ = 0;
     std::string joined_;
@@ -134,7 +134,7 @@ private:
         request.skips = hidden_ ? skips_.data() : nullptr;
         request.tokens = static_cast<int64_t>(ids_.size());
         request.sentences = count_;
-        request.threads = 1;
+        request.threads = threads_;
         request.first_layer = request.last_layer = e_.model_->depth;
         request.reductions = e_.folder_.reductions;
         request.pooled = vectors;
@@ -240,7 +240,7 @@ void Embedder::encode(const lw_texts& texts, float* vectors, lw_losses* losses) 
     const auto pool = [&]() -> Pool& { return model_->pool(); };
     shared.run(pool, std::min(threads, blocks), [&] {
         try {
-            Block block(*this, texts, prompt, hidden);
+            Block block(*this, texts, prompt, hidden, blocks < threads ? threads / std::max<int64_t>(1, blocks) : 1);
             for (int64_t i = shared.next++; i < blocks; i = shared.next++) {
                 const int64_t first = i * size, count = std::min(size, texts.count - first);
                 block.run(first, count, vectors + first * dimension(), lost ? lost + first : nullptr);

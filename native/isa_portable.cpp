@@ -41,7 +41,7 @@ void multiply(const Product& p) {
     const long inputs = p.weights->inputs;
     for (int row = 0; row < p.count; row++) {
         const Element* x = static_cast<const Element*>(p.rows) + row * p.row_stride;
-        for (int panel = 0; panel < p.weights->outputs; panel += PANEL) {
+        for (int panel = p.first, end = std::min(p.end, p.weights->outputs); panel < end; panel += PANEL) {
             const Element* w = static_cast<const Element*>(p.weights->panels) + panel * inputs;
             decltype(widened(Element{})) sums[PANEL];
             for (int c = 0; c < PANEL; c++) begin(sums[c], p, panel + c);

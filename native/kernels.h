@@ -20,7 +20,7 @@ struct Packed {
     const int32_t* starts = nullptr;  // int8: initial values of sums, which make up for the offset of activations
 };
 
-// out = rows * weights + bias (+ residual). Rows may have any count and distance.
+// out = rows * weights + bias (+ residual), or some of its columns. Rows may have any count and distance.
 struct Product {
     const void* rows = nullptr;
     long row_stride = 0;                // elements
@@ -31,6 +31,8 @@ struct Product {
     float* out = nullptr;
     long out_stride = 0;
     const Packed* next = nullptr;  // weights of the next product, if known, to prefetch
+    int first = 0;                 // column of this part of the product: a whole panel's
+    int end = 1 << 30;             // behind the part's last column
 };
 
 // How products are computed in one precision.

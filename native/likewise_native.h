@@ -100,7 +100,8 @@ typedef struct {
     const int32_t* skips; /* tokens that reductions leave out at each sentence's beginning; null: none */
     int64_t tokens, sentences;
     int32_t threads;
-    int32_t chunk_tokens; /* sentences that go through the layers together; 0: what is usually best */
+    int32_t chunk_tokens; /* of the sentences that go through the layers together, on all threads if these make fewer chunks
+                             than threads; 0: what is usually best */
     int32_t first_layer, last_layer; /* written to layers: 0 is the embeddings, depth the last; no other is computed */
     int32_t reductions;              /* of last_layer, a sum of lw_reduction */
     float* layers;      /* [last - first + 1][tokens][width], or null */

@@ -6,6 +6,7 @@
 #include "chunk.h"
 #include "failure.h"
 #include "heads.h"
+#include "team.h"
 
 namespace likewise {
 namespace {
@@ -17,6 +18,8 @@ constexpr int CHUNK_OF_WORDS = 1024;  // of a static model, whose heads multiply
                                       // are summed before another thread has woken up
 constexpr int LEAST_CHUNK = 24;  // more than that is worth another thread
 constexpr int MOST_THREADS = 1024;
+constexpr int MOST_TOGETHER = 8;             // threads of a team: a product of 384 columns has no more panels
+constexpr int64_t WORTH_A_THREAD = 75'000'000;  // bytes of weights, times tokens: what others compute until it wakes up
 
 // Lengths first: they say how far ids may be read.
 void check_lengths(const Model& model, const lw_request& r) {
@@ -89,13 +92,13 @@ std::vector<Span> cut(const Model& model, const lw_request& r) {
 }
 
 void take_chunks(const Model& model, const lw_request& r, const Heads* heads, const std::vector<Span>& spans,
-                 SharedWork& shared) noexcept {
+                 SharedWork& shared, Team& team) noexcept {
     try {
         Stopwatch watch(r.seconds != nullptr);
         std::unique_ptr<Workspace> work = model.borrow();
         const auto count = static_cast<int64_t>(spans.size());
         for (int64_t i = shared.next++; i < count; i = shared.next++) {
-            Chunk(model, r, heads, spans[i], *work, watch).run();
+            Chunk(model, r, heads, spans[i], *work, watch, team).run();
         }
         model.give_back(std::move(work));
         const std::lock_guard<std::mutex> lock(shared.guard);
@@ -103,6 +106,38 @@ void take_chunks(const Model& model, const lw_request& r, const Heads* heads, co
     } catch (...) {
         shared.fail(static_cast<int64_t>(spans.size()));
     }
+}
+
+// Bytes of weights that tokens are multiplied by.
+int64_t multiplied_bytes(const Model& model, const lw_request& r) {
+    int64_t of_a_token = 0;
+    for (int i = 0; i < r.last_layer; i++) {
+        const Block& block = model.blocks[model.order[i]];
+        for (const Weights* weights : {&block.qkv, &block.out, &block.up, &block.down})
+            of_a_token += int64_t{weights->packed().inputs} * weights->packed().outputs;
+    }
+    return r.tokens * of_a_token * model.scheme.weight_bytes;
+}
+
+// How many threads compute each chunk together, if there are fewer chunks than threads; 1: a thread computes a chunk.
+// If the caller chose the chunks, all threads that it gave.
+int together(const Model& model, const lw_request& r, int64_t chunks) {
+    if (chunks >= r.threads) return 1;
+    const int64_t worth = r.chunk_tokens ? r.threads : multiplied_bytes(model, r) / WORTH_A_THREAD;
+    const int64_t threads = std::min<int64_t>({r.threads, MOST_TOGETHER, worth});
+    return threads > chunks ? static_cast<int>(threads) : 1;
+}
+
+void take_together(const Model& model, const lw_request& r, const Heads* heads, const std::vector<Span>& spans,
+                   SharedWork& shared, int threads) {
+    Team team(threads);
+    const auto leader = std::this_thread::get_id();
+    const auto pool = [&]() -> Pool& { return model.pool(); };
+    shared.run(pool, threads, [&] {
+        if (std::this_thread::get_id() != leader) return team.help();
+        take_chunks(model, r, heads, spans, shared, team);
+        team.dismiss();
+    });
 }
 
 }  // namespace
@@ -113,8 +148,13 @@ void run(const Model& model, const lw_request& r, const Heads* heads) {
     check_tokens(model, r);
     const std::vector<Span> spans = cut(model, r);
     SharedWork shared;
+    if (const int threads = together(model, r, static_cast<int64_t>(spans.size())); threads > 1)
+        return take_together(model, r, heads, spans, shared, threads);
     const auto pool = [&]() -> Pool& { return model.pool(); };
-    shared.run(pool, std::min<int64_t>(r.threads, spans.size()), [&] { take_chunks(model, r, heads, spans, shared); });
+    shared.run(pool, std::min<int64_t>(r.threads, spans.size()), [&] {
+        Team alone(1);
+        take_chunks(model, r, heads, spans, shared, alone);
+    });
 }
 
 }  // namespace likewise

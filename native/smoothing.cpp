@@ -36,7 +36,8 @@ Largest largest_inputs(const Model& model) {
     Workspace work;
     work.largest = &found;
     Stopwatch watch(false);
-    Chunk(model, request, nullptr, {0, 1, 0, count}, work, watch).run();
+    Team alone(1);
+    Chunk(model, request, nullptr, {0, 1, 0, count}, work, watch, alone).run();
     return found;
 }
 

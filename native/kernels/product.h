@@ -93,7 +93,7 @@ Ahead ahead_of(const Product& p, int column, int row, int rows) {
 // Weights outside, rows inside: a panel stays in the nearest cache while the rows pass, in tiles of nearly one size.
 template <class Scheme>
 void multiply(const Product& p) {
-    for (int column = 0; column < p.weights->outputs; column += PANEL) {
+    for (int column = p.first, end = std::min(p.end, p.weights->outputs); column < end; column += PANEL) {
         for (int row = 0, tiles = (p.count + TILE_ROWS - 1) / TILE_ROWS; tiles > 0; tiles--) {
             const int rows = (p.count - row + tiles - 1) / tiles;
             const Ahead ahead = ahead_of<Scheme>(p, column, row, rows);

@@ -318,11 +318,15 @@ void check_words(const Kernels& kernels, const Kernels& truth) {
 // Whole models, through the C interface.
 void check_hashes(const Kernels& kernels) {
     for (int precision = LW_AS_FP32; precision <= LW_AS_INT8; precision++) {
-        const uint64_t found = synthetic::hash(kernels.name, precision), wanted = synthetic::HASHES[precision];
-        if (found == wanted) continue;
-        failures++;
-        std::printf("%s: the models' hash in precision %d is 0x%016llx, wanted 0x%016llx\n", kernels.name, precision,
-                    static_cast<unsigned long long>(found), static_cast<unsigned long long>(wanted));
+        for (const int threads : {1, 2, 5}) {
+            const uint64_t found = synthetic::hash(kernels.name, precision, threads);
+            const uint64_t wanted = synthetic::HASHES[precision];
+            if (found == wanted) continue;
+            failures++;
+            std::printf("%s: the models' hash in precision %d on %d threads is 0x%016llx, wanted 0x%016llx\n", kernels.name,
+                        precision, threads, static_cast<unsigned long long>(found),
+                        static_cast<unsigned long long>(wanted));
+        }
     }
 }
 

@@ -83,7 +83,8 @@ public:
     }
 
     // All layers and reductions of sentences of these lengths, one layer and one sentence after the other.
-    std::vector<float> run(const char* instructions) {
+    // With several threads, these compute all sentences together.
+    std::vector<float> run(const char* instructions, int threads) {
         char message[200];
         lw_model* model = lw_create(&d_, instructions, nullptr, message, sizeof message);
         if (model == nullptr) throw std::runtime_error(message);
@@ -99,7 +100,8 @@ public:
         r.lengths = LENGTHS;
         r.tokens = static_cast<int64_t>(ids.size());
         r.sentences = sentences;
-        r.threads = 1;
+        r.threads = threads;
+        r.chunk_tokens = threads > 1 ? static_cast<int32_t>(r.tokens) : 0;
         r.last_layer = DEPTH;
         r.reductions = LW_CLS | LW_MAX | LW_MEAN | LW_MEAN_SQRT_LEN | LW_WEIGHTED_MEAN | LW_LAST;
         r.layers = out.data();
@@ -129,10 +131,10 @@ private:
 };
 
 // FNV-1a of the bytes of all families' results, in an lw_precision.
-inline uint64_t hash(const char* instructions, int precision) {
+inline uint64_t hash(const char* instructions, int precision, int threads = 1) {
     uint64_t found = 14695981039346656037U;
     for (int family = 0; family < FAMILIES; family++) {
-        for (const float number : Model(static_cast<Family>(family), precision).run(instructions)) {
+        for (const float number : Model(static_cast<Family>(family), precision).run(instructions, threads)) {
             uint32_t bits;
             std::memcpy(&bits, &number, 4);
             for (unsigned shift = 0; shift < 32; shift += 8) found = (found ^ (bits >> shift & 255U)) * 1099511628211U;

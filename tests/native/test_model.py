@@ -131,6 +131,10 @@ def test_a_sentence_has_the_same_bits_in_any_company_order_and_number_of_threads
         assert np.array_equal(turned.pooled[::-1], together), name
         few = model.run(ids, lengths, reductions=["cls", "mean"], execution=Execution(threads=2, chunk_tokens=7))
         assert np.array_equal(few.pooled, together), name
+        one_chunk = Execution(threads=3, chunk_tokens=len(ids))  # which the threads compute together
+        assert np.array_equal(
+            model.run(ids, lengths, reductions=["cls", "mean"], execution=one_chunk).pooled, together
+        ), name
 
 
 @pytest.mark.parametrize("stored", ["fp32", "fp16", "int8"])
