@@ -13,7 +13,6 @@ import pytest
 from likewise.errors import BadInput
 from likewise.native.scanning import available
 from likewise.search.collection import Collection, segments
-from likewise.search.collection.snapshot import SCANS
 from likewise.search.records import Records
 from tests.search.conformance import FILTERS, WIDTH, as_dict, assert_finds, assert_holds, some_records
 
@@ -196,22 +195,19 @@ class TestManySegments:
         with Collection.open(str(folder), read_only=True) as reader:  # of columns that were read from their files
             assert_finds(reader, expected, where, TOLERANCE)
 
-    @pytest.mark.parametrize("scan", SCANS)
-    def test_every_way_to_scan_gives_the_scores_of_the_stored_vectors(self, folder, scan):
+    def test_a_scan_of_int8_gives_the_scores_of_the_stored_vectors(self, folder):
         expected = as_dict(some_records(60))
-        filled(folder, scan=scan).close()
-        with Collection.open(str(folder), scan=scan) as collection:
+        filled(folder).close()
+        with Collection.open(str(folder)) as collection:
             for where in (None, "lang = 'en'", "lang = 'en'"):
                 assert_finds(collection, expected, where, TOLERANCE, k=3)
-            made = sorted(path.name for path in (folder / "derived").glob(f"*.{scan}"))
-        assert len(made) == (3 if scan != "exact" and available() else 0)
+            made = sorted((folder / "derived").glob("*.int8"))
+        assert len(made) == (3 if available() else 0)
         if made:
-            flip(folder / "derived" / made[0], 4096 + 3)
-        with Collection.open(str(folder), read_only=True, scan=scan) as collection:
+            flip(made[0], 4096 + 3)
+        with Collection.open(str(folder), read_only=True) as collection:
             assert_finds(collection, expected, None, TOLERANCE, k=3)
             assert collection.verify().stale == []
-        with pytest.raises(BadInput, match="scan is 'some'; expected one of int8, bits, exact"):
-            Collection.open(str(folder), scan="some")
 
     def test_derived_files_are_computed_again_where_they_are_lost_or_damaged(self, folder):
         with filled(folder) as collection:
@@ -225,8 +221,6 @@ class TestManySegments:
             assert report.is_clean and report.stale == ["derived/00000002.columns", "derived/00000003.columns"]
         with Collection.open(str(folder)) as collection:
             assert collection.count("year >= 2010") == count and not collection.verify().stale
-            collection.drop_derived()
-            assert collection.count("year >= 2010") == count
 
     def test_compact_returns_the_space_of_the_dead_and_changes_nothing_else(self, folder):
         with filled(folder) as collection:

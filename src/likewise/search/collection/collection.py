@@ -9,7 +9,7 @@ import numpy as np
 
 from ...array_types import Shaped
 from ...errors import BadInput
-from ...runtime.arguments import known_name, whole_number
+from ...runtime.arguments import whole_number
 from ...runtime.atomic_files import target_folder
 from ...runtime.progress import Progress
 from ..backends.common import checked_filter
@@ -17,13 +17,11 @@ from ..exact import UnitRows, checked_queries
 from ..filters import Condition
 from ..index import Index, Match, ModelIdentity
 from ..records import Content, Records, check_ids, checked_records, found_in_order, listed_ids
-from .collection_folder import CollectionSettings
+from .collection_folder import CollectionSettings, make_folder
 from .compaction import compact_collection
-from .derived_files import remove_derived
 from .journal import Journal
 from .record_table import (
     StoredRow,
-    all_ids,
     column_counts,
     ids_beginning,
     ids_of_rows,
@@ -35,7 +33,7 @@ from .record_table import (
     stored_of_ids,
 )
 from .segments import append_rows, row_checksums
-from .snapshot import SCANS, OpenFiles, SegmentIndex, Snapshot
+from .snapshot import OpenFiles, SegmentIndex, Snapshot
 from .verification import CollectionReport, RepairReport, repair_collection, verify_collection
 
 
@@ -45,34 +43,28 @@ class Collection(Index):
     One process writes and others read. Threads may share an open collection, which serves one of them at a time.
     """
 
-    def __init__(self, files: OpenFiles, scan: str) -> None:
+    def __init__(self, files: OpenFiles) -> None:
         self._files, self._layout = files, files.settings.layout
         self.location, self.dimension, self.model = str(files.folder), self._layout.width, files.settings.model
-        self.dtype, self._scan = self._layout.dtype.name, scan
+        self.dtype = self._layout.dtype.name
         self._forget()
 
     def _forget(self) -> None:
-        self._derived = SegmentIndex(self._files.folder, self._scan)
+        self._derived = SegmentIndex(self._files.folder)
         self._files.snapshot = Snapshot()
 
     @classmethod
     def create(
-        cls,
-        location: str,
-        dimension: int,
-        model: ModelIdentity | None = None,
-        *,
-        dtype: str = "float16",
-        scan: str = "int8",
+        cls, location: str, dimension: int, model: ModelIdentity | None = None, *, dtype: str = "float16"
     ) -> "Collection":
-        known_name("scan", scan, SCANS)
         settings = CollectionSettings.of(whole_number("dimension", dimension), dtype, model)
-        return cls(OpenFiles.create(target_folder(location), settings), scan)
+        folder = target_folder(location)
+        journal, lock = make_folder(folder, settings)
+        return cls(OpenFiles(folder, journal, settings, lock))
 
     @classmethod
-    def open(cls, location: str, *, read_only: bool = False, scan: str = "int8") -> "Collection":
-        known_name("scan", scan, SCANS)
-        return cls(OpenFiles.open(target_folder(location), read_only=read_only), scan)
+    def open(cls, location: str, *, read_only: bool = False) -> "Collection":
+        return cls(OpenFiles.open(target_folder(location), read_only=read_only))
 
     def add(self, records: Records) -> None:
         checked = checked_records(records, self.dimension)
@@ -157,8 +149,8 @@ class Collection(Index):
 
     def ids(self) -> Iterator[str]:
         with self._files.reading() as (db, _):
-            found = all_ids(db)
-        yield from found
+            found = db.execute("SELECT id FROM records").fetchall()
+        yield from (name for (name,) in found)
 
     def ids_beginning(self, beginnings: Sequence[str], exact: Sequence[str] = ()) -> Iterator[str]:
         with self._files.reading() as (db, _):
@@ -196,12 +188,6 @@ class Collection(Index):
         report = repair_collection(self._files, show_progress_bar)
         self._forget()
         return report
-
-    def drop_derived(self) -> None:
-        """Remove all derived files, which are recomputed when needed."""
-        self._files.check_writable()
-        remove_derived(self._files.folder)
-        self._forget()
 
     def close(self) -> None:
         self._files.close()

@@ -4,7 +4,7 @@ Each step is a transaction, and old segment files are removed once it is committ
 one segment, and if it is killed, the state is the one before or after the step. Readers keep their mapped files.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from sqlite3 import Connection
@@ -26,7 +26,7 @@ def compact_collection(files: OpenFiles, show_progress_bar: Progress) -> int:
     """Rewrite segments that have dead rows, shrink the journal, and return the number of dead rows."""
     files.check_writable()
     with files.reading() as (_, snapshot):
-        groups = list(groups_to_rewrite(snapshot.segments))
+        groups = groups_to_rewrite(snapshot.segments)
     returned = 0
     with show_progress(show_progress_bar, sum(segment.living for group in groups for segment in group)) as advance:
         for group in groups:
@@ -36,22 +36,15 @@ def compact_collection(files: OpenFiles, show_progress_bar: Progress) -> int:
     return returned
 
 
-def groups_to_rewrite(segments: Iterable[SegmentRows]) -> Iterator[list[SegmentRows]]:
+def groups_to_rewrite(segments: Iterable[SegmentRows]) -> list[list[SegmentRows]]:
     """Group small segments and those with dead rows, so that the live rows of each group fit into one segment."""
-    group: list[SegmentRows] = []
+    groups: list[list[SegmentRows]] = [[]]
     for segment in segments:
-        if segment.living == SEGMENT_ROWS:
-            continue
-        if group and sum(s.living for s in group) + segment.living > SEGMENT_ROWS:
-            yield from _worth_rewriting(group)
-            group = []
-        group.append(segment)
-    yield from _worth_rewriting(group)
-
-
-def _worth_rewriting(group: list[SegmentRows]) -> Iterator[list[SegmentRows]]:
-    if len(group) > 1 or any(segment.living < segment.rows for segment in group):
-        yield group
+        if segment.living < SEGMENT_ROWS:
+            if sum(one.living for one in groups[-1]) + segment.living > SEGMENT_ROWS:
+                groups.append([])
+            groups[-1].append(segment)
+    return [group for group in groups if len(group) > 1 or any(one.living < one.rows for one in group)]
 
 
 def rewrite_segments(files: OpenFiles, group: list[SegmentRows]) -> int:
@@ -64,8 +57,11 @@ def rewrite_segments(files: OpenFiles, group: list[SegmentRows]) -> int:
             for start in range(0, len(found), BLOCK):
                 _copy(db, files.folder, segment, found[start : start + BLOCK], (number, copied))
                 copied += len(found[start : start + BLOCK])
-            _drop(db, segment)
-        _finish(db, number, copied)
+            between = [segment.first, segment.first + SEGMENT_ROWS]
+            db.execute("DELETE FROM tombstones WHERE row >= ? AND row < ?", between)
+            db.execute("DELETE FROM segments WHERE number = ?", [segment.number])
+        db.execute("UPDATE segments SET rows = ? WHERE number = ?", [copied, number])
+        db.execute("DELETE FROM segments WHERE rows = 0")
     for segment in group:
         remove_derived(files.folder, segment.number)
         with suppress(FileNotFoundError):
@@ -96,18 +92,6 @@ def _copy(
     write_segment_rows(segment_path(folder, number), number, first, vectors)
     moved = number * SEGMENT_ROWS + first + np.arange(len(keys))
     db.executemany("UPDATE records SET row = ? WHERE key = ?", zip(moved.tolist(), keys.tolist(), strict=True))
-
-
-def _drop(db: Connection, segment: SegmentRows) -> None:
-    db.execute("DELETE FROM tombstones WHERE row >= ? AND row < ?", [segment.first, segment.first + SEGMENT_ROWS])
-    db.execute("DELETE FROM segments WHERE number = ?", [segment.number])
-
-
-def _finish(db: Connection, number: int, rows: int) -> None:
-    if rows:
-        db.execute("UPDATE segments SET rows = ? WHERE number = ?", [rows, number])
-    else:
-        db.execute("DELETE FROM segments WHERE number = ?", [number])
 
 
 def compact_journal(files: OpenFiles) -> None:

@@ -69,15 +69,9 @@ def map_arrays(path: Path) -> dict[str, np.ndarray] | None:
     return arrays
 
 
-def is_intact(path: Path) -> bool:
-    """Whether the checksums of a derived file match, which reads the whole file."""
-    return _checked_header(path) is not None
-
-
-def remove_derived(folder: Path, number: int | None = None) -> None:
-    """Remove the files derived from one segment, or from all segments."""
-    pattern = "*" if number is None else f"{number:08}.*"
-    for path in (folder / FOLDER).glob(pattern):
+def remove_derived(folder: Path, number: int) -> None:
+    """Remove the files derived from a segment."""
+    for path in (folder / FOLDER).glob(f"{number:08}.*"):
         with suppress(OSError):
             path.unlink()
 
@@ -86,10 +80,8 @@ def _checked_header(path: Path) -> tuple[int, dict[str, Any]] | None:
     """The offset of the content and the description; None unless every byte of the file is intact."""
     with suppress(OSError, StructError), path.open("rb") as file:
         magic, length, checksum = PREFIX.unpack(file.read(PREFIX.size))
-        if magic != MAGIC or length > LARGE_HEADER:
-            return None
-        text = file.read(length)
-        if zlib.crc32(text) != checksum:
+        text = file.read(length) if magic == MAGIC and length < LARGE_HEADER else b""
+        if not text or zlib.crc32(text) != checksum:
             return None
         described = json.loads(text)
         whole = os.fstat(file.fileno()).st_size == PREFIX.size + length + described["bytes"]

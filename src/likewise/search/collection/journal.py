@@ -4,14 +4,14 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
 from typing import NoReturn
 
 from ...errors import BadInput
-from ...runtime.cancellation import cancellable_sql, is_cancelled
+from ...runtime.cancellation import cancellable_sql
 from ...text.words import fold
 
 FILE = "collection.sqlite"
@@ -142,7 +142,7 @@ class Journal:
             try:
                 with self._transaction("BEGIN"):
                     self._take_snapshot()
-                    with nullcontext() if is_cancelled.get() is None else cancellable_sql(self.db):
+                    with cancellable_sql(self.db):
                         yield self.db
             except Exception:
                 self.check_unchanged()
@@ -286,7 +286,7 @@ class Journal:
         """Report SQLite's errors as BadInput, with the name of the file and what to do."""
         try:
             yield
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # ValueError: from SQLite's own messages
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self._raise_meaning(error)
 
     def _raise_meaning(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> NoReturn:

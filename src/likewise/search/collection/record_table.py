@@ -7,7 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice, starmap
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from ..records import Records, Value
 OF_IDS = "id IN (SELECT value FROM json_each(?))"
 OF_KEYS = "key IN (SELECT value FROM json_each(?))"
 OF_ROWS = "row IN (SELECT value FROM json_each(?))"
-COLUMNS = 8
 ROWS_AT_ONCE = 2048
 """Number of rows per INSERT, which runs without the GIL; its parameters must stay below SQLite's limit of 32,766."""
 
@@ -76,15 +75,11 @@ def insert(
     own_checksums = [record_checksum(*row) for row in own]
     keys = range(first, first + len(records))
     columns = (keys, rows.tolist(), records.ids, texts, metadata, lengths.tolist(), checksums, own_checksums)
-    _insert_rows(db, zip(*columns, strict=True))
+    row, inserted = f"({', '.join('?' * len(columns))})", zip(*columns, strict=True)
+    while values := [*chain.from_iterable(islice(inserted, ROWS_AT_ONCE))]:
+        db.execute(f"INSERT INTO records VALUES {', '.join([row] * (len(values) // len(columns)))}", values)
     db.execute("INSERT INTO words (rowid, text) SELECT key, text FROM folded WHERE key >= ?", [first])
     _count_columns(db, Counter(name for row in records.metadata or () for name in row))
-
-
-def _insert_rows(db: sqlite3.Connection, rows: Iterator[tuple[Any, ...]]) -> None:
-    row = f"({', '.join('?' * COLUMNS)})"
-    while values := [*chain.from_iterable(islice(rows, ROWS_AT_ONCE))]:
-        db.execute(f"INSERT INTO records VALUES {', '.join([row] * (len(values) // COLUMNS))}", values)
 
 
 def remove(db: sqlite3.Connection, keys: Sequence[int]) -> None:
@@ -108,10 +103,6 @@ def _count_columns(db: sqlite3.Connection, counts: Mapping[str, int], sign: int 
 
 def column_counts(db: sqlite3.Connection) -> dict[str, int]:
     return dict(db.execute("SELECT name, records FROM columns"))
-
-
-def all_ids(db: sqlite3.Connection) -> list[str]:
-    return [name for (name,) in db.execute("SELECT id FROM records")]
 
 
 def ids_beginning(db: sqlite3.Connection, beginning: str) -> list[str]:

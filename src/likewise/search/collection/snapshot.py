@@ -11,26 +11,23 @@ from typing import Any
 import numpy as np
 
 from ...array_types import Bool, Float32, Int64, Shaped
-from ...arrays.quantization import BitVectors, Int8Vectors, quantize_bits, quantize_int8
+from ...arrays.quantization import Int8Vectors, quantize_int8
 from ...errors import BadInput
 from ...native.scanning import Hits, available, merged, no_hits
 from ...native.threads import thread_count
-from ...runtime.cancellation import check_cancelled, is_cancelled
+from ...runtime.cancellation import check_cancelled
 from ...runtime.writer_lock import WriterLock
 from ..exact import nearest_units
 from ..filters import Condition
 from ..quantized import search_quantized
 from ..records import Value
-from .collection_folder import FORMAT, CollectionSettings, make_folder, read_settings, upgraded
+from .collection_folder import FORMAT, CollectionSettings, read_settings, upgraded
 from .derived_files import derived_path, map_arrays, write_arrays
 from .journal import FILE as JOURNAL
 from .journal import Journal
 from .metadata_columns import MetadataColumns, as_arrays, coded, from_arrays, joined
 from .record_table import stored_between
 from .segments import SEGMENT_ROWS, DamagedSegment, RowFormat, cut_tails, map_rows, segment_path
-
-SCANS = ("int8", "bits", "exact")
-"""What a search scans: int8 or one-bit vectors, whose best candidates are compared in full, or the full vectors."""
 
 
 @dataclass(frozen=True)
@@ -131,16 +128,16 @@ def _segment(
 
 
 class SegmentIndex:
-    """Data derived from segments on first use: metadata columns, and vectors in int8 or bits.
+    """Data derived from segments on first use: metadata columns, and vectors in int8.
 
-    The derived data of full segments are kept in files. Without the compiled library, vectors are not quantized,
-    because that would not make NumPy faster.
+    A search scans the int8 vectors and compares the best candidates in full. The derived data of full segments are kept
+    in files. Without the compiled library, vectors are not quantized, because that would not make NumPy faster.
     """
 
-    def __init__(self, folder: Path, scan: str) -> None:
-        self.folder, self.scan, self.threads = folder, scan, thread_count()
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.threads = folder, thread_count()
         self._columns: dict[int, MetadataColumns] = {}
-        self._quantized: dict[int, Int8Vectors | BitVectors] = {}
+        self._quantized: dict[int, Int8Vectors] = {}
 
     def passing(
         self, condition: Condition | None, db: sqlite3.Connection, snapshot: Snapshot
@@ -162,40 +159,30 @@ class SegmentIndex:
         parts = [no_hits(len(queries))]
         for segment, mask in zip(snapshot.segments, masks, strict=True):
             if mask.any():
-                if is_cancelled.get() is not None:
-                    check_cancelled()
-                passing = None if mask.all() else mask
-                parts.append(self._nearest_of(queries, segment, passing, k))
+                check_cancelled()
+                parts.append(self._nearest_of(queries, segment, None if mask.all() else mask, k))
         return merged(parts, k)
 
     def _nearest_of(self, queries: np.ndarray, segment: SegmentRows, mask: np.ndarray | None, k: int) -> Hits:
-        quantized = self._quantized_of(segment) if self.scan != "exact" and segment.is_full and available() else None
-        if quantized is None:
-            hits = nearest_units(queries, segment.vectors, k, mask, self.threads)
+        if segment.is_full and available():
+            coded, vectors = self._quantized_of(segment), segment.vectors
+            hits = search_quantized(queries, coded, k, vectors=vectors, mask=mask, threads=self.threads)
         else:
-            hits = search_quantized(queries, quantized, k, vectors=segment.vectors, mask=mask, threads=self.threads)
+            hits = nearest_units(queries, segment.vectors, k, mask, self.threads)
         return Hits(hits.indices + segment.first, hits.scores)
 
-    def _quantized_of(self, segment: SegmentRows) -> Int8Vectors | BitVectors:
+    def _quantized_of(self, segment: SegmentRows) -> Int8Vectors:
         known = self._quantized.get(segment.number)
         if known is None:
-            path = derived_path(self.folder, segment.number, self.scan)
-            known = self._quantized[segment.number] = self._kept(path, segment) or self._made(path, segment)
+            path = derived_path(self.folder, segment.number, "int8")
+            arrays = map_arrays(path)
+            if arrays is not None and len(arrays["codes"]) == segment.rows:
+                known = Int8Vectors(np.asarray(arrays["codes"]), np.asarray(arrays["scales"]))
+            else:
+                known = quantize_int8(segment.vectors)
+                write_arrays(path, {"codes": known.codes, "scales": known.scales})
+            self._quantized[segment.number] = known
         return known
-
-    def _kept(self, path: Path, segment: SegmentRows) -> Int8Vectors | BitVectors | None:
-        arrays = map_arrays(path)
-        if arrays is None or len(arrays["codes"]) != segment.rows:
-            return None
-        if self.scan == "bits":
-            return BitVectors(np.asarray(arrays["codes"]), segment.vectors.shape[1])
-        return Int8Vectors(np.asarray(arrays["codes"]), np.asarray(arrays["scales"]))
-
-    def _made(self, path: Path, segment: SegmentRows) -> Int8Vectors | BitVectors:
-        made = quantize_bits(segment.vectors) if self.scan == "bits" else quantize_int8(segment.vectors)
-        scales = {"scales": made.scales} if isinstance(made, Int8Vectors) else {}
-        write_arrays(path, {"codes": made.codes, **scales})
-        return made
 
     def _columns_of(self, segment: SegmentRows, db: sqlite3.Connection) -> MetadataColumns:
         path = derived_path(self.folder, segment.number, "columns")
@@ -225,11 +212,6 @@ class OpenFiles:
         self.folder, self.journal, self.settings, self.lock = folder, journal, settings, lock
         self.snapshot = Snapshot()
         self._reading: tuple[sqlite3.Connection, Snapshot] | None = None
-
-    @classmethod
-    def create(cls, folder: Path, settings: CollectionSettings) -> "OpenFiles":
-        opened, lock = make_folder(folder, settings)
-        return cls(folder, opened, settings, lock)
 
     @classmethod
     def open(cls, folder: Path, *, read_only: bool) -> "OpenFiles":

@@ -18,7 +18,7 @@ from ...runtime.progress import Advance, Progress, show_progress
 from ...runtime.syncing import sync
 from . import derived_files
 from .compaction import rewrite_segments
-from .derived_files import is_intact
+from .derived_files import map_arrays
 from .journal import SCHEMA
 from .record_table import OF_KEYS, StoredRow, column_counts, stored_between
 from .segments import FOLDER, SEGMENT_ROWS, RowFormat, map_rows, row_checksums, rows_there, segment_path
@@ -86,7 +86,7 @@ def _read_all(db: sqlite3.Connection, folder: Path, layout: RowFormat, advance: 
         _check_dead(db, number, rows, report)
     _check_totals(db, counts, report)
     paths = sorted((folder / derived_files.FOLDER).glob("*.*"))
-    report.stale += [f"{derived_files.FOLDER}/{path.name}" for path in paths if not is_intact(path)]
+    report.stale += [f"{derived_files.FOLDER}/{path.name}" for path in paths if map_arrays(path) is None]
     return report
 
 
@@ -199,27 +199,17 @@ def repair_collection(files: OpenFiles, show_progress_bar: Progress) -> RepairRe
         except sqlite3.IntegrityError as error:
             raise _beyond_repair(files.folder, str(error)) from None
         files.snapshot = Snapshot()
-        _rewrite_short_segments(files)
-        _check_repaired(files)
+        with files.reading() as (_, snapshot):
+            short = [segment for segment in snapshot.segments if segment.mapped is None]
+        for segment in short:  # what is left of truncated segments moves to new ones
+            rewrite_segments(files, [readable_part(segment, files.folder, files.settings.layout)])
+        left = verify_collection(files, False)
+        if not left.is_clean:
+            raise _beyond_repair(files.folder, [*left.problems, *left.damaged][0])
     for name in report.stale:
         (files.folder / name).unlink(missing_ok=True)
     with files.reading() as (_, snapshot):
         return RepairReport(snapshot.count, report.damaged, file)
-
-
-def _rewrite_short_segments(files: OpenFiles) -> None:
-    """Move the remaining rows of truncated segments to new ones."""
-    with files.reading() as (_, snapshot):
-        short = [segment for segment in snapshot.segments if segment.mapped is None]
-    for segment in short:
-        rewrite_segments(files, [readable_part(segment, files.folder, files.settings.layout)])
-
-
-def _check_repaired(files: OpenFiles) -> None:
-    """Raise an error if something is still damaged."""
-    left = verify_collection(files, False)
-    if not left.is_clean:
-        raise _beyond_repair(files.folder, [*left.problems, *left.damaged][0])
 
 
 def _beyond_repair(folder: Path, problem: str) -> BadInput:
