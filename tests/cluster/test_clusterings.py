@@ -53,11 +53,6 @@ def test_small_clusters_are_dissolved(method):
 
 
 @pytest.mark.parametrize("method", CLUSTERINGS)
-def test_no_vectors_have_no_clusters(method):
-    assert cluster_vectors(np.empty((0, 4)), method, **options(method)).shape == (0,)
-
-
-@pytest.mark.parametrize("method", CLUSTERINGS)
 def test_one_vector_is_in_one_cluster_or_in_none(method):
     asked = {"k": 1} if options(method) else {}
     least = 1 if asked else CLUSTERINGS[method].min_size
@@ -121,12 +116,12 @@ def test_memory_is_refused_where_distances_are_kept(method):
         assert len(cluster_with_options(bundles(), method, asked)) == sum(SIZES)
 
 
+def test_members_leave_out_rows_in_no_cluster():
+    assert [rows.tolist() for rows in members(np.array([1, -1, 0, 0, 1, -1, 2]))] == [[2, 3], [0, 4], [6]]
+    assert members(np.array([-1, -1])) == [] and members(np.empty(0, int)) == []
+
+
 def test_hdbscan_names_the_extra_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
     with pytest.raises(MissingExtra, match="clustering by hdbscan needs the package scikit-learn"):
         cluster_vectors(bundles(), "hdbscan")
-
-
-def test_members_leave_out_rows_in_no_cluster():
-    assert [rows.tolist() for rows in members(np.array([1, -1, 0, 0, 1, -1, 2]))] == [[2, 3], [0, 4], [6]]
-    assert members(np.array([-1, -1])) == [] and members(np.empty(0, int)) == []

@@ -24,10 +24,6 @@ def test_bundles_are_found_largest_first():
     assert [sorted(group.tolist()) for group in result] == [list(range(9)), list(range(9, 15)), list(range(15, 20))]
 
 
-def test_small_groups_dissolve():
-    assert [len(group) for group in communities(bundles(), threshold=0.8, min_size=6)] == [9, 6]
-
-
 @given(st.integers(0, 1000), st.floats(0.1, 0.95), st.integers(1, 6))
 def test_groups_are_disjoint_and_near_their_centre(seed, threshold, smallest):
     vectors = np.random.default_rng(seed).normal(size=(40, 3))
@@ -43,10 +39,6 @@ def test_blocks_change_nothing(monkeypatch):
     whole = communities(bundles(), threshold=0.5)
     monkeypatch.setattr("likewise.search.pairs.BLOCK", 3)
     assert [g.tolist() for g in communities(bundles(), threshold=0.5)] == [g.tolist() for g in whole]
-
-
-def test_no_vectors_no_groups():
-    assert communities(np.empty((0, 4))) == []
 
 
 def groups_of_copies(rows: np.ndarray) -> set[frozenset[int]]:
@@ -91,18 +83,3 @@ def test_rows_that_are_not_finite_are_refused_by_name(bad):
 def test_options_out_of_bounds_are_refused(how):
     with pytest.raises(BadInput, match="expected a cosine from -1 to 1|expected a (whole )?number"):
         communities(np.eye(3), **how)
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"vectors": object()}, "vectors is a object"),
-        ({"vectors": np.eye(2)[0]}, "got the shape"),
-        ({"threshold": "0.5"}, "threshold is '0.5'; expected a number"),
-        ({"min_size": 1.5}, "min_size is 1.5; expected a whole number"),
-    ],
-)
-def test_what_cannot_be_grouped_is_refused(given, message):
-    with pytest.raises(BadInput, match=message):
-        communities(**{"vectors": np.eye(2), **given})

@@ -105,20 +105,6 @@ def test_memory_is_refused_before_it_is_taken():
     assert len(linkage(np.ones((10, 2)), memory=800)) == 9
 
 
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    ("distances", "message"),
-    [
-        (np.zeros((2, 3)), "expected a square matrix"),
-        (np.zeros((2, 2), np.float32), "got float32"),
-        (np.array([[0, np.nan], [np.nan, 0]]), "NaN or infinity"),
-    ],
-)
-def test_what_is_no_matrix_of_distances_is_refused(distances, message):
-    with pytest.raises(BadInput, match=message):
-        linkage_in_place(distances, "average")
-
-
 def test_an_unknown_method_is_answered_by_those_there_are():
     with pytest.raises(BadInput, match="method is 'median'; expected one of average, complete, ward"):
         linkage(np.eye(3), "median")

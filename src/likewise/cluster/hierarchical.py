@@ -12,7 +12,7 @@ import numpy as np
 
 from ..array_types import Float, Int
 from ..arrays.connected_components import DisjointSets
-from ..arrays.similarity import check_finite_rows, unit, unit_cosine
+from ..arrays.similarity import unit, unit_cosine
 from ..errors import BadInput
 from ..runtime.arguments import known_name, real_number, whole_number
 from ..runtime.progress import Progress, show_progress
@@ -44,15 +44,6 @@ def cosine_distances(
     return distances
 
 
-def euclidean_distances(
-    vectors: Float[np.ndarray, "N D"], *, memory: int = MEMORY, show_progress_bar: Progress = None
-) -> Float[np.ndarray, "N N"]:
-    """Euclidean distances between all pairs of rows scaled to unit length: the square root of 2 (1 − cosine)."""
-    distances = cosine_distances(vectors, memory=memory, show_progress_bar=show_progress_bar)
-    distances *= 2
-    return np.asarray(np.sqrt(distances, out=distances))
-
-
 def check_memory(count: int, memory: int) -> None:
     """Raise an error if the distances between this many vectors take more than `memory` bytes."""
     needed = 8 * count * count
@@ -68,10 +59,9 @@ ROUNDING = 1e-12  # in cosines, so that copies whose float32 vectors differ in l
 
 def cut_into(tree: Float[np.ndarray, "M 4"], k: int) -> Int[np.ndarray, " N"]:
     """The cluster of each row after undoing the last merges until k clusters remain."""
-    count = len(tree) + 1
-    if whole_number("k", k) > count:
-        raise BadInput(f"k is {k}; expected at most the number of vectors, {count:,}")
-    return _after(tree, count - k)
+    if whole_number("k", k) > len(tree) + 1:
+        raise BadInput(f"k is {k}; expected at most the number of vectors, {len(tree) + 1:,}")
+    return _after(tree, len(tree) + 1 - k)
 
 
 def cut_at_height(tree: Float[np.ndarray, "M 4"], height: float) -> Int[np.ndarray, " N"]:
@@ -139,16 +129,7 @@ def ward_update(merge: Merge) -> Row:
     return np.asarray(np.sqrt(near + far - merge.sizes * share * merge.height * merge.height))
 
 
-class LinkageMethod(NamedTuple):
-    distances: Callable[..., Float[np.ndarray, "N N"]]
-    update: Callable[[Merge], Row]
-
-
-LINKAGES = {
-    "average": LinkageMethod(cosine_distances, average_update),
-    "complete": LinkageMethod(cosine_distances, complete_update),
-    "ward": LinkageMethod(euclidean_distances, ward_update),
-}
+LINKAGES = {"average": average_update, "complete": complete_update, "ward": ward_update}
 """Average and complete linkage use cosine distances; Ward's uses Euclidean distances between unit-length rows."""
 
 
@@ -170,20 +151,19 @@ def linkage(
     Raises:
         BadInput: the vectors are not a table of finite numbers, or need more memory than allowed.
     """
-    row = LINKAGES[known_name("method", method, LINKAGES)]
-    distances = row.distances(vectors, memory=memory, show_progress_bar=show_progress_bar)
+    known_name("method", method, LINKAGES)
+    distances = cosine_distances(vectors, memory=memory, show_progress_bar=show_progress_bar)
+    if method == "ward":
+        distances *= 2
+        np.sqrt(distances, out=distances)
     return linkage_in_place(distances, method, show_progress_bar=show_progress_bar)
 
 
 def linkage_in_place(
     distances: Float[np.ndarray, "N N"], method: str, *, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "M 4"]:
-    """The same for a symmetric distance matrix, which is overwritten; its diagonal is not read."""
-    update = LINKAGES[known_name("method", method, LINKAGES)].update
-    if distances.ndim != 2 or len(set(distances.shape)) != 1 or distances.dtype != np.float64:
-        raise BadInput(f"expected a square matrix of float64; got {distances.dtype} of shape {distances.shape}")
-    check_finite_rows(distances, "distances")
-    chain = _Chain(distances, update)
+    """The same for a symmetric distance matrix in fp64, which is overwritten; its diagonal is not read."""
+    chain = _Chain(distances, LINKAGES[method])
     merges = np.empty((max(0, len(distances) - 1), 4))
     with show_progress(show_progress_bar, len(distances)) as advance:
         for i in range(len(merges)):

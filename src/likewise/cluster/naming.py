@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -22,25 +22,21 @@ COMMON_SHARE, SPREAD, LEAST_SPREAD = 0.05, 0.8, 3
 """A word counts as a stop word if it occurs in at least this fraction of the texts and in at least three clusters, and
 in at least SPREAD times as many clusters as expected by chance."""
 FUNCTION_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """about above after again against all also although always and another any anybody anyone anything are aren
-        around because been before behind being below beneath beside between beyond both but can cannot could couldn
-        did didn does doesn doing don done down during each either else enough even ever every everyone everything
-        few for from had hadn has hasn have haven having hence her here hers herself him himself his how however
-        into isn its itself just least less let many may might mine more most much must myself neither never nobody
-        none nor not nothing off often once one only onto other others otherwise our ours ourselves out over own per
-        perhaps quite rather really same shall she should shouldn since some somebody someone something sometimes
-        still such than that the their theirs them themselves then there therefore these they this those though
-        through thus too toward towards under unless until upon very via was wasn were weren what whatever when
-        whenever where wherever whether which while who whoever whom whose why will with within without won would
-        wouldn yes yet you your yours yourself yourselves
-        ask asked asking bring brought came come comes coming gave get gets getting give given gives giving goes going
-        gone got gotten keep keeps kept know known knows let like made make makes making need needed needs put said say
-        says see seem seems seen take taken takes taking tell thing things told took tried try trying use used uses
-        using want wanted wants way ways went
-        one two three four five six seven eight nine ten first second""",
-    )
+    WORD.findall("""about above after again against all also although always and another any anybody anyone anything are aren
+    around because been before behind being below beneath beside between beyond both but can cannot could couldn did
+    didn does doesn doing don done down during each either else enough even ever every everyone everything few for
+    from had hadn has hasn have haven having hence her here hers herself him himself his how however into isn its
+    itself just least less let many may might mine more most much must myself neither never nobody none nor not nothing
+    off often once one only onto other others otherwise our ours ourselves out over own per perhaps quite rather really
+    same shall she should shouldn since some somebody someone something sometimes still such than that the their theirs
+    them themselves then there therefore these they this those though through thus too toward towards under unless until
+    upon very via was wasn were weren what whatever when whenever where wherever whether which while who whoever whom
+    whose why will with within without won would wouldn yes yet you your yours yourself yourselves
+    ask asked asking bring brought came come comes coming gave get gets getting give given gives giving goes going gone
+    got gotten keep keeps kept know known knows let like made make makes making need needed needs put said say says see
+    seem seems seen take taken takes taking tell thing things told took tried try trying use used uses using want wanted
+    wants way ways went
+    one two three four five six seven eight nine ten first second""")
 )
 """English words that never name a cluster (function words, common verbs, numerals), needed if there are few texts.
 
@@ -129,16 +125,9 @@ def _best(bag: Counter[str], total: Counter[str], mean: float, count: int, stop:
         if word not in stop
         if frequency * outside > OVER_REPRESENTED * (total[word] - frequency) * inside or not outside
     }
-    return _distinct(sorted(weights, key=lambda word: (-weights[word], word)), count)
-
-
-def _distinct(words: Iterable[str], count: int) -> list[str]:
-    """The first `count` words; if a word occurs in several forms (header, headers), only the first form."""
-    chosen: list[str] = []
-    for word in words:
-        if len(chosen) == count:
-            break
-        if not any(_alike(word, other) for other in chosen):
+    chosen: list[str] = []  # if a word occurs in several forms (header, headers), only the first form
+    for word in sorted(weights, key=lambda word: (-weights[word], word)):
+        if len(chosen) < count and not any(_alike(word, other) for other in chosen):
             chosen.append(word)
     return chosen
 
@@ -151,9 +140,5 @@ def _alike(a: str, b: str) -> bool:
 
 def _words(text: str) -> set[str]:
     """The distinct words of a text, lower-cased, with at least three letters, minus function words (it's, don't)."""
-    return {word for word in WORD.findall(text.lower()) if len(word) > 2 and not _is_function_word(word)}
-
-
-def _is_function_word(word: str) -> bool:
-    stem = word.replace("’", "'").partition("'")[0]
-    return len(stem) < 3 or stem in FUNCTION_WORDS
+    stems = {word: re.split("['’]", word)[0] for word in WORD.findall(text.lower())}
+    return {word for word, stem in stems.items() if len(stem) > 2 and stem not in FUNCTION_WORDS}

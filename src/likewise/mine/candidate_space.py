@@ -1,8 +1,8 @@
 """Embeddings of the anchors, positives and candidates, and the similarities between them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +14,6 @@ from ..search import Hits
 from ..search.exact import nearest
 from ..text.normalization import normalized
 from .settings import MiningPrompts
-
-
-@runtime_checkable
-class CanEncode(Protocol):
-    """An Embedder, or any object that encodes texts."""
-
-    @property
-    def encode(self) -> Callable[..., Float[np.ndarray, "N E"]]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +64,7 @@ def first_occurrences(texts: Sequence[str]) -> Int[np.ndarray, " M"]:
 
 
 def encode_space(
-    model: CanEncode,
+    model: Any,
     rows: tuple[Sequence[str], Sequence[str]],
     candidates: Sequence[str],
     prompts: MiningPrompts,
@@ -83,23 +75,20 @@ def encode_space(
     anchors, others = dict.fromkeys(rows[0]), dict.fromkeys((*rows[1], *candidates))
     if prompts.of_anchors == prompts.of_corpus:
         anchors = others = anchors | others
-    anchor_vectors = _encode(model, list(anchors), prompts.of_anchors, show_progress_bar)
-    same = anchors is others
-    other_vectors = anchor_vectors if same else _encode(model, list(others), prompts.of_corpus, show_progress_bar)
+    progress = {} if show_progress_bar is None else {"show_progress_bar": show_progress_bar}
+
+    def encoded(texts: Sequence[str], prompt: Mapping[str, str]) -> Shaped[np.ndarray, "n D"]:
+        return _check_finite(model.encode(texts, **prompt, **progress), texts)
+
+    anchor_vectors = encoded(list(anchors), prompts.of_anchors)
+    other_vectors = anchor_vectors if anchors is others else encoded(list(others), prompts.of_corpus)
     anchor_index, other_index = ({text: i for i, text in enumerate(texts)} for texts in (anchors, others))
     anchor_of, positive_of, pool = (
         np.array([index[text] for text in column], np.int64)
         for index, column in ((anchor_index, rows[0]), (other_index, rows[1]), (other_index, candidates))
     )
-    pool_vectors = _normalized_pool(other_vectors[pool], metric)
+    pool_vectors = unit(other_vectors[pool]) if metric == "cosine" else other_vectors[pool]
     return CandidateSpace(anchor_vectors, other_vectors, anchor_of, positive_of, pool_vectors, metric)
-
-
-def _encode(
-    model: CanEncode, texts: Sequence[str], prompt: Mapping[str, str], show_progress_bar: Progress
-) -> Shaped[np.ndarray, "n D"]:
-    options = {**prompt, **({} if show_progress_bar is None else {"show_progress_bar": show_progress_bar})}
-    return _check_finite(model.encode(texts, **options), texts)
 
 
 def space_of_precomputed(
@@ -119,7 +108,7 @@ def space_of_precomputed(
     assert anchors is not None and positives is not None
     every_row = np.arange(len(anchors))
     pool = (positives if corpus is None else corpus)[kept]
-    return CandidateSpace(anchors, positives, every_row, every_row, _normalized_pool(pool, metric), metric)
+    return CandidateSpace(anchors, positives, every_row, every_row, unit(pool) if metric == "cosine" else pool, metric)
 
 
 def _check_shapes(given: Mapping[str, np.ndarray | None], texts: Sequence[Sequence[str] | None]) -> None:
@@ -131,12 +120,8 @@ def _check_shapes(given: Mapping[str, np.ndarray | None], texts: Sequence[Sequen
         raise BadInput(f"expected one vector per text, all of the same dimension; found {found}")
 
 
-def _normalized_pool(vectors: Shaped[np.ndarray, "M D"], metric: str) -> Shaped[np.ndarray, "M D"]:
-    return unit(vectors) if metric == "cosine" else vectors
-
-
 def _check_finite(vectors: Shaped[np.ndarray, "n D"], texts: Sequence[str]) -> Shaped[np.ndarray, "n D"]:
     vectors = np.asarray(vectors)
-    for i in np.flatnonzero(~np.isfinite(vectors).all(axis=-1)).tolist():
-        raise BadInput(f"the vector of {texts[i][:60]!r} contains NaN or infinity")
+    if len(bad := np.flatnonzero(~np.isfinite(vectors).all(axis=-1))):
+        raise BadInput(f"the vector of {texts[bad[0]][:60]!r} contains NaN or infinity")
     return vectors

@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +16,7 @@ from ..errors import BadInput
 from ..runtime.progress import Progress, show_progress
 from ..text.inputs import describe_value, is_list_of_rows
 from ..text.normalization import normalized
-from .candidate_space import (
-    CandidateSpace,
-    CanEncode,
-    Precomputed,
-    encode_space,
-    first_occurrences,
-    space_of_precomputed,
-)
+from .candidate_space import Precomputed, encode_space, first_occurrences, space_of_precomputed
 from .negative_search import NegativeSearch, SearchState
 from .result import MiningReport, MiningResult, RuleStats
 from .rules import KnownPositives, RerankerFilter
@@ -35,7 +29,7 @@ Rows = tuple[list[str], list[str]]
 def mine_negatives(
     anchors: Sequence[str],
     positives: Sequence[str],
-    model: CanEncode | Precomputed,
+    model: Any,
     *,
     corpus: Sequence[str] | None = None,
     settings: MiningSettings = DEFAULT_SETTINGS,
@@ -47,21 +41,24 @@ def mine_negatives(
     Args:
         anchors: N non-blank texts; an anchor may occur in several rows with different positives.
         positives: N non-blank texts.
-        model: an `Embedder`, or precomputed vectors (`Precomputed`).
+        model: an `Embedder`, any object with `encode`, or precomputed vectors (`Precomputed`).
         corpus: the source of negatives; default: the positives. Texts that are equal after normalization count as one
             candidate, in the spelling of the first; blank texts are ignored.
         settings: the number of negatives, the rules, and how to choose among the remaining candidates.
         prompts: one prompt for the anchors and one for all other texts.
         show_progress_bar: same as in `Embedder.encode`.
     """
-    if isinstance(model, str | type) or not isinstance(model, CanEncode | Precomputed):  # a str has an `encode`, too
+    if isinstance(model, str | type) or not (hasattr(model, "encode") or isinstance(model, Precomputed)):
         raise BadInput(f"model is {describe_value(model)}; expected an Embedder (Embedder.load(name)) or Precomputed")
-    rows = _checked_rows(anchors, positives)
+    rows = _checked_texts("anchors", anchors), _checked_texts("positives", positives)
+    if len(rows[0]) != len(rows[1]) or not rows[0]:
+        raise BadInput(
+            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected equal numbers, at least 1"
+        )
     given = None if corpus is None else _checked_texts("corpus", corpus)
     source = rows[1] if given is None else given
     kept = first_occurrences(source)
     candidates = [source[i] for i in kept]
-    space: CandidateSpace
     if isinstance(model, Precomputed):
         if prompts != NO_PROMPTS:
             raise BadInput("a prompt was given, but precomputed vectors are not encoded again; omit the prompt")
@@ -82,15 +79,6 @@ def _search_all(search: NegativeSearch, rows: int, show_progress_bar: Progress) 
             search.search(block, state)
             advance(len(block), 0)
     return state
-
-
-def _checked_rows(anchors: Sequence[str], positives: Sequence[str]) -> Rows:
-    rows = (_checked_texts("anchors", anchors), _checked_texts("positives", positives))
-    if len(rows[0]) != len(rows[1]) or not rows[0]:
-        raise BadInput(
-            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected equal numbers, at least 1"
-        )
-    return rows
 
 
 def _checked_texts(name: str, given: Sequence[str]) -> list[str]:
@@ -121,7 +109,7 @@ def _report(search: NegativeSearch, state: SearchState, texts: int) -> MiningRep
         empty=int((state.count == 0).sum()),
         filled=int(state.filled[state.complete].sum()),
         dropped=int((~state.complete).sum()),
-        largest_group=known.largest_group if settings.transitive else 0,
+        largest_group=int(np.bincount(known.group).max()) if settings.transitive else 0,
     )
 
 

@@ -7,10 +7,10 @@ nearer ones, never at farther ones, so the depth of the search does not change t
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -33,12 +33,11 @@ class KnownPositives:
     def of(cls, anchors: Sequence[str], positives: Sequence[str], candidates: Iterable[str]) -> "KnownPositives":
         """Number the texts of the rows and the candidates."""
         number: dict[str, int] = {}
-        columns = (
+        rows, own, pool = (
             np.array([number.setdefault(normalized(text), len(number)) for text in column], np.int64)
             for column in (anchors, positives, candidates)
         )
-        anchor_numbers, positive_numbers, candidate_numbers = columns
-        return cls(anchor_numbers, positive_numbers, candidate_numbers, tuple(number))
+        return cls(rows, own, pool, tuple(number))
 
     @cached_property
     def group(self) -> Int[np.ndarray, " F"]:
@@ -62,19 +61,6 @@ class KnownPositives:
         a, p = self.anchors, self.positives
         return np.unique(np.concatenate([a * len(self.forms) + p, p * len(self.forms) + a]))
 
-    @property
-    def largest_group(self) -> int:
-        """The number of texts in the largest group."""
-        return int(np.bincount(self.group).max())
-
-
-@runtime_checkable
-class ScoresPairs(Protocol):
-    """A Reranker, or any object that scores pairs of texts."""
-
-    @property
-    def score(self) -> Callable[..., Float[np.ndarray, " N"]]: ...
-
 
 class RerankerFilter:
     """Scores anchors against candidates with rerankers, and caches the scores until `clear` is called."""
@@ -85,7 +71,7 @@ class RerankerFilter:
 
     def scores(
         self,
-        reranker: ScoresPairs,
+        reranker: Any,
         label: int | str | None,
         rows: Int[np.ndarray, " Q"],
         candidates: Int[np.ndarray, "Q d"],
@@ -229,11 +215,12 @@ class RerankerScoreBelow(Rule):
     >>> RerankerScoreBelow(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
     >>> RerankerScoreBelow(reranker, BelowPositive(margin=0.2))  # doctest: +SKIP
 
-    The reranker scores each pair once, and only candidates kept by the earlier rules, so put this rule last. If the
-    model has several labels, `label` chooses the one whose probability is used as the score.
+    The reranker (or any object with its `score`) scores each pair once, and only candidates kept by the earlier rules,
+    so put this rule last. If the model has several labels, `label` chooses the one whose probability is used as the
+    score.
     """
 
-    reranker: ScoresPairs = field(repr=False)
+    reranker: Any = field(repr=False)
     rule: Rule
     label: int | str | None = None
 

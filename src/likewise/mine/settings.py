@@ -29,14 +29,6 @@ DEFAULT_RATIO = 0.95  # relative to the positive's similarity (Moreira et al. 20
 MAX_NEGATIVES = 1 << 20  # per row; the memory for all negatives is allocated before the search
 
 
-def _check_rules(rules: object) -> None:
-    if not isinstance(rules, Sequence) or isinstance(rules, str | bytes):
-        raise BadInput(f"rules is {describe_value(rules)}; expected a list of rules, such as RankBetween(10, 50)")
-    odd = next((rule for rule in rules if not isinstance(rule, Rule)), None)
-    if odd is not None:
-        raise BadInput(f"rules contains {describe_value(odd)}; expected rules, such as RankBetween(10, 50)")
-
-
 @dataclass(frozen=True)
 class MiningSettings:
     """How to mine negatives; the report counts the rows with fewer than k, whichever way `missing` handles them."""
@@ -61,7 +53,9 @@ class MiningSettings:
         whole_number("seed", self.seed, least=0)
         if self.k > MAX_NEGATIVES:
             raise BadInput(f"k is {self.k:,}; expected at most {MAX_NEGATIVES:,} negatives per row")
-        _check_rules(self.rules)
+        if not isinstance(self.rules, list | tuple) or not all(isinstance(rule, Rule) for rule in self.rules):
+            found = describe_value(self.rules)
+            raise BadInput(f"rules is {found}; expected a list of rules, such as [RankBetween(10, 50)]")
         known_name("strategy", self.strategy, STRATEGIES)
         known_name("missing", self.missing, get_args(Missing))
         known_name("metric", self.metric, SIMILARITIES)
