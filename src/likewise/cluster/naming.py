@@ -22,7 +22,8 @@ COMMON_SHARE, SPREAD, LEAST_SPREAD = 0.05, 0.8, 3
 """A word counts as a stop word if it occurs in at least this fraction of the texts and in at least three clusters, and
 in at least SPREAD times as many clusters as expected by chance."""
 FUNCTION_WORDS = frozenset(
-    WORD.findall("""about above after again against all also although always and another any anybody anyone anything are aren
+    WORD.findall("""
+    about above after again against all also although always and another any anybody anyone anything are aren
     around because been before behind being below beneath beside between beyond both but can cannot could couldn did
     didn does doesn doing don done down during each either else enough even ever every everyone everything few for
     from had hadn has hasn have haven having hence her here hers herself him himself his how however into isn its
