@@ -317,7 +317,7 @@ class Embedder(ABC):
             OutOfMemory: a single text does not fit into memory.
         """
         text_prompt, total = self._prompt(prompt, prompt_name), count_texts(texts)
-        run = self._run(self._counter(overflow), total, show_progress_bar, batch_tokens)
+        run = inference_run(self, self._counter(overflow), total, show_progress_bar, batch_tokens)
         stream = self._vector_blocks(texts, text_prompt, run, normalize_embeddings)
         if total is None:
             return np.concatenate([np.empty((0, self.dimension), np.float32), *stream])
@@ -344,7 +344,7 @@ class Embedder(ABC):
     ) -> Iterator[Float[np.ndarray, "n E"]]:
         """As `encode`, but yields blocks of rows, so neither texts nor vectors have to fit into memory."""
         text_prompt = self._prompt(prompt, prompt_name)
-        run = self._run(self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
+        run = inference_run(self, self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
         return self._vector_blocks(texts, text_prompt, run, normalize_embeddings)
 
     def _vector_blocks(
@@ -454,7 +454,7 @@ class Embedder(ABC):
         counter = TruncationCounter(
             tokenizer.max_content_length, "mean", "documents", word_limit=tokenizer.longest_word
         )
-        with self._run(counter, len(texts), show_progress_bar, batch_tokens) as run:
+        with inference_run(self, counter, len(texts), show_progress_bar, batch_tokens) as run:
             pooled = pooled_chunks(
                 (self._tokenized(text_prompt, text, parts, counter) for text, parts in zip(texts, cut, strict=True)),
                 lambda ids: [
@@ -576,19 +576,6 @@ class Embedder(ABC):
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
         return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
-    def _run(
-        self, counter: TruncationCounter, total: int | None, show_progress_bar: Progress, batch_tokens: int | None
-    ) -> AbstractContextManager[InferenceRun]:
-        return inference_run(
-            counter,
-            total=total,
-            device=str(self.device).partition(":")[0],
-            precision=self.precision,
-            show_progress_bar=show_progress_bar,
-            batch_tokens=batch_tokens,
-            threads=self.batch_threads,
-        )
-
     def _counter(self, overflow: Overflow) -> TruncationCounter:
         tokenizer = self.tokenizer
         skips = tokenizer.unknown is not None
@@ -602,7 +589,7 @@ class Embedder(ABC):
                 'overflow="mean" averages windows into one vector; for tokens and layers it can be "error", "warn" or '
                 '"truncate"'
             )
-        return self._run(self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
+        return inference_run(self, self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
 
     def _read(self, text_prompt: str, counter: TruncationCounter, distinct: list[str], rows: Rows) -> Windows:
         """The windows of distinct texts, with tokens counted for every row."""

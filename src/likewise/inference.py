@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from operator import setitem
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ Results = TypeVar("Results", Float[np.ndarray, "..."], list[Float[np.ndarray, ".
 Rows = Int[np.ndarray, " items"]
 
 TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
-"""Tokens per batch, by device: the CPU's value was measured; benchmarks/gpu.py compares budgets on a GPU."""
+"""Tokens per batch, by device: the CPU's value was measured."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,13 @@ class InferenceRun:
 
 @contextmanager
 def inference_run(
-    counter: TruncationCounter,
-    *,
-    total: int | None,
-    device: str,
-    precision: str,
-    show_progress_bar: Progress = None,
-    batch_tokens: int | None = None,
-    threads: int = 1,
+    model: Any, counter: TruncationCounter, total: int | None, show_progress_bar: Progress, batch_tokens: int | None
 ) -> Iterator[InferenceRun]:
-    """A run over `total` items on this kind of device; when it ends, even early, it warns of truncated texts."""
-    max_tokens = batch_token_budget(batch_tokens, device, threads)
+    """A run of an embedder or reranker over `total` items; when it ends, even early, it warns of truncated texts."""
+    max_tokens = batch_token_budget(batch_tokens, str(model.device).partition(":")[0], model.batch_threads)
     try:
         with show_progress(show_progress_bar, total) as advance:
-            yield InferenceRun(counter, max_tokens, precision, advance)
+            yield InferenceRun(counter, max_tokens, model.precision, advance)
     finally:
         counter.warn()
 

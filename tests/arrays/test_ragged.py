@@ -89,13 +89,6 @@ def test_first_positions_are_one_for_each_sentence():
         Ragged(torch.zeros(3), (2, 1), first_positions=(1,))
 
 
-def test_like_keeps_the_sentences_and_changes_the_values():
-    tokens = packed([2, 3], 4)
-    other = tokens.like(torch.zeros(5, 7))
-    assert other.lengths == tokens.lengths
-    assert other.values.shape == (5, 7)
-
-
 @pytest.mark.parametrize("lengths", [(2,), (4, -1), (1, 1, 2)])
 def test_lengths_that_do_not_add_up_are_refused(lengths):
     with pytest.raises(ValueError, match="add up to"):

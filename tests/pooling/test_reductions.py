@@ -6,6 +6,7 @@ from itertools import combinations
 import pytest
 import torch
 
+from likewise.arrays.ragged import Ragged
 from likewise.arrays.reductions import REDUCTIONS
 from likewise.errors import BadModel
 from likewise.pooling import Pooling, pooling_of
@@ -34,7 +35,7 @@ def test_each_equals_a_loop_over_tokens(name, dtype):
     tokens = packed(LENGTHS, 5)
     x = tokens.values.to(dtype)
     found = pooling_of(name, 6)(iter([torch.zeros_like(x), x]), tokens)
-    wanted = torch.stack([_slow(name, list(part.double().unbind())) for part in tokens.like(x).split()])
+    wanted = torch.stack([_slow(name, list(part.double().unbind())) for part in torch.split(x, LENGTHS)])
     assert found.dtype == torch.promote_types(dtype, torch.float32)
     torch.testing.assert_close(found.double(), wanted, atol=1e-6, rtol=1e-6)
 
@@ -65,7 +66,7 @@ def test_gradients_reach_the_tokens(name):
     x = tokens.values.double().requires_grad_()
     assert torch.autograd.gradcheck(lambda x: pooling_of(name, 6)(iter([x]), tokens), x)
     pooling_of(name, 6)(iter([x]), tokens).sum().backward()
-    assert all(part.abs().sum() > 0 for part in tokens.like(x.grad).split())
+    assert all(part.abs().sum() > 0 for part in torch.split(x.grad, LENGTHS))
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
@@ -91,7 +92,7 @@ def test_long_half_precision_sums_are_added_up_exactly():
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_where_torch_reduces_no_segments_the_same_is_done_by_index(name, monkeypatch):
     tokens = packed(LENGTHS, 5)
-    below = tokens.like(-1 - tokens.values.abs())  # a largest value that is below 0
+    below = Ragged(-1 - tokens.values.abs(), tokens.lengths)  # a largest value that is below 0
     wanted = [pooling_of(name, 6)(iter([some.values]), some) for some in (tokens, below)]
     monkeypatch.setattr("likewise.pooling.reductions.SEGMENTS", ())
     for some, expected in zip((tokens, below), wanted, strict=True):

@@ -98,5 +98,7 @@ def test_an_encoder_has_a_vector_for_the_largest_id_of_unknown_words(tmp_path):
     told(tmp_path, {"id": 1, "least": 3, "most": 4, "buckets": 50, "first": 100})
     tokenizer = Tokenizer.load(tmp_path, 16)
     tokenizer.check(200)
-    with pytest.raises(BadModel, match="gives unknown words ids up to 199, but the encoder has vectors for 199 ids"):
+    with pytest.raises(
+        BadModel, match="gives special tokens or unknown words ids up to 199, but the encoder has vectors for 199 ids"
+    ):
         tokenizer.check(199)

@@ -74,12 +74,7 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def like(self, values: Shaped[Tensor, "T ..."]) -> "Ragged":
-        """The same sentences with different values, for example vectors instead of ids."""
-        return Ragged(values, self.lengths)
-
     def split(self) -> tuple[Shaped[Tensor, "t ..."], ...]:
-        """One tensor for each sentence."""
         return torch.split(self.values, list(self.lengths))
 
     @cached_property
@@ -116,7 +111,6 @@ class Ragged:
 
     @cached_property
     def counts(self) -> Int[Tensor, " N"]:
-        """The lengths as a tensor on the same device as the values."""
         return torch.tensor(self.lengths, dtype=torch.int64, device=self.values.device)
 
     @cached_property
@@ -135,7 +129,6 @@ class Ragged:
 
     @cached_property
     def is_last(self) -> Bool[Tensor, " T"]:
-        """Whether each token is the last one of its sentence."""
         at = torch.arange(len(self.values), device=self.values.device)
         return at + 1 == self.offsets[1:][self.sentence]
 

@@ -35,9 +35,6 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     config = read_config(folder)
     kind = model_type(config, folder)
     family = FAMILIES.get(kind)
-    if family is None and is_in_eight_bits(folder):
-        known = ", ".join(FAMILIES)
-        raise BadModel(f"{folder} holds int8 weights of an unknown {kind!r} encoder; expected one of {known}")
     if family is None:
         return _through_transformers(folder, config, dtype)
     static = static_table(folder)
@@ -57,7 +54,9 @@ def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch
     with ExitStack() as stack:
         weights = WeightReader(folder, stack, "pt")
         sources = {ours: tuple(weights.find(n) for n in file_names(ours, names)) for ours in module.state_dict()}
-        _compare(module, sources, weights)
+        for ours, tensor in module.state_dict().items():
+            for name in sources[ours]:
+                weights.check(name, (tensor.shape[0] // len(sources[ours]), *tensor.shape[1:]))
         state = {ours: torch.cat([read_tensor(weights, n, dtype) for n in found]) for ours, found in sources.items()}
     module.load_state_dict(state, assign=True)
     return module.eval()
@@ -124,7 +123,6 @@ def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
 
 
 def tensors_by_file_name(module: nn.Module, names: Names) -> dict[str, Tensor]:
-    """The weights of a module by their names in files."""
     found: dict[str, Tensor] = {}
     for ours, tensor in module.state_dict().items():
         theirs = file_names(ours, names)
@@ -144,13 +142,6 @@ def read_tensor(weights: WeightReader, name: str, dtype: torch.dtype) -> Tensor:
     if not torch.isfinite(tensor.sum(dtype=torch.float32)):
         raise weights.not_finite(name)
     return tensor
-
-
-def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights: WeightReader) -> None:
-    for ours, tensor in module.state_dict().items():
-        names = sources[ours]
-        for name in names:
-            weights.check(name, (tensor.shape[0] // len(names), *tensor.shape[1:]))
 
 
 def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dtype) -> Encoder:
@@ -191,7 +182,6 @@ def dequantized(whole: Int8[Tensor, "R C"], step: Float[Tensor, " R"]) -> Float[
 
 
 def encoder_settings(module: Encoder) -> list[Any]:
-    """The kind and the sizes of an encoder, for the model's fingerprint."""
     kind = family_name(module.config)
     shape = changed_settings(module.shape) if kind in FAMILIES else json.loads(json.dumps(module.config, default=str))
     return [kind, shape]

@@ -23,12 +23,10 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
     """
     kept = depth if isinstance(depth, Sequence) else None
     family = FAMILIES.get(family_name(encoder.config))
-    if family is None:
+    if family is None or not family.has_blocks:
         kind = encoder.config.get("model_type")
         known = ", ".join(name for name, row in FAMILIES.items() if row.has_blocks)
         raise BadInput(f"a {kind!r} encoder cannot be pruned; expected one of {known}")
-    if not family.has_blocks:
-        raise BadInput(f"a {encoder.config['model_type']!r} encoder has no blocks, so it cannot be pruned")
     if kept is not None:
         return _built(encoder, family, _chosen(encoder, kept), kept)
     if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= encoder.depth:

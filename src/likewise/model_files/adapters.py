@@ -91,7 +91,6 @@ def _checked_base(folder: Path, base: Path) -> Path:
 
 
 def _merge(target: Path, folder: Path, base: Path, settings: Mapping[str, Any]) -> None:
-    """Write the merged model into an empty folder."""
     _copy_files(target, folder, base)
     with ExitStack() as stack:
         adapter = WeightReader(folder, stack, "numpy", [folder / WEIGHTS])
@@ -137,7 +136,6 @@ def _deltas(adapter: WeightReader, weights: WeightReader, settings: Mapping[str,
 
 
 def _narrow(adapter: WeightReader, name: str, weights: WeightReader, found: str) -> tuple[Array, Array]:
-    """The matrices A and B for a matrix of the base model."""
     other = adapter.find(name.replace("lora_A.weight", "lora_B.weight"))
     a, b, shape = adapter.fp32(name), adapter.fp32(other), weights.kinds[found].shape
     if a.ndim != 2 or b.ndim != 2 or len(a) != b.shape[1] or (len(b), a.shape[1]) != shape:

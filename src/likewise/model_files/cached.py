@@ -14,7 +14,8 @@ CACHE = "LIKEWISE_CACHE"
 
 def cached_folder(name: str, key: str, write: Callable[[Path], None]) -> Path:
     """The cache folder with this name and key; if it does not exist, `write` fills it."""
-    folder = cache_folder() / f"{name}-{_digest(key)}"
+    digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    folder = cache_folder() / f"{name}-{digest}"
     if not (folder / "config.json").is_file():
         with suppress(_AlreadyWrittenError), atomic_folder(folder) as partial:
             write(partial)
@@ -37,7 +38,3 @@ def file_state_key(path: Path) -> str:
     """A key that changes when a file changes, from its path, size and modification time; the file is not read."""
     state = path.stat()
     return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

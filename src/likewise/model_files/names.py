@@ -265,18 +265,14 @@ def _packaged(name: str, tried: list[str]) -> Path | None:
     if model.words is None:
         check_weights(path / model.weights, model)
         return path
-    return _table(short, path, model, model.words)
-
-
-def _table(name: str, folder: Path, model: PackagedModel, words: str) -> Path:
     from .word_vectors.text_files import read_array_vectors
     from .word_vectors.word_tables import converted_folder
 
-    def read() -> "WordVectors":
-        check_weights(folder / model.weights, model)
-        return read_array_vectors(folder, words, model.weights)
+    def read(words: str = model.words) -> "WordVectors":
+        check_weights(path / model.weights, model)
+        return read_array_vectors(path, words, model.weights)
 
-    return converted_folder(name, model.sha256, read)
+    return converted_folder(short, model.sha256, read)
 
 
 def _inside(model: PackagedModel) -> Path | None:

@@ -262,15 +262,7 @@ class Reranker(ABC):
         overflow, show_progress_bar, batch_tokens = options
         limit = self.max_content_length if limit is None else limit
         counter = TruncationCounter(limit, overflow, what, windows=False, word_limit=self.tokenizer.longest_word)
-        return inference_run(
-            counter,
-            total=total,
-            device=str(self.device).partition(":")[0],
-            precision=self.precision,
-            show_progress_bar=show_progress_bar,
-            batch_tokens=batch_tokens,
-            threads=self.batch_threads,
-        )
+        return inference_run(self, counter, total, show_progress_bar, batch_tokens)
 
     def _token_ids(self, texts: list[str]) -> EncodedTexts:
         """The untruncated ids of each text without special tokens, checked against the encoder's vocabulary."""

@@ -79,7 +79,6 @@ class Tokenizer:
         return tokenizer
 
     def save(self, folder: Path) -> None:
-        """Write tokenizer.json and its companions."""
         whole = json.dumps(json.loads(self.description), ensure_ascii=False, indent=2)
         files = {"tokenizer.json": whole, SETTINGS: json.dumps(self.settings), **self.companions}
         for name, text in files.items():
@@ -114,7 +113,6 @@ class Tokenizer:
 
     @property
     def token_ids_by_name(self) -> Mapping[str, int]:
-        """The id of each token."""
         return self._vocabulary.ids
 
     def id_to_token(self, i: int) -> str | None:
@@ -122,7 +120,6 @@ class Tokenizer:
         return self._vocabulary.names.get(i)
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
-        """The text of some ids."""
         names, special = self._vocabulary.names, self._vocabulary.special if skip_special_tokens else ()
         with reading("the tokenizer's decoder"):
             return decoded([names[i] for i in ids if i in names and names[i] not in special], self.described["decoder"])
@@ -201,16 +198,11 @@ class Tokenizer:
 
     def check(self, vocabulary: int) -> None:
         """Check that an encoder with this vocabulary size has vectors for special tokens and unknown words."""
-        specials = (*self.prefix, *self.suffix)
-        if max(specials, default=0) >= vocabulary:
+        largest = max(*self.prefix, *self.suffix, 0 if self.unknown is None else self.unknown.largest, 0)
+        if largest >= vocabulary:
             raise BadModel(
-                f"the tokenizer adds the ids {specials} to every text, but the encoder has vectors for {vocabulary:,} "
-                "ids only: they belong to different models"
-            )
-        if self.unknown is not None and self.unknown.largest >= vocabulary:
-            raise BadModel(
-                f"the tokenizer gives unknown words ids up to {self.unknown.largest:,}, but the encoder has vectors "
-                f"for {vocabulary:,} ids only: they belong to different models"
+                f"the tokenizer gives special tokens or unknown words ids up to {largest:,}, but the encoder has "
+                f"vectors for {vocabulary:,} ids only: they belong to different models"
             )
 
     def first_out_of_vocabulary(self, contents: Sequences, vocabulary: int) -> tuple[int, str] | None:

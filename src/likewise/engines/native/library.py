@@ -136,31 +136,6 @@ class Library(CompiledLibrary):
         ]
         self._c.lw_heads_free.argtypes, self._c.lw_heads_free.restype = [c_void_p], None
         self._c.lw_heads_run.argtypes = [c_void_p, c_void_p, c_int64, c_void_p, c_char_p, c_size_t]
-        self._c.lw_product.argtypes = [c_char_p, c_int32, *[c_void_p] * 4, *[c_int32] * 3, c_void_p, c_char_p, c_size_t]
-
-    def product(
-        self,
-        a: Float[Array, "M K"],
-        b: Float[Array, "N K"],
-        bias: Float[Array, " N"] | None = None,
-        residual: Float[Array, "M N"] | None = None,
-        *,
-        precision: str = "fp32",
-        instructions: str | None = None,
-    ) -> Float[Array, "M N"]:
-        """A bᵀ + bias + residual computed with the kernels of one instruction set, for their tests.
-
-        In int8, a and b contain integers from −127 to 127.
-        """
-        a, b = _floats(a), _floats(b)
-        more = [None if x is None else _floats(x) for x in (bias, residual)]
-        out, message = np.empty((len(a), len(b)), np.float32), ctypes.create_string_buffer(MESSAGE)
-        pointers = [_address(x) for x in (a, b, *more)]
-        sizes = (*a.shape[:1], *b.shape)
-        name = instructions.encode() if instructions else None
-        code = self._c.lw_product(name, PRECISIONS[precision], *pointers, *sizes, _address(out), message, MESSAGE)
-        check_code(code, message)
-        return out
 
 
 class _Unique:
@@ -221,7 +196,6 @@ class Model(_Unique):
 
     @property
     def instructions(self) -> str:
-        """The name of the instruction set whose kernels it runs."""
         return str(self._c.lw_model_instructions(self._handle).decode())
 
     @property
@@ -355,7 +329,6 @@ def _head(head: NumpyHead, alive: list[Any]) -> _Head:
 
 @cache
 def load() -> Library:
-    """Load the library of `library_path`, with the functions of models."""
     return Library(library_path())
 
 
