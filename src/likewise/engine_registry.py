@@ -131,7 +131,6 @@ class Computation(NamedTuple):
 
 
 def computation_of(model: Any) -> Computation:
-    """How an embedder or a reranker computes."""
     from .native.library import ARITHMETIC  # here, so that --help loads no ctypes
 
     engine = engine_of(model)

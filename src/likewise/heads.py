@@ -34,8 +34,6 @@ class Dense(nn.Module):
 
 
 class Norm(nn.Module):
-    """Layer normalization."""
-
     def __init__(self, width: int) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
@@ -81,7 +79,6 @@ def out_width(heads: nn.Module, width: int) -> int:
 
 
 def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
-    """Build the head that a model folder describes, with its weights."""
     shapes, activation = head_shapes(kind, config, folder)
     weights = read_tensors(folder, f"the {kind} head", shapes) if shapes else {}
     head = KINDS[kind].build(shapes, activation)

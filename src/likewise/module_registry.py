@@ -55,18 +55,15 @@ class FusionShape:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The settings that `read` needs."""
         spec = "+".join(self.reduce)
         return {"reduce": spec, "first": self.first, "last": self.last, "encoder_width": self.encoder_width}
 
     @property
     def spec(self) -> str:
-        """A description in words."""
         return f"fusion: {'+'.join(self.reduce)} of layers {self.first} to {self.last}"
 
     @property
     def tensors(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each of its weights, by name."""
         width = len(self.reduce) * self.encoder_width
         return {"map.weight": (width, (self.last - self.first + 1) * width), "map.bias": (width,)}
 
@@ -78,7 +75,6 @@ class FusionShape:
 
 
 def check_layer_range(first: int, last: int) -> None:
-    """Reject an impossible range of layers."""
     if not 0 <= first <= last:
         raise BadModel(f"layers {first} to {last} were requested; expected 0 ≤ first ≤ last")
 

@@ -25,7 +25,6 @@ def gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """max(x, 0)."""
     return np.asarray(np.maximum(x, 0))
 
 
@@ -36,7 +35,6 @@ def sigmoid(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def softmax(x: Float[Array, "N C"]) -> Float[Array, "N C"]:
-    """Softmax over each row."""
     powers = np.exp(x - x.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 

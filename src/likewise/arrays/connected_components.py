@@ -21,7 +21,6 @@ class DisjointSets(Generic[Node]):
         self._parent[self.representative(b)] = self.representative(a)
 
     def representative(self, node: Node) -> Node:
-        """The representative of this node's set."""
         parent = self._parent
         while parent.setdefault(node, node) != node:
             parent[node] = node = parent[parent[node]]

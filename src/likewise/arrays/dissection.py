@@ -93,7 +93,6 @@ class DissectionSettings:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The settings in the form that `read` expects."""
         return asdict(self)
 
     @property
@@ -107,11 +106,9 @@ class DissectionSettings:
         return f"{NAME}:{','.join(f'{name}={str(value).lower()}' for name, value in settings.items())}"
 
     def width(self, encoder_width: int) -> int:
-        """The dimension of the pooled vectors."""
         return encoder_width
 
     def check(self, layers: int) -> None:
-        """Raise an error if the encoder has too few layers."""
         if layers - self.start <= self.window:
             raise BadModel(
                 f"the pooling {self.spec} needs {self.start + self.window + 1} layers or more, but the encoder has "

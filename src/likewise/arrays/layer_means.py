@@ -68,7 +68,6 @@ class LayerMeanSettings:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The settings in the form that `read` expects."""
         return {"reduce": "+".join(self.reduce), "layers": list(self.layers)}
 
     @property
@@ -77,11 +76,9 @@ class LayerMeanSettings:
         return f"{'+'.join(self.reduce)}{KEY}{'+'.join(map(str, self.layers))}"
 
     def width(self, encoder_width: int) -> int:
-        """The dimension of the pooled vectors."""
         return len(self.reduce) * encoder_width
 
     def check(self, depth: int) -> None:
-        """Raise an error if the encoder has too few layers."""
         if self.layers[-1] > depth:
             raise BadModel(
                 f"the pooling {self.spec} reads layer {self.layers[-1]}, but the last layer of this encoder is {depth}"

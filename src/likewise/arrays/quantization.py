@@ -36,7 +36,6 @@ class Int8Vectors:
         return Int8Vectors(self.codes[rows], self.scales[rows])
 
     def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "Int8Vectors":
-        """Quantize other vectors the same way."""
         return quantize_int8(queries)
 
 
@@ -54,7 +53,6 @@ class BitVectors:
         return BitVectors(self.codes[rows], self.dimension)
 
     def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "BitVectors":
-        """Quantize other vectors the same way."""
         return quantize_bits(queries)
 
 

@@ -27,12 +27,10 @@ class Reduction(NamedTuple):
 
 
 def numpy_cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
-    """The first token's vector."""
     return np.asarray(x[_starts(lengths)])
 
 
 def numpy_maximum(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
-    """The maximum of each dimension over the tokens (MAX)."""
     return np.asarray(np.maximum.reduceat(x, _starts(lengths), axis=0))
 
 
@@ -42,7 +40,6 @@ def numpy_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float
 
 
 def numpy_mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
-    """The sum divided by the square root of the length."""
     return np.asarray(_total(x, lengths) / np.sqrt(lengths[:, None].astype(np.float32)))
 
 
@@ -53,7 +50,6 @@ def numpy_weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array)
 
 
 def numpy_last_token(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
-    """The last token's vector."""
     return np.asarray(x[np.cumsum(lengths) - 1])
 
 

@@ -23,7 +23,6 @@ class Sequences:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "Sequences":
-        """Build sequences from lists of ids."""
         return cls(np.fromiter(chain.from_iterable(rows), np.int32), np.fromiter(map(len, rows), np.int64, len(rows)))
 
     def __len__(self) -> int:
@@ -35,7 +34,6 @@ class Sequences:
 
     @cached_property
     def ends(self) -> Int[np.ndarray, " N"]:
-        """Where each sequence ends in `ids`."""
         return np.cumsum(self.lengths)
 
     @cached_property
@@ -44,7 +42,6 @@ class Sequences:
         return np.asarray(np.arange(len(self.ids)) - np.repeat(self.ends - self.lengths, self.lengths))
 
     def take(self, rows: Int[np.ndarray, " n"]) -> "Sequences":
-        """The sequences at these indices, in this order."""
         lengths = self.lengths[rows]
         shifts = self.ends[rows] - np.cumsum(lengths)
         return Sequences(self.ids[np.repeat(shifts, lengths) + np.arange(lengths.sum())], lengths)
@@ -55,7 +52,6 @@ class Sequences:
         return Sequences(self.ids[kept], np.diff(counts[self.ends], prepend=0))
 
     def first(self, most: int) -> "Sequences":
-        """The first ids of each sequence, at most this many."""
         if not (self.lengths > most).any():
             return self
         return self.where(self.positions < most)
@@ -74,7 +70,6 @@ class Sequences:
         return Sequences(ids, lengths)
 
     def lists(self) -> list[list[int]]:
-        """The ids of each sequence, as a list."""
         ids, start, rows = self.ids.tolist(), 0, []
         for end in self.ends.tolist():
             rows.append(ids[start:end])

@@ -59,7 +59,6 @@ def check_finite_rows(vectors: Shaped[np.ndarray, "N D"], what: str) -> None:
 
 
 def dot(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
-    """Dot products of rows."""
     a, b = _tables(a, b)
     return np.asarray(a @ b.T)
 

@@ -41,7 +41,6 @@ class Encoder(nn.Module):
         return out
 
     def block(self, i: int) -> nn.Module:
-        """The block at depth i."""
         raise TypeError(f"{type(self).__name__} has no separate blocks, but block {i} was requested")
 
     def units(self, tokens: Ragged) -> Ragged:

@@ -107,7 +107,6 @@ class Linear(Uninitialized, NotifiedOfMoves, nn.Linear):
         return cached.packed
 
     def before_move(self) -> None:
-        """Drop the packed weight."""
         self._cached = None
 
     def __getstate__(self) -> dict[str, Any]:

@@ -14,8 +14,6 @@ from .config import Config, activation, boolean, fraction, number, require_suppo
 
 @dataclass(frozen=True)
 class TransformerShape:
-    """The sizes that every transformer here has."""
-
     vocabulary: int
     width: int
     depth: int
@@ -37,8 +35,6 @@ def _later(default: Any) -> Any:
 
 @dataclass(frozen=True)
 class BertShape(TransformerShape):
-    """The sizes of a post-norm transformer."""
-
     activation: str = "gelu"
     first_position: int = 0  # RoBERTa counts from 2
     segments: int = 2  # 0: the model has none
@@ -64,14 +60,11 @@ class BertShape(TransformerShape):
 
     @property
     def has_table(self) -> bool:
-        """Whether positions are a table of vectors."""
         return not (self.theta or self.alibi or self.distances)
 
 
 @dataclass(frozen=True)
 class ModernBertShape(TransformerShape):
-    """The sizes of a ModernBERT."""
-
     reach: int  # a local block attends to this many tokens on either side
     thetas: tuple[float, ...]  # the rotary base of each block
     local: tuple[bool, ...]  # which blocks have local attention
@@ -85,8 +78,6 @@ class ModernBertShape(TransformerShape):
 
 @dataclass(frozen=True)
 class T5Shape(TransformerShape):
-    """The sizes of T5's encoder."""
-
     buckets: int  # of relative positions
     activation: str = "relu"
     gated: bool = False
@@ -419,7 +410,6 @@ def alibi_slopes(heads: int) -> list[float]:
 
 
 def modernbert_shape(config: Config) -> ModernBertShape:
-    """ModernBERT."""
     every = size(config, "global_attn_every_n_layers", 3)
     local = _local_layers(config, lambda i: i % every != 0)
     shape = ModernBertShape(
@@ -546,7 +536,6 @@ def _word_shape(config: Config, width_key: str) -> WordShape:
 
 
 def word_shape(config: Config) -> WordShape:
-    """A table of word vectors."""
     return _word_shape(config, "hidden_size")
 
 

@@ -155,8 +155,6 @@ class NativeCrossEncoder(ArrayCrossEncoder):
 
 
 class NumpyCrossEncoder(ArrayCrossEncoder):
-    """A cross-encoder that runs in NumPy."""
-
     ENGINE = NumpyEmbedder
 
 

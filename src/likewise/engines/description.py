@@ -113,7 +113,6 @@ def tensors(part: Any) -> list[StoredTensor]:
 
 
 def parameter_count(description: Description) -> int:
-    """The number of parameters."""
     return sum([tensor.values.size for tensor in tensors(description)])
 
 
@@ -131,7 +130,6 @@ def check_described(folder: Path, config: Config) -> tuple[Family, Shape]:
 
 
 def stored_encoder_settings(folder: Path) -> list[Any]:
-    """The kind and the sizes of a folder's encoder, for the model's fingerprint."""
     config = read_config(folder)
     kind = model_type(config, folder)
     return [kind, changed_settings(FAMILIES[kind].shape(config))]

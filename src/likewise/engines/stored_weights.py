@@ -74,7 +74,6 @@ def int8_rows(tensor: StoredTensor) -> StoredTensor:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """Write these tensors to a safetensors file."""
     arrays = {name: (TYPE_NAMES[tensor.values.dtype.name], tensor.values) for name, tensor in tensors.items()}
     for name, tensor in tensors.items():
         for suffix, scales in ((ROW_STEP_SUFFIX, tensor.scales), (COLUMN_SCALE_SUFFIX, tensor.column_scales)):
@@ -84,7 +83,6 @@ def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
 
 
 def has_int8(tensors: Iterable[StoredTensor]) -> bool:
-    """Whether any of the tensors is stored in int8."""
     return any(tensor.scales is not None for tensor in tensors)
 
 

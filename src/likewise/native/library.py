@@ -68,7 +68,6 @@ def library_path() -> Path:
 
 @cache
 def load_library() -> CompiledLibrary:
-    """Load the library of `library_path`."""
     return CompiledLibrary(library_path())
 
 

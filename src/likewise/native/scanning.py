@@ -192,7 +192,6 @@ class Scan:
 
 
 def available() -> bool:
-    """Whether there is a compiled library in this installation."""
     try:
         load_library()
     except NativeUnavailable:

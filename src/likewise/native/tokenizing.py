@@ -100,7 +100,6 @@ class NativeTokenizer:
 
 
 def _functions() -> Any:
-    """The library's functions of tokenizers, with their types."""
     c = load_library().functions
     c.lw_tokenizer_create.restype = c_void_p
     c.lw_tokenizer_create.argtypes = [c_char_p, c_size_t, POINTER(c_int32), c_char_p, c_size_t]

@@ -26,7 +26,6 @@ def last(layers: Layers) -> Float[Tensor, "T D"]:
 
 
 def cls(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
-    """The first token's vector."""
     return x[tokens.offsets[:-1].long()]
 
 
@@ -48,7 +47,6 @@ def mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
 
 
 def mean_sqrt_len(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
-    """The sum divided by the square root of the length."""
     return total(x, tokens) / tokens.counts[:, None].sqrt()
 
 
@@ -59,7 +57,6 @@ def weighted_mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D
 
 
 def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
-    """The maximum of each dimension over all tokens (MAX)."""
     if x.device.type in SEGMENTS:
         return torch.segment_reduce(x, "max", lengths=tokens.counts)
     index = tokens.sentence[:, None].expand_as(x)

@@ -139,7 +139,6 @@ class Windows:
 
     @classmethod
     def joined(cls, parts: "Sequence[Windows]") -> "Windows":
-        """The windows of all parts, in order."""
         if len(parts) == 1:
             return parts[0]
         tokens = [part.tokens for part in parts]
@@ -187,7 +186,6 @@ class TokenizedTexts:
 
     @cached_property
     def prompt_ids(self) -> list[int]:
-        """The ids of the prompt alone."""
         return self.tokenizer.token_ids([self.prompt])[0] if self.prompt else []
 
     @property

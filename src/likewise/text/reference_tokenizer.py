@@ -70,7 +70,6 @@ class ReferenceTokenizer:
         return type(self), (self._description,)
 
     def encode(self, texts: Sequence[str]) -> EncodedTexts:
-        """The token ids of each text, without special tokens around them."""
         rows, long_words = list[list[int]](), list[tuple[int, int, int]]()
         for i, text in enumerate(texts):
             text.encode()  # the caller must replace lone surrogates
@@ -84,7 +83,6 @@ class ReferenceTokenizer:
         return EncodedTexts(found.ids, found.lengths, np.asarray(long_words, np.int64).reshape(-1, 3))
 
     def encode_with_spans(self, text: str) -> EncodedText:
-        """The ids of one text, and where each came from."""
         tokens = list[Token]()
         for number, (word, added) in enumerate(self._words(text)):
             if added is not None:
@@ -125,13 +123,11 @@ class ReferenceTokenizer:
 
 
 def normalizer_of(settings: Settings | None) -> "Callable[[Text], Text]":
-    """The normalizer that a tokenizer.json describes."""
     normalizer: Callable[[Text], Text] = _step(settings, NORMALIZERS, "normalizer")
     return normalizer
 
 
 def normalize(text: str, normalizer: "Callable[[Text], Text]") -> str:
-    """A text after normalization."""
     return "".join(character.letter for character in normalizer([Character(letter, 0, 0) for letter in text]))
 
 

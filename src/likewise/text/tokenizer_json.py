@@ -243,7 +243,6 @@ def around(parts: Sequence[Part]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def ids_of(parts: Sequence[Part]) -> tuple[int, ...]:
-    """The ids of a template's special tokens."""
     return tuple(i for part, _ in parts for i in part if isinstance(i, int))
 
 
@@ -276,11 +275,9 @@ class PairFrame:
 
     @property
     def specials(self) -> int:
-        """The number of special tokens of a pair."""
         return len(self.prefix) + len(self.middle) + len(self.suffix)
 
     def ids(self, first: Sequence[int], second: Sequence[int]) -> list[int]:
-        """The ids of two texts with special tokens before, between and after them."""
         return [*self.prefix, *first, *self.middle, *second, *self.suffix]
 
     def kinds(self, first: int, second: int) -> list[int]:

@@ -68,7 +68,6 @@ class TruncationCounter:
     def add(
         self, lengths: Sequence[int] | Int[np.ndarray, " n"], long_words: Mapping[int, int] = MappingProxyType({})
     ) -> None:
-        """Count texts with these numbers of tokens."""
         counted = np.asarray(lengths, dtype=np.int64)
         over = np.flatnonzero(counted > self.limit)
         if self.overflow == "error" and (len(over) or long_words):

@@ -46,7 +46,6 @@ class UnknownWords:
 
     @property
     def largest(self) -> int:
-        """The largest id."""
         return max(self.id, self.first + 2 * self.buckets - 1) if self.buckets else self.id
 
     def spelled(self, word: str) -> list[int]:

@@ -34,7 +34,6 @@ def fold(text: str) -> str:
 
 
 def folded_words(text: str) -> list[str]:
-    """The folded words of a text, in their order."""
     return WORD.findall(fold(text))
 
 

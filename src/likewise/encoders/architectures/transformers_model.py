@@ -89,7 +89,6 @@ class AutoEncoder(Encoder):
             yield state[tokens.sentence, tokens.position]
 
     def save(self, folder: Path) -> None:
-        """Save the model with transformers' `save_pretrained`."""
         self.model.save_pretrained(folder)
 
 

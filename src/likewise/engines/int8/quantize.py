@@ -48,7 +48,6 @@ class Fidelity:
     rank_correlation: float  # NaN if all similarities are equal
 
     def reaches(self, bar: Bar) -> bool:
-        """Whether both cosines reach the bar."""
         return self.mean_cosine >= bar.mean_cosine and self.least_cosine >= bar.least_cosine
 
 

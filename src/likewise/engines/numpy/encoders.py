@@ -70,7 +70,6 @@ class NumpyEncoder:
         return np.stack(list(islice(self.states(tokens), first, last + 1)))
 
     def states(self, tokens: Sequences, segments: Segments = None) -> Iterator[Float[Array, "T D"]]:
-        """The layers, one after the other."""
         x = self._embeddings(tokens, 0 if segments is None else segments)
         yield x
         for i in range(self.depth):

@@ -53,8 +53,6 @@ class ArrayReduce:
 
 @dataclass(frozen=True)
 class ArrayDissection(DissectionSettings):
-    """SBERT-WK."""
-
     arrays: ClassVar[Mapping[str, Array]] = {}
 
     @property
@@ -94,7 +92,6 @@ class ArrayFusion:
 
     @classmethod
     def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "ArrayFusion":
-        """The fusion described by a folder, for a model with `depth` blocks."""
         shape = FusionShape.read(config, folder, depth)
         with ExitStack() as stack:
             stored = StoredWeights(folder, stack)
