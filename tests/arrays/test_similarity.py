@@ -50,13 +50,6 @@ def test_what_are_no_tables_of_one_width_is_told(name):
 
 
 @pytest.mark.parametrize("name", SIMILARITIES)
-def test_more_is_more_alike(name):
-    a = np.array([[1.0, 0.0]])
-    near, far = np.array([[1.0, 0.0]]), np.array([[-3.0, 4.0]])
-    assert SIMILARITIES[name](a, near)[0, 0] > SIMILARITIES[name](a, far)[0, 0]
-
-
-@pytest.mark.parametrize("name", SIMILARITIES)
 def test_the_type_of_the_vectors_is_kept(name):
     a = _rows(0, 3, 4).astype(np.float32)
     assert SIMILARITIES[name](a, a).dtype == np.float32
@@ -71,11 +64,6 @@ def test_manhattan_in_blocks_equals_manhattan_at_once(monkeypatch):
     at_once = similarity.manhattan(a, b)
     monkeypatch.setattr(similarity, "_BLOCK", 70)
     assert np.array_equal(similarity.manhattan(a, b), at_once)
-
-
-def test_a_vector_is_never_further_than_nothing_from_itself():
-    a = _rows(3, 50, 300).astype(np.float32) * 100
-    assert np.isfinite(similarity.euclidean(a, a)).all()
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3, 1e3])
@@ -120,10 +108,6 @@ def test_rows_keep_their_type_and_small_types_are_compared_in_float32(name):
     np.testing.assert_allclose(
         PAIRWISE[name](tiny, tiny[::-1]), np.diag(SIMILARITIES[name](tiny, tiny[::-1])), rtol=1e-5
     )
-
-
-def test_a_zero_row_has_cosine_zero_with_its_partner():
-    assert PAIRWISE["cosine"](np.zeros((2, 3)), np.array([[1.0, 2, 3], [0, 0, 0]])).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("name", PAIRWISE)

@@ -23,13 +23,6 @@ def test_every_family_has_a_tiny_model():
 
 
 @families
-def test_a_sentence_is_embedded_the_same_alone_and_in_company(family, embedders):
-    together = embedders(family).encode(TEXTS)
-    alone = np.concatenate([embedders(family).encode([text]) for text in TEXTS])
-    np.testing.assert_allclose(together, alone, atol=1e-6)
-
-
-@families
 def test_vectors_are_those_of_one_sentence_at_a_time_whatever_the_batch(family, embedders):
     whole = embedders(family).encode(TEXTS)
     for budget in (1, 17, 40):

@@ -95,13 +95,6 @@ def test_whole_numbers_without_sound_steps_are_refused(own, tmp_path, spoil):
         TorchEmbedder.load(folder)
 
 
-def test_others_eight_bits_are_refused(own, tmp_path):
-    folder = _small(own, tmp_path)
-    amend(folder / "config.json", quantization_config={"quant_method": "bitsandbytes"})
-    with pytest.raises(BadModel, match="quantised"):
-        TorchEmbedder.load(folder)
-
-
 @pytest.mark.parametrize("kind", [None, 3, "no such encoder", EIGHT_BITS])
 def test_eight_bits_of_an_unknown_kind_are_refused(own, tmp_path, kind):
     folder = _small(own, tmp_path)

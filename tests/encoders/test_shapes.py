@@ -10,23 +10,6 @@ from likewise.encoders.families import FAMILIES, family_name
 from likewise.errors import BadModel
 from tests.tiny import CONFIGS, config_of, random_encoder
 
-SHAPES = {
-    "bert": shapes.bert_shape,
-    "electra": shapes.electra_shape,
-    "albert": shapes.albert_shape,
-    "roberta": shapes.roberta_shape,
-    "mpnet": shapes.mpnet_shape,
-    "distilbert": shapes.distilbert_shape,
-    "deberta-v2": shapes.deberta_shape,
-    "t5": shapes.t5_shape,
-    "nomic_bert": shapes.nomic_shape,
-    "gte": shapes.gte_shape,
-    "modernbert": shapes.modernbert_shape,
-    "words": shapes.word_shape,
-    "bilstm": shapes.bilstm_shape,
-    "dan": shapes.deep_averaging_shape,
-}
-
 
 @pytest.mark.parametrize(
     ("family", "key", "least", "field"),
@@ -51,42 +34,46 @@ SHAPES = {
     ],
 )
 def test_the_smallest_size_is_accepted_and_one_below_is_refused_by_name(family, key, least, field):
-    assert getattr(SHAPES[family]({**config_of(family), key: least}), field) == least
+    assert getattr(FAMILIES[family].shape({**config_of(family), key: least}), field) == least
     with pytest.raises(BadModel, match=f"{key} = {least - 1}"):
-        SHAPES[family]({**config_of(family), key: least - 1})
+        FAMILIES[family].shape({**config_of(family), key: least - 1})
 
 
 @pytest.mark.parametrize("family", ["roberta", "mpnet"])
 @pytest.mark.parametrize("pad", [0, 1, 5])
 def test_positions_count_from_after_the_padding_and_one_must_be_left(family, pad):
     config = {**config_of(family), "pad_token_id": pad}
-    shape = SHAPES[family]({**config, "max_position_embeddings": pad + 2})
+    shape = FAMILIES[family].shape({**config, "max_position_embeddings": pad + 2})
     assert (shape.first_position, shape.longest) == (pad + 1, 1)
     told = f"max_position_embeddings = {pad + 1} and pad_token_id = {pad}, which leaves no position for a token"
     with pytest.raises(BadModel, match=told):
-        SHAPES[family]({**config, "max_position_embeddings": pad + 1})
+        FAMILIES[family].shape({**config, "max_position_embeddings": pad + 1})
     with pytest.raises(BadModel, match="pad_token_id = -1; expected a whole number from 0"):
-        SHAPES[family]({**config, "pad_token_id": -1})
+        FAMILIES[family].shape({**config, "pad_token_id": -1})
 
 
 def test_heads_divide_the_width_and_rotary_ones_half_of_it():
     width = CONFIGS["bert"]["hidden_size"]
     for family, key, heads in (("bert", "num_attention_heads", width), ("distilbert", "n_heads", width)):
-        assert SHAPES[family]({**config_of(family), key: heads}).heads == heads
+        assert FAMILIES[family].shape({**config_of(family), key: heads}).heads == heads
         with pytest.raises(BadModel, match=f"asks for {heads + 1} heads, which do not divide the width of {width}"):
-            SHAPES[family]({**config_of(family), key: heads + 1})
+            FAMILIES[family].shape({**config_of(family), key: heads + 1})
     modern = {**config_of("modernbert"), "hidden_size": 24}
-    assert [SHAPES["modernbert"]({**modern, "num_attention_heads": heads}).heads for heads in (12, 6, 1)] == [12, 6, 1]
+    assert [FAMILIES["modernbert"].shape({**modern, "num_attention_heads": heads}).heads for heads in (12, 6, 1)] == [
+        12,
+        6,
+        1,
+    ]
     for heads in (8, 24):  # which divide the width, and not half of it
         with pytest.raises(BadModel, match=f"asks for {heads} rotary heads in a width of 24"):
-            SHAPES["modernbert"]({**modern, "num_attention_heads": heads})
+            FAMILIES["modernbert"].shape({**modern, "num_attention_heads": heads})
 
 
 def test_an_lstm_of_two_directions_has_an_even_width():
     config = config_of("bilstm")
-    assert SHAPES["bilstm"]({**config, "hidden_size": 4}).width == 4
+    assert FAMILIES["bilstm"].shape({**config, "hidden_size": 4}).width == 4
     with pytest.raises(BadModel, match="hidden_size = 3; two directions need an even number"):
-        SHAPES["bilstm"]({**config, "hidden_size": 3})
+        FAMILIES["bilstm"].shape({**config, "hidden_size": 3})
 
 
 NOMIC = {
@@ -190,15 +177,15 @@ def test_slopes_of_alibi_fall_from_head_to_head(heads):
 @pytest.mark.parametrize(("every", "local"), [(1, "0000"), (2, "0101"), (3, "0110"), (9, "0111")])
 def test_every_so_many_blocks_attend_to_all_tokens_the_first_among_them(every, local):
     config = {key: value for key, value in config_of("modernbert").items() if key != "layer_types"}
-    built = SHAPES["modernbert"]({**config, "num_hidden_layers": 4, "global_attn_every_n_layers": every})
+    built = FAMILIES["modernbert"].shape({**config, "num_hidden_layers": 4, "global_attn_every_n_layers": every})
     assert "".join(str(int(is_local)) for is_local in built.local) == local
     named = ["sliding_attention" if one == "1" else "full_attention" for one in local]
-    assert SHAPES["modernbert"]({**config, "num_hidden_layers": 4, "layer_types": named}).local == built.local
+    assert FAMILIES["modernbert"].shape({**config, "num_hidden_layers": 4, "layer_types": named}).local == built.local
 
 
 @pytest.mark.parametrize(("tokens", "reach"), [(1, 0), (2, 1), (7, 3), (128, 64)])
 def test_a_local_block_reaches_half_of_its_tokens_to_either_side(tokens, reach):
-    assert SHAPES["modernbert"]({**config_of("modernbert"), "local_attention": tokens}).reach == reach
+    assert FAMILIES["modernbert"].shape({**config_of("modernbert"), "local_attention": tokens}).reach == reach
 
 
 @pytest.mark.parametrize(("kind", "key"), [("full", "global_rope_theta"), ("sliding", "local_rope_theta")])
@@ -207,7 +194,7 @@ def test_a_rotary_base_is_at_least_one_and_the_older_key_goes_before_the_newer(k
     named = {**config, "layer_types": [f"{kind}_attention"] * config["num_hidden_layers"]}
 
     def theta(**more):
-        (found,) = set(SHAPES["modernbert"]({**named, **more}).thetas)
+        (found,) = set(FAMILIES["modernbert"].shape({**named, **more}).thetas)
         return found
 
     newer = {"rope_parameters": {f"{kind}_attention": {"rope_theta": 300.0}}}
@@ -219,23 +206,9 @@ def test_a_rotary_base_is_at_least_one_and_the_older_key_goes_before_the_newer(k
 
 
 def test_rows_of_a_table_are_words_and_buckets():
-    shape = SHAPES["words"]({**config_of("words"), "vocab_size": 5, "ngram_buckets": 3, "hidden_size": 4})
+    shape = FAMILIES["words"].shape({**config_of("words"), "vocab_size": 5, "ngram_buckets": 3, "hidden_size": 4})
     assert (shape.vocabulary, shape.buckets, shape.rows, shape.width) == (5, 3, 8, 4)
-    assert SHAPES["dan"]({**config_of("dan"), "vocab_size": 5}).words.rows == 5
-
-
-def test_sizes_that_are_not_given_are_those_of_an_ordinary_bert():
-    sizes = {"vocabulary": 9, "width": 8, "depth": 2, "heads": 2, "inner": 4, "positions": 6, "eps": 0.5}
-    assert {**vars(shapes.BertShape(**sizes)), **sizes} == {
-        **sizes, "activation": "gelu", "first_position": 0, "segments": 2, "word_width": 0, "groups": 0, "buckets": 0,
-        "theta": 0.0, "stretch": 1.0, "distances": 0, "farthest": 0, "alibi": False, "gated": 0,
-        "attention_bias": True, "up_bias": True,
-        "down_bias": True, "dropout": 0.1, "attention_dropout": 0.1,
-    }  # fmt: skip
-    modern = shapes.ModernBertShape(**sizes, reach=1, thetas=(1.0, 1.0), local=(False, True))
-    assert (modern.norm_bias, modern.attention_bias, modern.inner_bias) == (False, False, False)
-    assert (modern.activation, modern.dropout, modern.attention_dropout) == ("gelu", 0, 0)
-    assert set(SHAPES) <= set(FAMILIES)
+    assert FAMILIES["dan"].shape({**config_of("dan"), "vocab_size": 5}).words.rows == 5
 
 
 def test_a_saved_config_has_a_line_for_each_setting(tmp_path):

@@ -42,13 +42,7 @@ def test_private_names_of_torch_are_used_in_one_file(path):
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "torch._foreach_mul_(x, 2)",
-        "torch.ops.aten.gelu_(x)",
-        "w._version",
-        "from torch._C import x",
-        "m._apply(f)",
-    ],
+    ["torch._foreach_mul_(x, 2)", "torch.ops.aten.gelu_(x)", "w._version", "from torch._C import x", "m._apply(f)"],
 )
 def test_each_kind_of_use_is_noticed(line):
     assert private_uses(line)

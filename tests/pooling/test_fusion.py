@@ -89,6 +89,7 @@ def test_what_is_read_is_what_was_written(folder):
         ({}, 2, "says last = 3; expected a whole number from 0 to 2"),
         ({"first": None}, 3, "says first = None; expected a whole number from 0 to 3"),
         ({"last": "many"}, 3, "says last = 'many'; expected a whole number from 0 to 3"),
+        ({"encoder_width": 10**9}, 3, "encoder_width = 1000000000; expected a whole number from 0"),
         ({"encoder_width": 4}, 3, r"needs weights of shapes .*, but has .*"),
         ({"first": 4}, 9, "expected 0 ≤ first ≤ last"),
         ({"reduce": "median"}, 3, "median"),

@@ -56,12 +56,8 @@ Trees grow. #hashtag
 
 def test_a_chunk_is_under_the_headings_of_its_section():
     chunks = split_document(MARKDOWN, words, ChunkSettings(100))
-    assert [chunk.headings for chunk in chunks] == [
-        (),
-        ("Animals",),
-        ("Animals", "Cats", "In the house"),
-        ("Animals", "Plants"),
-    ]
+    headings = [(), ("Animals",), ("Animals", "Cats", "In the house"), ("Animals", "Plants")]
+    assert [chunk.headings for chunk in chunks] == headings
     assert parts(MARKDOWN, chunks)[1] == "# Animals\n\nCats sleep a lot. Dogs bark at night. Birds sing."
     assert parts(MARKDOWN, chunks)[2].startswith("## Cats ##") and parts(MARKDOWN, chunks)[3].endswith("#hashtag")
 

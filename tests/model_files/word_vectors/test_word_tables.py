@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -61,8 +62,13 @@ def test_words_of_several_parts_are_words(tmp_path):
         ("2 2\na 1 2\nb x 2\n", "table.txt:3: could not convert"),
         ("a 1 2\n 1 2\n", "table.txt:2: 1 numbers"),
         ("a 1 2\nb nan 1\n", "table.txt:2: the vector of 'b' contains NaN or infinity"),
-        ("a 1 2\nb inf -inf\n", "table.txt:2: the vector of 'b' contains NaN or infinity"),
-        ("a 1 2\nb 1e39 0\n", "table.txt:2: the vector of 'b' contains NaN or infinity"),
+        ("a 3.41e38\n", ":1: the vector of 'a' contains NaN or infinity"),
+        ("a 2e38 2e38\n", ":1: the vector of 'a' contains NaN or infinity"),
+        ("1 100000\na 1\n", ":2: 1 numbers follow the word; expected 100000"),
+        ("1 100001\na 1\n", ":1: '1 100001.*is neither a word with its vector"),
+        ("1 0\na 1\n", ":1: '1 0.*is neither a word with its vector"),
+        (f"{'w' * 50}\n", f":1: '{'w' * 40}' is neither a word"),
+        ("1 1\na 1\nb 2\n", "contains 2 words, but its first line says 1"),
         (b"a 1 2\n\xff\xfe 1 2\n", "table.txt:2: the word .* is not UTF-8"),
         ("5 2\na 1 2\n", "contains 1 words, but its first line says 5"),
         ("5 2\n", "contains no words"),
@@ -194,11 +200,8 @@ def test_a_carried_table_is_checked_and_converted_once(tmp_path, monkeypatch, or
     digest = __import__("hashlib").sha256((tmp_path / "v.npy").read_bytes()).hexdigest()
     monkeypatch.setattr(names, "_inside", lambda _: tmp_path)
     for sha256, fails in (("0" * 64, True), (digest, False)):
-        monkeypatch.setitem(
-            names.PACKAGED_MODELS,
-            "avg-glove",
-            names.PackagedModel("some-package", "some", "", sha256, "glove", "v.npy", "w.parquet"),
-        )
+        packaged = names.PackagedModel("some-package", "some", "", sha256, "glove", "v.npy", "w.parquet")
+        monkeypatch.setitem(names.PACKAGED_MODELS, "avg-glove", packaged)
         if fails:
             with pytest.raises(BadModel, match="download them again"):
                 Embedder.load("avg-glove")
@@ -206,16 +209,6 @@ def test_a_carried_table_is_checked_and_converted_once(tmp_path, monkeypatch, or
             assert Embedder.load("avg-glove").encode(["dog cat"]).tolist() == [[2.5, 3.5, 4.5]]
     (tmp_path / "v.npy").unlink()
     assert Embedder.load("avg-glove").encode(["cat"]).tolist() == [[1, 2, 3]], "from the cache"
-
-
-def test_arrays_that_do_not_match_are_refused(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    import pyarrow
-
-    np.save(tmp_path / "v.npy", np.zeros((3, 2)))
-    parquet.write_table(pyarrow.table({"index": ["cat", "dog"]}), tmp_path / "w.parquet")
-    with pytest.raises(BadModel, match="2 words and vectors of shape"):
-        read_array_vectors(tmp_path, "w.parquet", "v.npy")
 
 
 @pytest.mark.parametrize(
@@ -241,25 +234,6 @@ def test_a_saved_table_is_the_same_model(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1 100000\na 1\n", ":2: 1 numbers follow the word; expected 100000"),
-        ("1 100001\na 1\n", ":1: '1 100001.*is neither a word with its vector"),
-        ("1 0\na 1\n", ":1: '1 0.*is neither a word with its vector"),
-        (f"{'w' * 50}\n", f":1: '{'w' * 40}' is neither a word"),
-        ("2 1\na 1\n", "contains 1 words, but its first line says 2"),
-        ("1 1\na 1\nb 2\n", "contains 2 words, but its first line says 1"),
-        ("a 3.41e38\n", ":1: the vector of 'a' contains NaN or infinity"),
-        ("a 2e38 2e38\n", ":1: the vector of 'a' contains NaN or infinity"),
-        ("a 1 2\nb 5 1 2\n", ":2: 3 numbers follow the word; expected 2"),
-    ],
-)
-def test_widths_counts_and_numbers_just_beyond_their_bounds_are_refused(tmp_path, text, message):
-    with pytest.raises(BadModel, match=message):
-        read_text_vectors(file(tmp_path, text))
-
-
-@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("a 1\n", ["a"]),
@@ -282,9 +256,10 @@ def test_a_table_and_its_words_need_pyarrow_and_two_dimensions(tmp_path, monkeyp
     import pyarrow
 
     parquet.write_table(pyarrow.table({"index": ["cat", "dog"], "b": [1, 2]}), tmp_path / "w.parquet")
-    np.save(tmp_path / "v.npy", np.zeros(2))
-    with pytest.raises(BadModel, match=r"2 words and vectors of shape \(2,\)"):
-        read_array_vectors(tmp_path, "w.parquet", "v.npy")
+    for shape in ((2,), (3, 2)):
+        np.save(tmp_path / "v.npy", np.zeros(shape))
+        with pytest.raises(BadModel, match=re.escape(f"2 words and vectors of shape {shape}")):
+            read_array_vectors(tmp_path, "w.parquet", "v.npy")
     np.save(tmp_path / "v.npy", np.array([[1.0, 2], [3, 4]]))
     result = read_array_vectors(tmp_path, "w.parquet", "v.npy")
     assert result.words == ["cat", "dog"] and result.rows.tolist() == [[0, 0], [1, 2], [3, 4]]
