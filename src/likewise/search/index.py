@@ -203,6 +203,16 @@ class Index(ABC):
                 "likewise index copy adds its output"
             )
 
+    def check_headings(self, headings: bool) -> None:
+        """Raise if passages were embedded with their titles and headings, and new ones are not, or the reverse."""
+        recorded = headings if self.model is None else self.model.headings
+        if recorded != headings:
+            first, second = ("with", "without") if recorded else ("without", "with")
+            raise BadInput(
+                f"the passages of {self.location} were embedded {first} their titles and headings, and new ones would "
+                f"be {second}: the two cannot be compared in one index, so embed them alike, or create a new index"
+            )
+
     def check_model(self, model: ModelIdentity, allow: str | None = None) -> None:
         """Raise if another model computed this index's vectors, or this model in an incompatible precision.
 

@@ -77,12 +77,7 @@ def _check_holds(index: Index, dimension: int, model: ModelIdentity | None) -> N
         return
     index.check_model(model)
     index.check_document_prompt(model.document_prompt)
-    if index.model.headings != model.headings:
-        ways = ("with", "without") if index.model.headings else ("without", "with")
-        raise BadInput(
-            f"the passages of {index.location} were embedded {ways[0]} their headings, and the new ones {ways[1]}: "
-            "expected the same for both"
-        )
+    index.check_headings(model.headings)
 
 
 def open_index(location: str, *, read_only: bool = False) -> Index:

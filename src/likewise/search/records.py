@@ -50,56 +50,39 @@ class Records:
         return Records([self.ids[i] for i in rows], self.vectors[rows], texts, metadata)
 
     def blocks(self, size: int) -> Iterator["Records"]:
-        for start in range(0, len(self), size):
-            rows = slice(start, start + size)
-            yield Records(
-                self.ids[rows],
-                self.vectors[rows],
-                None if self.texts is None else self.texts[rows],
-                None if self.metadata is None else self.metadata[rows],
-            )
+        return (self.select(range(len(self))[start : start + size]) for start in range(0, len(self), size))
 
 
 def checked_records(records: Records, dimension: int) -> Records:
-    """Return the records with float32 vectors and lists of Python's values.
+    """Return the records with float32 vectors and lists of Python's values; columns may be NumPy's or a table's.
 
     Raises:
         BadInput: not every kind of index can store them.
     """
-    records = _listed(records)
-    vectors = number_table(records.vectors, "vectors")
+    ids, vectors = listed_ids(records.ids), number_table(records.vectors, "vectors")
+    texts, metadata = (None if column is None else [*column] for column in (records.texts, records.metadata))
     if vectors.ndim != 2 or vectors.shape[1] != dimension:
         raise BadInput(f"expected vectors of shape (N, {dimension}), the dimension of this index; got {vectors.shape}")
-    for name, column in (("vectors", vectors), ("texts", records.texts), ("metadata", records.metadata)):
-        if column is not None and len(column) != len(records.ids):
-            raise BadInput(f"expected as many {name} as ids; got {len(column):,} and {len(records.ids):,}")
+    for name, column in (("vectors", vectors), ("texts", texts), ("metadata", metadata)):
+        if column is not None and len(column) != len(ids):
+            raise BadInput(f"expected as many {name} as ids; got {len(column):,} and {len(ids):,}")
     with np.errstate(over="ignore"):  # values beyond float32's range become infinite, and are rejected
         vectors = vectors.astype(np.float32, copy=False)
     check_finite_rows(vectors, "vectors")
-    check_ids(records.ids)
-    if not are_storable(records.texts or ()):
-        for i, text in enumerate(records.texts or ()):
+    check_ids(ids)
+    if not are_storable(texts or ()):
+        for i, text in enumerate(texts or ()):
             _check_text(text, i)
-    metadata = records.metadata
     if not metadata_is_storable(metadata or ()):
         metadata = [plain_values(row) for row in metadata or ()]
         for i, row in enumerate(metadata):
             check_metadata(row, i)
-    return Records(records.ids, vectors, records.texts, metadata)
-
-
-def _listed(records: Records) -> Records:
-    """The records with ids, texts and metadata as lists; they may be NumPy arrays or columns of a data frame."""
-    columns = (records.texts, records.metadata)
-    texts, metadata = (None if column is None else [*column] for column in columns)
-    return Records(listed_ids(records.ids), records.vectors, texts, metadata)
+    return Records(ids, vectors, texts, metadata)
 
 
 def plain_values(row: Any) -> Any:
     """Metadata with Python's values instead of NumPy's scalars; anything that is not metadata is returned as it is."""
-    if not isinstance(row, Mapping):
-        return row
-    return {name: python_number(value) for name, value in row.items()}
+    return {name: python_number(value) for name, value in row.items()} if isinstance(row, Mapping) else row
 
 
 def listed_ids(ids: Sequence[str]) -> list[str]:

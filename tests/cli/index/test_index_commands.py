@@ -183,14 +183,14 @@ def test_a_copy_keeps_the_data_type_and_an_export_every_column(place, call):
 def test_headings_are_embedded_unless_the_index_was_made_without_them(filled, call, folders):
     assert json_of(call, "index", "add", filled, "notes", "--headings")["headings"] is True
     code, _, err = call("index", "add", filled, "notes", "--no-headings")
-    assert code == 2 and "were embedded with their titles" in err and "embedding them without" in err
+    assert code == 2 and "were embedded with their titles and headings, and new ones would be without" in err
     model = ("-m", str(folders("bert")))
     plain = json_of(call, "index", "add", "plain.index", "notes", "--no-headings", *model)
     assert (plain["headings"], plain["passages"]) == (False, 2)
     assert json_of(call, "index", "add", "plain.index", "notes")["unchanged"] == 2
     assert "headings    not embedded" in call("index", "info", "plain.index")[1]
     code, _, err = call("index", "copy", filled, "plain.index")
-    assert code == 2 and "plain.index were embedded without their headings, and the new ones with" in err
+    assert code == 2 and "plain.index were embedded without their titles and headings, and new ones would be with:" in err
 
 
 def test_an_index_is_migrated_to_another_model(filled, call, own):

@@ -1,5 +1,6 @@
 """Add passages to an index in blocks: keep unchanged passages, replace changed ones, and delete removed ones."""
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,8 +18,6 @@ from .passages import Passage, PassageReader, id_of_key
 
 FIRST_BLOCK, LARGEST_BLOCK = 256, 8192
 """Number of passages in the first and in the largest block; the size doubles while blocks are stored quickly."""
-KINDS = (bool, int, float, str)
-"""The kinds of metadata besides None; bool comes before int, of which it is a subclass."""
 QUICK = 1.0
 """The next block is larger if the last one took less than this many seconds."""
 
@@ -104,22 +103,18 @@ class PassageWriter:
         return block.read
 
     def _moved(self, passages: Sequence[Passage]) -> Records:
-        """The stored records of passages whose metadata changed, with the new metadata."""
+        """The stored records of passages whose metadata changed, with the new metadata.
+
+        They are compared as JSON, because 1, 1.0 and True are equal, but different values to a filter.
+        """
         stored = self.index.contents([passage.key for passage in passages]) if passages else {}
-        new = [passage for passage in passages if _typed(stored[passage.key][1]) != _typed(passage.metadata)]
+        new = [passage for passage in passages if _as_json(stored[passage.key][1]) != _as_json(passage.metadata)]
         vectors = self.index.get([passage.key for passage in new]).vectors if new else np.empty((0, 0))
         return Records([p.key for p in new], vectors, [p.text for p in new], [p.metadata for p in new])
 
 
-def _typed(metadata: Mapping[str, Value]) -> dict[str, tuple[type | None, Value]]:
-    """Metadata with the kinds of the values, because 1, 1.0 and True are equal, but different values to a filter.
-
-    A subclass, such as an enumeration of texts, is stored as a value of its kind.
-    """
-    return {
-        name: (next((kind for kind in KINDS if isinstance(value, kind)), None), value)
-        for name, value in metadata.items()
-    }
+def _as_json(metadata: Mapping[str, Value]) -> str:
+    return json.dumps(dict(metadata), sort_keys=True)
 
 
 def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iterator[PassageBlock]:

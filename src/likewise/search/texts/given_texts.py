@@ -23,16 +23,14 @@ def given_documents(
     if ids is None and metadata is None:
         documents = (_document(one, i) for i, one in enumerate(texts))
         return [*documents] if isinstance(texts, Sequence) else documents
-    listed = [*texts]
-    ids = ids if ids is None or isinstance(ids, str) else [*ids]
-    metadata = metadata if metadata is None or isinstance(metadata, str) else [*metadata]
+    listed, columns = [*texts], list[list[Any]]()
     for name, column in (("ids", ids), ("metadata", metadata)):
-        if column is not None and (isinstance(column, str) or len(column) != len(listed)):
-            raise BadInput(f"expected as many {name} as texts, {len(listed):,}; got {_found(column)}")
-    names: Sequence[str | None] = [None] * len(listed) if ids is None else ids
-    check_ids(names if ids is not None else ())
-    rows: Sequence[Mapping[str, Value] | None] = [None] * len(listed) if metadata is None else metadata
-    return [_document(one, i, name, row) for i, (one, name, row) in enumerate(zip(listed, names, rows, strict=True))]
+        columns.append([None] * len(listed) if column is None else [*column])
+        if isinstance(column, str) or len(columns[-1]) != len(listed):
+            got = f"a single string, {column!r}" if isinstance(column, str) else f"{len(columns[-1]):,}"
+            raise BadInput(f"expected as many {name} as texts, {len(listed):,}; got {got}")
+    check_ids(() if ids is None else columns[0])
+    return [_document(one, i, name, row) for i, (one, name, row) in enumerate(zip(listed, *columns, strict=True))]
 
 
 def without_repeats(documents: Iterable[Document], taken: Container[str] = ()) -> Iterable[Document]:
@@ -88,7 +86,3 @@ def _checked(document: Document, place: int, reserved: Collection[str]) -> Docum
     if taken := sorted(metadata.keys() & {*reserved}):
         raise BadInput(f"the metadata of texts[{place}] has {taken[0]!r}, which the index itself uses; rename it")
     return document._replace(id=plain_text(document.id), metadata=metadata)
-
-
-def _found(column: Any) -> str:
-    return f"a single string, {column!r}" if isinstance(column, str) else f"{len(column):,}"

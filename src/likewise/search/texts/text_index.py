@@ -72,7 +72,8 @@ class TextIndex:
         self._identity = identity or identity_of_embedder(embedder, embedder.manifest.encoder.name)
         index.check_model(self._identity, allow)
         self.index, self.embedder = index, embedder
-        self.headings = _recorded_headings(index, headings)
+        self.headings = bool(headings) if index.model is None else index.model.headings
+        index.check_headings(self.headings if headings is None else headings)
         self.chunking = _checked_chunking(chunking, embedder)
 
     @classmethod
@@ -300,18 +301,6 @@ def _reranked(
         for passage, score in zip(ordered, found.scores, strict=False)
     ]
     return SearchResult([*scored, *ordered[found.scored :]][:k], found.scored)
-
-
-def _recorded_headings(index: Index, asked: bool | None) -> bool:
-    """Whether the passages of an index are embedded with their headings."""
-    recorded = index.model.headings if index.model is not None else bool(asked)
-    if asked is not None and asked != recorded:
-        ways = {True: "with their titles and headings", False: "without their titles and headings"}
-        raise BadInput(
-            f"the passages of {index.location} were embedded {ways[recorded]}, but embedding them {ways[asked]} was "
-            "requested. The two cannot be compared in one index: omit the option, or create a new index"
-        )
-    return recorded
 
 
 def chunk_settings(embedder: Embedder, size: int | None = None, overlap: int = 0) -> ChunkSettings:
