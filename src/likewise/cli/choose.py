@@ -46,7 +46,7 @@ what it claims:
 
 The exit code is 1 if the choice is undecided."""
 
-PLOT = "evaluate.reports.choice_plot"
+PLOT = "evaluate.reports.plot"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,6 @@
-"""A plot of results: models by tasks, with a dot for each score and whiskers for its interval [extra: map]."""
+"""Plots of results and of choices: a dot for each score, and whiskers for its interval [extra: map]."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...runtime.plot_style import STYLE, save_figure
+from ...runtime.plot_style import BLUE, STYLE, save_figure
+from ..choice import Choice
 from ..results import Results
 from .report import winners
 from .retrieval_report import query_differences, ranked_tasks
@@ -37,12 +38,8 @@ def results_figure(results: Results) -> Figure:
         _plot_model(axes, results, model, offset, k, best)
     for i in range(1, len(names), 2):
         axes.axhspan(i - 0.5, i + 0.5, color="0.96", zorder=0, linewidth=0)
-    axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
     filled = "; filled: significantly better than the next best" if best else ""
-    axes.set_xlabel(f"× 100, with 95 % intervals{filled}")
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color="0.88", linewidth=0.7)
-    axes.set_axisbelow(True)
+    _label(axes, names, f"× 100, with 95 % intervals{filled}")
     if count > 1:
         figure.legend(loc="outside upper left", ncols=min(3, count), handletextpad=0.4, columnspacing=1.4)
     else:
@@ -65,9 +62,8 @@ def queries_figure(results: Results) -> Figure:
         axes.fill_between(np.arange(len(rows) + 1), [*rows, rows[-1]], step="post", color=COLOURS[0], linewidth=0)
         axes.axhline(0, color="0.3", linewidth=0.6)
         axes.set(ylim=(0 if first else -100, 100), xlim=(0, len(rows)))
-        shown = f"{task}: {model}" if first else f"{task}: {model}, minus {results.models[0]}"
-        axes.set_title(f"{shown} (mean {rows.mean():+.2f})" if not first else f"{shown} (mean {rows.mean():.2f})",
-                       loc="left", fontsize=8)  # fmt: skip
+        mean = f"(mean {rows.mean():.2f})" if first else f"minus {results.models[0]} (mean {rows.mean():+.2f})"
+        axes.set_title(f"{task}: {model}{' ' if first else ', '}{mean}", loc="left", fontsize=8)
     axes.set_xlabel("queries, sorted by value; nDCG@10 × 100")
     return figure
 
@@ -88,3 +84,32 @@ def _plot_model(axes: Axes, results: Results, model: str, offset: float, k: int,
         axes.plot([100 * score.value], [i + offset], marker, **dot)
     face = "white" if several else colour
     axes.plot([], [], f"{marker}-", color=colour, markerfacecolor=face, markersize=5, label=model)
+
+
+def draw_choice(choice: Choice, path: Path) -> None:
+    """Write the plot; the file is renamed into place once complete."""
+    save_figure(lambda: choice_figure(choice), path, PLOT_STYLE)
+
+
+def choice_figure(choice: Choice) -> Figure:
+    """Candidates run down, best first, scores across, with the number of items scored; losers are hollow."""
+    figure = Figure(figsize=(7, 1.1 + 0.3 * len(choice.entrants)))
+    axes = figure.add_subplot()
+    for i, entrant in enumerate(choice.entrants):
+        ends = [100 * entrant.score.low, 100 * entrant.score.high]
+        axes.plot(ends, [i, i], color=BLUE, linewidth=1.3, solid_capstyle="butt")
+        face = "white" if entrant.state == "lost" else BLUE
+        axes.plot([100 * entrant.score.value], [i], "o", color=BLUE, markerfacecolor=face, markersize=5)
+        axes.annotate(f" {entrant.items:,}", (ends[1], i), va="center", fontsize=7, color="0.4")
+    names = [entrant.candidate.name for entrant in choice.entrants]
+    level = f"{100 * (1 - choice.rule.alpha):g} %"
+    _label(axes, names, f"× 100, {level} intervals valid at any time, and items scored; hollow: lost")
+    return figure
+
+
+def _label(axes: Axes, names: Sequence[str], scores: str) -> None:
+    """Names run down, scores across."""
+    axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5), xlabel=scores)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="0.88", linewidth=0.7)
+    axes.set_axisbelow(True)

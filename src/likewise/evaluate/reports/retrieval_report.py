@@ -1,7 +1,6 @@
 """Results on collections as text: each ranker against the first, and the queries that gained and lost most."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,22 +11,11 @@ from ..results import Results
 from ..statistics.comparison import ALPHA, Comparison, compare, holm_adjusted
 from ..statistics.hypothesis_tests import randomisation
 from ..task import Evidence
-from .report import report_notes
+from .report import DASH, report_notes
 from .text_table import TextTable, fit_to_width, paragraph
 
 HEADLINE = METRICS[0]
 LARGEST = 10  # gains and losses listed
-DASH = "–"
-
-
-@dataclass(frozen=True)
-class QueryChange:
-    """A query, its text, and nDCG@10 of the first ranker and of another one."""
-
-    query: str
-    text: str
-    before: float
-    after: float
 
 
 def ranked_tasks(results: Results) -> list[str]:
@@ -57,16 +45,11 @@ def query_differences(results: Results, task: str) -> list[Float[np.ndarray, " Q
     return [first, *(None if row is None or first is None else row - first for row in values[1:])]
 
 
-def query_changes(before: Rankings, after: Rankings) -> tuple[list[QueryChange], list[QueryChange]]:
-    """The queries with the LARGEST gains and losses of nDCG@10, the largest first."""
-    old, new = before.by_query[HEADLINE], after.by_query[HEADLINE]
-    collection, order = before.collection, np.argsort(old - new, kind="stable").tolist()
-
-    def change(i: int) -> QueryChange:
-        return QueryChange(collection.query_ids[i], collection.queries[i], float(old[i]), float(new[i]))
-
-    gains = [change(i) for i in order[:LARGEST] if new[i] > old[i]]
-    return gains, [change(i) for i in order[::-1][:LARGEST] if new[i] < old[i]]
+def query_changes(before: Rankings, after: Rankings) -> tuple[list[int], list[int]]:
+    """The numbers of the queries with the LARGEST gains and losses of nDCG@10, the largest first."""
+    shift = after.by_query[HEADLINE] - before.by_query[HEADLINE]
+    order = np.argsort(-shift, kind="stable").tolist()
+    return [i for i in order[:LARGEST] if shift[i] > 0], [i for i in order[::-1][:LARGEST] if shift[i] < 0]
 
 
 def format_retrieval_report(results: Results, *, width: int = 100, queries: bool = False) -> str:
@@ -119,11 +102,11 @@ def _changes(results: Results, task: str, width: int) -> Iterator[str]:
     for model in results.models[1:]:
         other = _rankings(results, model, task)
         if first and other:
+            old, new = (100 * one.by_query[HEADLINE] for one in (first, other))
+            queries = zip(first.collection.query_ids, first.collection.queries, strict=True)
+            texts = [f"{key}: {' '.join(text.split())}" for key, text in queries]
             for what, rows in zip(("gains", "losses"), query_changes(first, other), strict=True):
-                lines = (
-                    f"  {100 * one.before:6.2f} → {100 * one.after:6.2f}  {one.query}: {' '.join(one.text.split())}"
-                    for one in rows
-                )
+                lines = (f"  {old[i]:6.2f} → {new[i]:6.2f}  {texts[i]}" for i in rows)
                 title = f"{model}: the largest {what} against {results.models[0]} (nDCG@10)"
                 yield "\n".join([title, *(line[:width] for line in lines)] if rows else [f"{title}: none"])
 
