@@ -232,7 +232,7 @@ def starts_faster() -> float:
     vectors_and_seconds()  # says what is missing
     with tempfile.TemporaryDirectory() as temporary:
         rounds = [
-            [cold_start(python_of(n), specs()[n], Path(temporary, "log")).cpu_s for n in (REFERENCE, OURS_FP32)]
+            [cold_start(python_of(n), specs()[n], Path(temporary, "log"))["cpu_s"] for n in (REFERENCE, OURS_FP32)]
             for _ in range(3)
         ]
     return median(theirs / ours for theirs, ours in rounds[1:])

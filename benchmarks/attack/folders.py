@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ def remove_tree(folder: Path) -> None:
         folder.unlink(missing_ok=True)
         return
     for path in [folder, *(p for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())]:
-        path.chmod(0o700)
+        with suppress(OSError):
+            path.chmod(0o700)
     shutil.rmtree(folder, ignore_errors=True)
 
 

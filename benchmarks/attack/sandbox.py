@@ -10,7 +10,6 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import struct
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 from likewise.errors import LikewiseError
 
 from .attempt import Attempt, Failed, Result, changed, leftovers, listing
+from .folders import remove_tree
 
 SIGNS = ("Traceback (most recent call last)", "Exception ignored in", "PanicException")
 """Output that no user should see."""
@@ -121,7 +121,7 @@ def _ended(end: int, one: _Running, limits: Limits) -> Result:
     log = one.log.read_text("utf-8", "replace") if one.log.exists() else ""
     received, grown = bytes(one.received[START.size :]), _grown(one.received, used.ru_maxrss * 1024)
     outcome, detail = _outcome(received, status, log, hangs, grown, limits)
-    _remove(one.folder)
+    remove_tree(one.folder)
     one.log.unlink(missing_ok=True)
     return Result(one.attempt.name, outcome, detail, round(seconds, 3), round(grown / 2**20, 1))
 
@@ -150,14 +150,6 @@ def _outcome(received: bytes, status: int, log: str, hangs: bool, used: int, lim
 
 def _last(log: str) -> str:
     return f"last output: {log.strip()[-300:]!r}" if log.strip() else "no output"
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder, even if an attempt has removed its own access rights."""
-    for path in [folder, *(p for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())]:
-        with contextlib.suppress(OSError):
-            path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _live(attempt: Attempt, folder: Path, log: Path, far: int, limits: Limits) -> None:

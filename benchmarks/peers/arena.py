@@ -11,7 +11,6 @@ from .limit import Probe
 from .process import (
     ContenderFailed,
     Process,
-    Progress,
     Spec,
     available_mb,
     cold_start,
@@ -19,6 +18,7 @@ from .process import (
     noting_failure,
     processors,
     rotated,
+    say,
     slug,
 )
 from .texts import CORPORA, TITLES, Sizes
@@ -51,7 +51,6 @@ class Arena:
     folder: Path
     """The folder for texts, vectors and logs during the run."""
     probe: Probe
-    progress: Progress
     records: dict[str, Record] = field(default_factory=dict)
     limits: list[Record] = field(default_factory=list)
     processes: dict[tuple[str, int], Process] = field(default_factory=dict)
@@ -66,10 +65,9 @@ class Arena:
                 with self._noting_failure(name, "at a cold start"):
                     log = self.folder / "logs" / f"{slug(name)}-cold.txt"
                     start = cold_start(self.pythons[row.venv], self.spec_of(row, self.threads[0]), log)
-                    self.progress.done(start.wall_s)
-                    self.progress.say(f"{name}: first vector after {start.wall_s:.1f} s")
+                    say(f"{name}: first vector after {start['wall_s']:.1f} s")
                     if round_:
-                        record.setdefault("cold", []).append({"wall_s": start.wall_s, "cpu_s": start.cpu_s})
+                        record.setdefault("cold", []).append(start)
 
     def load(self) -> None:
         """Start a process for each contender and number of threads; loading is not timed, so two load at a time."""
@@ -93,10 +91,9 @@ class Arena:
                 process.stop()
                 raise
             self.processes[row.name, threads] = process
-            record.setdefault("versions", loaded["facts"])
+            record.setdefault("versions", loaded["versions"])
             record.setdefault("loaded_mb", loaded["resident_mb"])
-            record.setdefault("load_s", loaded["seconds"])
-            self.progress.say(f"loaded {row.name}, {threads} thread(s), in {loaded['seconds']:.1f} s")
+            say(f"loaded {row.name}, {threads} thread(s), in {loaded['seconds']:.1f} s")
 
     def try_out(self) -> None:
         """Choose batch sizes and estimate each contender's seconds; contenders that are far too slow are left out."""
@@ -112,9 +109,6 @@ class Arena:
                 if guess > SLOWEST:
                     raise ContenderFailed(f"too slow: about {1 / trial:,.1f} texts/s, while others finish in seconds")
                 record["chosen"] = process.ask("prepare", corpus="sentences", count=TUNED)["chosen"]
-        able = [record for name, record in self.records.items() if self.takes_part(name)]
-        rounds = sum(sum(record["guess_s"].values()) for record in able) * len(CORPORA) * self.sizes.rounds
-        self.progress.left = rounds + self.sizes.starts * sum(r["load_s"] for r in able) + self._quality_guess()
 
     def run_rounds(self, keep: Callable[[], None]) -> None:
         """Measure every contender in turn, for every corpus and number of threads; the order rotates every round."""
@@ -124,10 +118,10 @@ class Arena:
                     self._measure_limit(round_, corpus, threads)
                     for name in rotated(list(self.rows), round_ * 5):
                         self._turn(name, threads, corpus, round_)
-                self.progress.say(f"round {round_ + 1} of {self.sizes.rounds}: {TITLES[corpus]}")
+                say(f"round {round_ + 1} of {self.sizes.rounds}: {TITLES[corpus]}")
             for name in self.rows:
                 self._ask_queries(name)
-            self.progress.say(f"round {round_ + 1} of {self.sizes.rounds}: single queries")
+            say(f"round {round_ + 1} of {self.sizes.rounds}: single queries")
             keep()
 
     def _turn(self, name: str, threads: int, corpus: str, round_: int) -> None:
@@ -139,7 +133,6 @@ class Arena:
             return
         with self._noting_failure(name, f"in {corpus}", threads):
             turns.append({"round": round_, **process.ask("encode", corpus=corpus)})
-            self.progress.done(turns[-1]["seconds"])
 
     def _measure_limit(self, round_: int, corpus: str, threads: int) -> None:
         found = self.probe.measure(threads, processors(threads))
@@ -167,8 +160,7 @@ class Arena:
             for corpus in corpora[: -1 if self._slow(name) else None]:
                 process.ask("vectors", corpus=corpus, to=str(self.vectors(name, corpus)))
                 self.records[name].setdefault("encoded", []).append(corpus)
-            self.progress.done(self._quality_guess(name))
-            self.progress.say(f"vectors of {name}")
+            say(f"vectors of {name}")
 
     def vectors(self, name: str, corpus: str) -> Path:
         """The file of a contender's vectors."""
@@ -186,13 +178,6 @@ class Arena:
     def _slow(self, name: str) -> bool:
         return bool(self.records[name]["guess_s"][str(self.threads[0])] > ONCE)
 
-    def _quality_guess(self, only: str | None = None) -> float:
-        """Estimated seconds for encoding the quality texts, two contenders at a time."""
-        texts = self.counts["stsb"] + self.counts["sick"]
-        guesses = {n: r["guess_s"] for n, r in self.records.items() if "guess_s" in r and self.takes_part(n)}
-        seconds = [next(iter(g.values())) for n, g in guesses.items() if only in (None, n)]
-        return sum(seconds) * texts / self.counts["sentences"] / 2
-
     def _noting_failure(self, name: str, where: str, threads: int | None = None) -> AbstractContextManager[None]:
         place = where if threads is None else f"{where}, {threads} thread(s)"
-        return noting_failure(self.records[name], name, place, self.progress)
+        return noting_failure(self.records[name], name, place)

@@ -36,11 +36,6 @@ class Contender:
         """Whether it is one of our engines."""
         return self.venv == "ours"
 
-    @property
-    def same_batching(self) -> bool:
-        """Whether it is another library called with our tokenizer and batches."""
-        return not self.ours and self.backend != "sentence_transformers_encode" and not self.own_model
-
 
 def engines() -> Iterator[Contender]:
     """All our engines in every precision; precisions that an engine refuses are dropped when it is loaded."""

@@ -4,14 +4,14 @@ python -m benchmarks.peers.installed PACKAGE …   prints the size, the packages
 """
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
-NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 
 def closure(packages: Sequence[str]) -> tuple[dict[str, Distribution], list[str]]:
@@ -19,7 +19,7 @@ def closure(packages: Sequence[str]) -> tuple[dict[str, Distribution], list[str]
     found: dict[str, Distribution] = {}
     missing, pending = [], list(packages)
     while pending:
-        name = normal(pending.pop())
+        name = canonicalize_name(pending.pop())
         if name in found or name in missing:
             continue
         try:
@@ -33,16 +33,8 @@ def closure(packages: Sequence[str]) -> tuple[dict[str, Distribution], list[str]
 
 def needed(requirement: str) -> str | None:
     """The name in a requirement; None if it applies only to an extra or another system."""
-    from packaging.requirements import Requirement
-
     parsed = Requirement(requirement)
     return parsed.name if parsed.marker is None or parsed.marker.evaluate({"extra": ""}) else None
-
-
-def normal(name: str) -> str:
-    """A package's normalized name."""
-    match = NAME.match(name)
-    return re.sub(r"[-_.]+", "-", match[1] if match else name).lower()
 
 
 def megabytes(package: Distribution) -> float:

@@ -48,28 +48,13 @@ class Spec:
         return cls(**{**values, "cpus": tuple(values["cpus"])})
 
 
-@dataclass
-class Progress:
-    """Counts seconds of work; `left` is known once every contender's speed is."""
-
-    began: float = field(default_factory=time.monotonic)
-    left: float | None = None
-
-    def say(self, text: str) -> None:
-        """Print a step."""
-        passed = time.monotonic() - self.began
-        left = "" if self.left is None else f", about {clock(self.left)} left"
-        print(f"[{clock(passed)}{left}] {text}", file=sys.stderr, flush=True)
-
-    def done(self, seconds: float) -> None:
-        """Subtract this many seconds from the estimate."""
-        if self.left is not None:
-            self.left = max(0.0, self.left - seconds)
+BEGAN = time.monotonic()
 
 
-def clock(seconds: float) -> str:
-    """Minutes and seconds."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+def say(text: str) -> None:
+    """Print a step, with the minutes and seconds since the beginning."""
+    passed = int(time.monotonic() - BEGAN)
+    print(f"[{passed // 60}:{passed % 60:02d}] {text}", file=sys.stderr, flush=True)
 
 
 class ContenderFailed(Exception):
@@ -146,20 +131,15 @@ class Process:
                 pipe.close()
 
     def _death(self) -> str:
-        code = self.process.wait()
-        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        return f"the process ended with {code}" + (f": {lines[-1].strip()}" if lines else "")
+        return f"the process ended with {self.process.wait()}: {last_line(self.log.read_text(errors='replace'))}"
 
 
-@dataclass(frozen=True)
-class Start:
-    """The seconds of a new process until its first vector."""
-
-    wall_s: float
-    cpu_s: float
+def last_line(text: str) -> str:
+    """The last line that is not blank."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no message")
 
 
-def cold_start(python: str, spec: Spec, log: Path) -> Start:
+def cold_start(python: str, spec: Spec, log: Path) -> dict[str, float]:
     """Time a new process that loads the model, encodes one text and ends."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as errors:
@@ -176,9 +156,8 @@ def cold_start(python: str, spec: Spec, log: Path) -> Start:
         wall = time.perf_counter() - began
         started.returncode = os.waitstatus_to_exitcode(status)
     if started.returncode:
-        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-        raise ContenderFailed(f"ended with {started.returncode}" + (f": {lines[-1].strip()}" if lines else ""))
-    return Start(wall, used.ru_utime + used.ru_stime)
+        raise ContenderFailed(f"ended with {started.returncode}: {last_line(log.read_text(errors='replace'))}")
+    return {"wall_s": wall, "cpu_s": used.ru_utime + used.ru_stime}
 
 
 def in_lanes(jobs: Sequence[Job], work: Callable[[Job, tuple[int, ...]], None]) -> None:
@@ -205,14 +184,14 @@ def slug(name: str) -> str:
 
 
 @contextmanager
-def noting_failure(record: dict[str, Any], name: str, where: str, progress: Progress) -> Iterator[None]:
+def noting_failure(record: dict[str, Any], name: str, where: str) -> Iterator[None]:
     """Record the error of a contender that fails, so that the others continue."""
     try:
         yield
     except ContenderFailed as error:
         if "error" not in record:  # the first error is kept
             record.update(error=str(error), failed=where)
-        progress.say(f"{name} failed {where}: {str(error)[:300]}")
+        say(f"{name} failed {where}: {str(error)[:300]}")
 
 
 def available_mb() -> float:

@@ -20,7 +20,7 @@ from .contenders import NOT_TRIED, REFERENCE, Contender, chosen, contenders
 from .exports import exports_folder
 from .installed import folder_megabytes
 from .limit import Probe, Work, work_of
-from .process import ROOT, Progress, Spec, environment, processors
+from .process import ROOT, Spec, environment, last_line, processors, say
 from .texts import CORPORA, Material, Sizes, material, token_counts
 
 PARTS = ("size", "cold", "speed", "quality")
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, sizes: Sizes, folder: Path, keep: Callable[[Fo
     try:
         _measure(arena, args, texts, lambda: keep(so_far()))
     except KeyboardInterrupt:
-        arena.progress.say("interrupted: what was measured so far follows")
+        say("interrupted: what was measured so far follows")
     finally:
         arena.stop()
     return so_far()
@@ -65,7 +65,7 @@ def _arena(args: argparse.Namespace, sizes: Sizes, folder: Path, model: Path, te
     pythons = {"ours": sys.executable, **{venv: str(args.venvs / f"venv-{venv}" / "bin" / "python") for venv in VENVS}}
     counts = {name: len(part) for name, part in texts.texts.items()}
     rows, threads = chosen(contenders(work.depth), args.only), tuple(args.threads)
-    return Arena(rows, spec_of, pythons, sizes, counts, threads, folder, Probe(folder), Progress())
+    return Arena(rows, spec_of, pythons, sizes, counts, threads, folder, Probe(folder))
 
 
 def _measure(arena: Arena, args: argparse.Namespace, texts: Material, keep: Callable[[], None]) -> None:
@@ -93,15 +93,14 @@ def prepare(arena: Arena) -> None:
         if not Path(python).exists():
             record.update(error=f"there is no {python}; make bench-peers installs it", failed="before the start")
         elif not row.ours and not row.own_model:
-            arena.progress.say(f"files of {name}")
+            say(f"files of {name}")
             spec = arena.spec_of(row, arena.threads[-1])
             command = [python, "-m", "benchmarks.peers.exports", spec.text(), str(arena.folder / "texts.json")]
             done = subprocess.run(
                 command, env=environment(os.cpu_count() or 1), cwd=ROOT, capture_output=True, text=True
             )
             if done.returncode:
-                lines = [line for line in done.stderr.splitlines() if line.strip()]
-                record.update(error=lines[-1].strip() if lines else "no message", failed="when its files were made")
+                record.update(error=last_line(done.stderr), failed="when its files were made")
 
 
 def read_sizes(arena: Arena) -> None:
@@ -112,7 +111,7 @@ def read_sizes(arena: Arena) -> None:
         command = [arena.pythons[row.venv], "-m", "benchmarks.peers.installed", *row.packages]
         done = subprocess.run(command, env=environment(1), cwd=ROOT, capture_output=True, text=True)
         if done.returncode:
-            arena.progress.say(f"the size of {name} is unknown: {done.stderr.strip().splitlines()[-1:]}")
+            say(f"the size of {name} is unknown: {last_line(done.stderr)}")
             continue
         found = json.loads(done.stdout)
         if row.ours:
@@ -125,16 +124,11 @@ def judge(arena: Arena, texts: Material) -> None:
     """Cosines with the reference's vectors and correlations with human scores, from the vector files."""
     encoded = {name: record["encoded"] for name, record in arena.records.items() if "encoded" in record}
     vectors = {name: {c: np.load(arena.vectors(name, c)) for c in corpora} for name, corpora in encoded.items()}
-    some_row = next(iter(arena.rows.values()))
-    kept = quality.KeptReference(Path(arena.spec_of(some_row, 1).exports, "reference"), REFERENCE)
-    if REFERENCE in vectors:
-        kept.keep(texts.texts, vectors[REFERENCE])
-    reference = kept.read(texts.texts)
     for name, found in vectors.items():
         record = arena.records[name]
         record["quality"] = {"spearman": quality.correlations(found, texts.pairs)}
         if not arena.rows[name].own_model:
-            record["quality"] |= quality.agreement(found, reference)
+            record["quality"] |= quality.agreement(found, vectors.get(REFERENCE, {}))
 
 
 def collect(arena: Arena, args: argparse.Namespace, corpora: Mapping[str, Mapping[str, int]], work: Work) -> Found:
@@ -158,17 +152,14 @@ def collect(arena: Arena, args: argparse.Namespace, corpora: Mapping[str, Mappin
 
 def _row(arena: Arena, name: str, speed: Found) -> Found:
     row, record = arena.rows[name], arena.records[name]
-    few, many = arena.threads[0], arena.threads[-1]
     memory = {key: record.get(key) for key in ("loaded_mb", "peak_mb")}
     return {
         "precision": row.precision,
         "ours": row.ours,
-        "same_batching": row.same_batching,
         "note": row.note,
         "versions": record.get("versions", {}),
         "chosen": record.get("chosen", {}),
         "speed": speed,
-        "two_threads": summary.by_threads(record, few, many) if few != many and "turns" in record else {},
         "query": summary.queries(record),
         "cold": summary.cold(record),
         "memory": memory if "loaded_mb" in record else None,

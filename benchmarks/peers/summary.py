@@ -36,11 +36,10 @@ def speeds(
 
 
 def speed(turns: Turns, corpus: Mapping[str, int], factor: float = 1.0) -> dict[str, Any]:
-    """Texts and tokens per second: the median over rounds."""
+    """Texts per second: the median over rounds."""
     seconds = median(turn["seconds"] for turn in turns)
     return {
         "texts_per_s": factor * corpus["texts"] / seconds,
-        "tokens_per_s": factor * corpus["tokens"] / seconds,
         "seconds": [turn["seconds"] for turn in turns],
     }
 
@@ -102,10 +101,3 @@ def cold(record: Record) -> dict[str, float] | None:
     """The medians over cold starts."""
     starts = record.get("cold")
     return {key: median(start[key] for start in starts) for key in ("wall_s", "cpu_s")} if starts else None
-
-
-def by_threads(record: Record, few: int, many: int) -> dict[str, float]:
-    """The speedup from more threads within a round, by corpus."""
-    turns = {corpus: (cells.get(str(many), []), cells.get(str(few), [])) for corpus, cells in record["turns"].items()}
-    found = {corpus: times(fast, slow) for corpus, (fast, slow) in turns.items()}
-    return {corpus: ratio for corpus, ratio in found.items() if ratio is not None}

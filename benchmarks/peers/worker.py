@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -39,7 +40,7 @@ def own_output() -> TextIO:
 
 
 def load(spec: Spec) -> Any:
-    """Load the contender, which has `encode(texts)` and perhaps `facts()`."""
+    """Load the contender, which has `encode(texts)` and `packages`."""
     return import_module(f"{__package__}.backends.{spec.backend}").load(spec)
 
 
@@ -66,8 +67,8 @@ class Worker:
         self.corpora = json.loads(Path(texts).read_text("utf-8"))
         began = time.perf_counter()
         self.contender = load(self.spec)
-        facts = self.contender.facts() if hasattr(self.contender, "facts") else {}
-        return {"seconds": time.perf_counter() - began, "resident_mb": memory_mb("VmRSS"), "facts": facts}
+        versions = {name: version(name) for name in self.contender.packages}
+        return {"seconds": time.perf_counter() - began, "resident_mb": memory_mb("VmRSS"), "versions": versions}
 
     def prepare(self, corpus: str, count: int) -> dict[str, Any]:
         """Let the contender choose its batch size on some texts if it can, or only warm up."""

@@ -1,7 +1,5 @@
 """CTranslate2 called directly, with our batches; it takes ids and removes padding itself."""
 
-from typing import Any
-
 import numpy as np
 
 from ..exports import ctranslate2_folder
@@ -12,11 +10,12 @@ TYPES = {"fp32": "float32", "int8": "int8_float32"}
 
 
 class CTranslate2(ByHand):
+    packages = ("ctranslate2",)
+
     def __init__(self, spec: Spec) -> None:
         import ctranslate2
 
         super().__init__(spec)
-        self.version = ctranslate2.__version__
         self.encoder = ctranslate2.Encoder(
             str(ctranslate2_folder(spec)),
             device="cpu",
@@ -28,9 +27,6 @@ class CTranslate2(ByHand):
     def compute(self, ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
         rows = [row[: int(size)].tolist() for row, size in zip(ids, mask.sum(1), strict=True)]
         return np.array(self.encoder.forward_batch(rows).last_hidden_state)
-
-    def facts(self) -> dict[str, Any]:
-        return {"ctranslate2": self.version}
 
 
 load = CTranslate2

@@ -6,6 +6,8 @@ from ..process import Spec
 
 
 class Engine:
+    packages = ("likewise",)
+
     def __init__(self, spec: Spec) -> None:
         from likewise import Embedder
 
@@ -20,11 +22,6 @@ class Engine:
 
     def encode(self, texts: list[str]) -> Any:
         return self.embedder.encode(texts, overflow="truncate", show_progress_bar=False)
-
-    def facts(self) -> dict[str, Any]:
-        from importlib.metadata import version
-
-        return {"likewise": version("likewise")}
 
 
 load = Engine

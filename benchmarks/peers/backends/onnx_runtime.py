@@ -1,7 +1,5 @@
 """ONNX Runtime called directly, with our batches; its own optimizer for transformers fuses the graph."""
 
-from typing import Any
-
 import numpy as np
 
 from ..exports import onnx_file
@@ -10,6 +8,8 @@ from .padded import ByHand
 
 
 class OnnxRuntime(ByHand):
+    packages = ("onnxruntime",)
+
     def __init__(self, spec: Spec) -> None:
         import onnxruntime
 
@@ -24,11 +24,6 @@ class OnnxRuntime(ByHand):
         types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
         feed = {name: given[name].astype(types[type_], copy=False) for name, type_ in self.inputs.items()}
         return np.asarray(self.session.run(None, feed)[0])
-
-    def facts(self) -> dict[str, Any]:
-        import onnxruntime
-
-        return {"onnxruntime": onnxruntime.__version__}
 
 
 load = OnnxRuntime

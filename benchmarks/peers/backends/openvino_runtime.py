@@ -14,10 +14,11 @@ HINTS = {"fp32": {"INFERENCE_PRECISION_HINT": "f32"}, "bf16": {"INFERENCE_PRECIS
 
 
 class OpenVino:
+    packages = ("openvino",)
+
     def __init__(self, spec: Spec) -> None:
         import openvino
 
-        self.version = openvino.get_version()
         self.texts, core = Texts(spec), openvino.Core()
         able = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         if spec.precision == "bf16" and "BF16" not in able:
@@ -44,9 +45,6 @@ class OpenVino:
     def tune(self, texts: list[str]) -> dict[str, Any]:
         """Keep the batch size that is fastest on these texts."""
         return {"batch_tokens": fastest_budget(self.texts, lambda: self.encode(texts))}
-
-    def facts(self) -> dict[str, Any]:
-        return {"openvino": self.version}
 
 
 load = OpenVino

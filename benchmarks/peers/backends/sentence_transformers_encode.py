@@ -1,6 +1,5 @@
 """sentence-transformers as its users call it: encode(texts) with its own batches of 32."""
 
-from importlib.metadata import version
 from typing import Any
 
 from ..exports import sentence_transformers_folder
@@ -17,10 +16,7 @@ class SentenceTransformers:
         engine = spec.options.get("backend", "torch")
         self.packages = ("sentence-transformers", "transformers", *spec.options.get("packages", ("torch",)))
         if engine == "torch":
-            folder, more = (
-                spec.folder,
-                {"dtype": getattr(torch, {"fp32": "float32", "bf16": "bfloat16"}[spec.precision])},
-            )
+            folder, more = spec.folder, {"dtype": torch.bfloat16 if spec.precision == "bf16" else torch.float32}
         else:
             folder, more = sentence_transformers_folder(spec, engine), _session(spec, engine)
         self.tensor = spec.precision == "bf16"  # NumPy has no bfloat16
@@ -29,9 +25,6 @@ class SentenceTransformers:
     def encode(self, texts: list[str]) -> Any:
         found = self.model.encode(texts, show_progress_bar=False, convert_to_tensor=self.tensor)
         return found.float().numpy() if self.tensor else found
-
-    def facts(self) -> dict[str, Any]:
-        return {name: version(name) for name in self.packages}
 
 
 def _session(spec: Spec, engine: str) -> dict[str, Any]:
