@@ -45,14 +45,6 @@ def mine_bitext(
     return _each_once(pairs[order], scores[order], margin)
 
 
-def margin_ratio(
-    cosines: Float[np.ndarray, "M k"], of_first: Float[np.ndarray, "M 1"], of_second: Float[np.ndarray, "M k"]
-) -> Float[np.ndarray, "M k"]:
-    """Divide each cosine by the average of the mean neighbour cosines of its two rows; −inf if that is not positive."""
-    means = (of_first + of_second) / 2
-    return np.asarray(np.divide(cosines, means, out=np.full_like(cosines, -np.inf), where=means > 0))
-
-
 def _candidates(forward: Hits, backward: Hits) -> tuple[Int[np.ndarray, "P 2"], Float[np.ndarray, " P"]]:
     """The distinct pairs of a row and its neighbour with the best margin, in either direction, and their margins."""
     (there, forward_scores), (back, backward_scores) = _best(forward, backward), _best(backward, forward)
@@ -62,9 +54,9 @@ def _candidates(forward: Hits, backward: Hits) -> tuple[Int[np.ndarray, "P 2"], 
 
 
 def _best(hits: Hits, reverse: Hits) -> tuple[Int[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-    """For each row, the neighbour with the greatest margin, and the margin."""
-    means = reverse.scores.mean(1)
-    margins = margin_ratio(hits.scores, hits.scores.mean(1, keepdims=True), means[hits.indices])
+    """For each row, the neighbour with the greatest margin, and the margin; −inf if the mean is not positive."""
+    means = (hits.scores.mean(1, keepdims=True) + reverse.scores.mean(1)[hits.indices]) / 2
+    margins = np.divide(hits.scores, means, out=np.full_like(hits.scores, -np.inf), where=means > 0)
     best = margins.argmax(1, keepdims=True)
     return np.take_along_axis(hits.indices, best, 1)[:, 0], np.take_along_axis(margins, best, 1)[:, 0]
 

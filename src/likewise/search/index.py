@@ -72,11 +72,19 @@ class ModelIdentity:
         """
         if allow is not None:
             known_name("allow", allow, (INT8,))
-        computed, former = self.computed, False
+        computed = self.computed
         if self.fingerprint != used.fingerprint:
-            computed, former = (None if self.computed else used.former(self.fingerprint)), self.computed is None
+            computed = None if self.computed else used.former(self.fingerprint)
             if computed is None:
-                return self._other_model(used, former)
+                hint = (
+                    ". If it is the same model, load it with the engine and precision that made them: an earlier "
+                    "version recorded this, when fingerprints covered both"
+                )
+                names = f"{self.name} (fingerprint {self.fingerprint[:12]}); got {used.name} ({used.fingerprint[:12]})"
+                return (
+                    f"vectors of {names}. Vectors of two models cannot be compared: use its own model, or create it "
+                    f"again with this one{'' if self.computed else hint}"
+                )
         if computed is None or used.computed is None or allow == INT8:
             return ""
         if not mixes_int8(computed.precision, used.computed.precision):
@@ -85,17 +93,6 @@ class ModelIdentity:
             f"vectors of {self.name} computed by {computed}; got the same model computed by {used.computed}. int8 "
             f"changes vectors more than engines and other precisions do: load the model in {computed.precision}, or "
             'accept the difference for searches only (allow="int8"; likewise search --allow int8)'
-        )
-
-    def _other_model(self, used: "ModelIdentity", former: bool) -> str:
-        hint = (
-            ". If it is the same model, load it with the engine and precision that made them: an earlier version "
-            "recorded this, when fingerprints covered both"
-        )
-        return (
-            f"vectors of {self.name} (fingerprint {self.fingerprint[:12]}); got {used.name} ({used.fingerprint[:12]}). "
-            f"Vectors of two models cannot be compared: use its own model, or create it again with this one"
-            f"{hint if former else ''}"
         )
 
 

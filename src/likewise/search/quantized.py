@@ -45,29 +45,24 @@ def search_quantized(
         raise BadInput(f"expected queries (Q, {quantized.dimension}), like the vectors; got {queries.shape}")
     check_finite_rows(queries, "queries")
     factor = CANDIDATES[type(quantized)] if rescore is None else whole_number("rescore", rescore)
+    threads = checked_threads(threads)
     if vectors is None:
-        return _scanned(queries, quantized, k, mask, checked_threads(threads))
+        return _scanned(queries, quantized, k, mask, threads)
     vectors = number_table(vectors, "vectors")
     if vectors.shape != (len(quantized), quantized.dimension):
         raise BadInput(
             f"expected the vectors that were quantized, {(len(quantized), quantized.dimension)}; got {vectors.shape}"
         )
-    found = _scanned(queries, quantized, k * factor, mask, checked_threads(threads))
-    return rescored(queries, vectors, found, k, threads=threads)
+    return _rescored(queries, vectors, _scanned(queries, quantized, k * factor, mask, threads), k, threads)
 
 
-def rescored(
-    queries: Shaped[np.ndarray, "Q D"],
-    vectors: Shaped[np.ndarray, "N D"],
-    candidates: Hits,
-    k: int,
-    *,
-    threads: int | None = None,
+def _rescored(
+    queries: Shaped[np.ndarray, "Q D"], vectors: Shaped[np.ndarray, "N D"], candidates: Hits, k: int, threads: int
 ) -> Hits:
     """The k candidates with the greatest cosine for each query, best first; in a tie, the earlier row wins."""
     listed = np.sort(candidates.indices, axis=1)
     if is_scannable(queries, vectors):
-        scan = Scan(unit(queries), vectors, vectors.shape[1], cosine=True, threads=checked_threads(threads))
+        scan = Scan(unit(queries), vectors, vectors.shape[1], cosine=True, threads=threads)
         return scanning.best_listed(scan, listed, k)
     parts = [nearest(unit(queries[[i]]), vectors[rows], k, unit_cosine, prepare=unit) for i, rows in enumerate(listed)]
     indices = [rows[part.indices[0]] for rows, part in zip(listed, parts, strict=True)]

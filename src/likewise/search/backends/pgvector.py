@@ -66,22 +66,21 @@ class PostgresTransactions:
     @contextmanager
     def begin(self) -> Iterator[Cursor]:
         """A cursor inside a transaction, committed when the block ends and rolled back when it fails."""
-        with self._lock:
-            yield from self._transaction()
-
-    def _transaction(self) -> Iterator[Cursor]:
-        connection = self._begun()
         stage = "The transaction was not committed, so nothing was stored"
-        try:
-            with connection.cursor() as cursor:
-                yield cursor
-            stage = "It was lost during the commit: the records may or may not be stored; check once the server is back"
-            connection.execute("ROLLBACK" if self.read_only else "COMMIT")
-        except psycopg.Error as error:
-            raise self._explained(error, connection, stage) from error
-        except BaseException:
-            self._roll_back(connection)
-            raise
+        with self._lock:
+            connection = self._begun()
+            try:
+                with connection.cursor() as cursor:
+                    yield cursor
+                stage = (
+                    "It was lost during the commit: the records may or may not be stored; check once the server is back"
+                )
+                connection.execute("ROLLBACK" if self.read_only else "COMMIT")
+            except psycopg.Error as error:
+                raise self._explained(error, connection, stage) from error
+            except BaseException:
+                self._roll_back(connection)
+                raise
 
     def close(self) -> None:
         """Close the connection; a later transaction opens another."""
@@ -223,11 +222,6 @@ def copy_rows(cursor: Cursor, table: str, records: Records) -> None:
             copy.write_row((name, text, Jsonb(metadata, dumps=metadata_json), length, vector))
 
 
-def selected_records(rows: Sequence[tuple[Any, ...]], dimension: int) -> Records:
-    """Convert rows selected with `columns` to records."""
-    return stored_records(rows, dimension, dict, Vector.to_numpy)
-
-
 SCHEME = "postgresql"
 OPTIONS = {"index": ("exact", "hnsw")}
 EF_SEARCH = 100
@@ -308,7 +302,7 @@ class PgvectorIndex(Index):
         with self._transactions.begin() as cursor:
             cursor.execute(self._sql("SELECT {columns} FROM {table} WHERE id = ANY(%s)"), [names])
             rows: dict[Any, Any] = {row[0]: row for row in cursor}
-        return selected_records(found_in_order(names, rows, self.location), self.dimension)
+        return stored_records(found_in_order(names, rows, self.location), self.dimension, dict, Vector.to_numpy)
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         block, position = whole_number("block", block), -1
@@ -318,7 +312,7 @@ class PgvectorIndex(Index):
             if not rows:
                 return
             position = rows[-1][-1]
-            yield selected_records(rows, self.dimension)
+            yield stored_records(rows, self.dimension, dict, Vector.to_numpy)
 
     def count(self, where: str | None = None) -> int:
         with self._transactions.begin() as cursor:

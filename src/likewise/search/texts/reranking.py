@@ -18,12 +18,7 @@ PAIRS_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Reranked:
-    """A new order of the candidates.
-
-    Args:
-        order: indices of all candidates: first the scored candidates, best first, then the rest in their old order.
-        scores: the scores of the scored candidates, in the same order.
-    """
+    """All candidates: first those that were scored, best first, with their scores; then the rest in their old order."""
 
     order: Int[np.ndarray, " N"]
     scores: Float[np.ndarray, " n"]
@@ -47,33 +42,21 @@ def rerank(
     The time of the next batch is estimated from the slowest batch so far. The first `at_once` candidates are always
     scored, so a very small budget can be exceeded.
     """
-    at_once, limit = whole_number("at_once", at_once), _checked_budget(budget)
+    at_once, limit = whole_number("at_once", at_once), float("inf") if budget is None else real_number("budget", budget)
+    if limit <= 0:
+        raise BadInput(f"budget is {budget}; expected seconds above 0, or None for no limit")
     began = before = clock()
     slowest, scores = 0.0, list[float]()
     while len(scores) < len(candidates):
         if scores and before - began + slowest > limit:
             break
         part = candidates[len(scores) : len(scores) + at_once]
-        scores += _checked_scores(score([(query, text) for text in part]), len(part))
+        found = np.asarray(score([(query, text) for text in part]), np.float64)
+        if found.shape != (len(part),) or not np.isfinite(found).all():
+            raise BadInput(f"scoring {len(part)} pairs returned {found.shape} numbers; expected a finite one for each")
+        scores += found.tolist()
         now = clock()
         slowest, before = max(slowest, now - before), now
     values = np.asarray(scores, np.float64)
     best = np.argsort(-values, kind="stable")
     return Reranked(np.concatenate([best, np.arange(len(scores), len(candidates))]), values[best])
-
-
-def _checked_budget(budget: float | None) -> float:
-    limit = float("inf") if budget is None else real_number("budget", budget)
-    if limit <= 0:
-        raise BadInput(f"budget is {budget}; expected seconds above 0, or None for no limit")
-    return limit
-
-
-def _checked_scores(found: np.ndarray, count: int) -> list[float]:
-    scores = np.asarray(found, np.float64)
-    if scores.shape != (count,) or not np.isfinite(scores).all():
-        raise BadInput(
-            f"scoring {count} pairs returned an array of shape {scores.shape}, with {int(np.isfinite(scores).sum())} "
-            "finite numbers; expected one finite number for each pair"
-        )
-    return [float(value) for value in scores]
