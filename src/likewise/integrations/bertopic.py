@@ -25,5 +25,4 @@ class EmbedderBackend(BaseEmbedder):  # type: ignore[misc]
 
     def embed(self, documents: Sequence[str], verbose: bool = False) -> Float[np.ndarray, "N E"]:
         """Return a vector for each document; `verbose` shows progress."""
-        found: Float[np.ndarray, "N E"] = self.embedding_model.encode(list(documents), show_progress_bar=bool(verbose))
-        return found
+        return self.embedding_model.encode(list(documents), show_progress_bar=verbose)  # type: ignore[no-any-return]

@@ -12,13 +12,13 @@ from ..model_files import DEFAULT_MODEL
 from ..runtime.installation import missing_extra
 
 try:
-    from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack import Document, component
 except ImportError:
     raise missing_extra("haystack-ai", "haystack", "LikewiseDocumentEmbedder") from None
 
 
 class _LoadedLater:
-    """A component that stores a model's name, so that pipelines can be saved, and loads the model when needed."""
+    """A component whose attributes are its arguments, so that pipelines can be saved; the model is loaded later."""
 
     def __init__(self, model: str = DEFAULT_MODEL, precision: str | None = None) -> None:
         self.model, self.precision = model, precision
@@ -31,16 +31,6 @@ class _LoadedLater:
     def warm_up(self) -> None:
         """Load the model before the first text arrives."""
         _ = self.embedder
-
-    def to_dict(self) -> dict[str, Any]:
-        """The component in the form stored in a pipeline file."""
-        found: dict[str, Any] = default_to_dict(self, model=self.model, precision=self.precision)
-        return found
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Any:
-        """Create the component from its form in a pipeline file."""
-        return default_from_dict(cls, data)
 
 
 @component

@@ -20,10 +20,8 @@ class EmbedderEmbeddings(Embeddings):  # type: ignore[misc]
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """A vector for each document."""
-        found: list[list[float]] = self.embedder.encode_document(texts).tolist()
-        return found
+        return self.embedder.encode_document(texts).tolist()  # type: ignore[no-any-return]
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a query."""
-        found: list[float] = self.embedder.encode_query([text])[0].tolist()
-        return found
+        return self.embedder.encode_query([text])[0].tolist()  # type: ignore[no-any-return]

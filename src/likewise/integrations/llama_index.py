@@ -33,7 +33,7 @@ class EmbedderEmbedding(BaseEmbedding):  # type: ignore[misc]
         return "EmbedderEmbedding"
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        return [float(x) for x in self._embedder.encode_query([query])[0]]
+        return self._embedder.encode_query([query])[0].tolist()  # type: ignore[no-any-return]
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return await asyncio.to_thread(self._get_query_embedding, query)
@@ -42,5 +42,4 @@ class EmbedderEmbedding(BaseEmbedding):  # type: ignore[misc]
         return self._get_text_embeddings([text])[0]
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        found: list[list[float]] = self._embedder.encode_document(texts).tolist()
-        return found
+        return self._embedder.encode_document(texts).tolist()  # type: ignore[no-any-return]

@@ -16,8 +16,8 @@ from ..errors import BadInput
 from ..evaluate.models import models_by_name
 from ..runtime.installation import missing_extra
 
-OF_MTEB = ("batch_size", "show_progress_bar", "num_workers")
-"""Options passed by mteb that do not affect results; likewise chooses its own batches."""
+OF_MTEB = ("task_metadata", "hf_split", "hf_subset", "batch_size", "show_progress_bar", "num_workers")
+"""Arguments of mteb that do not affect results; likewise chooses its own batches."""
 
 
 class ForMteb:
@@ -29,14 +29,7 @@ class ForMteb:
         self._similarity, self._pairwise = SIMILARITIES[kind], PAIRWISE[kind]
 
     def encode(
-        self,
-        inputs: Iterable[Mapping[str, Any]],
-        *,
-        task_metadata: Any,  # noqa: ARG002, mteb passes it to every encoder
-        hf_split: str,  # noqa: ARG002
-        hf_subset: str,  # noqa: ARG002
-        prompt_type: Any = None,
-        **options: Any,
+        self, inputs: Iterable[Mapping[str, Any]], *, prompt_type: Any = None, **options: Any
     ) -> Float[np.ndarray, "N E"]:
         """Encode the texts (key "text") of all batches together, so that they can be sorted by length.
 

@@ -19,7 +19,7 @@ try:
 except ImportError:
     raise missing_extra("scikit-learn", "scikit-learn", "EmbeddingTransformer") from None
 
-LOADED = 4  # maximum cached models, so that a grid search loads each one once
+LOAD = lru_cache(4)(Embedder.load)  # so that a grid search loads each model once
 
 
 class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -50,10 +50,8 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
 
     def transform(self, texts: Iterable[str]) -> Float[np.ndarray, "N E"]:
         """A vector for each text."""
-        overflow: Any = self.overflow
-        return self.embedder.encode(
-            texts, overflow=overflow, normalize_embeddings=self.normalize_embeddings, show_progress_bar=False
-        )
+        options: Any = {"overflow": self.overflow, "normalize_embeddings": self.normalize_embeddings}
+        return self.embedder.encode(texts, **options, show_progress_bar=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """The name of each dimension."""
@@ -68,9 +66,5 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         """The embedder for these parameters."""
         if isinstance(self.model, Embedder):
             return self.model
-        return _loaded(self.model, self.pooling, self.engine, self.precision, self.max_seq_length)
-
-
-@lru_cache(LOADED)
-def _loaded(model: Any, pooling: Any, engine: Any, precision: Any, max_seq_length: Any) -> Embedder:
-    return Embedder.load(model, pooling=pooling, engine=engine, precision=precision, max_seq_length=max_seq_length)
+        names = ("pooling", "engine", "precision", "max_seq_length")
+        return LOAD(self.model, **{name: getattr(self, name) for name in names})

@@ -9,9 +9,9 @@ from likewise.integrations.sentence_transformers.evaluation import CrossEncoderR
 
 BAD_SAMPLES = {
     "no samples": [],
-    "needs a 'query'; this one has positive, negative": [{"positive": ["a"], "negative": ["b"]}],
-    "needs a 'positive'": [{"query": "q", "negative": ["b"]}],
-    "exactly one of 'negative' and 'documents'; it has query, positive": [{"query": "q", "positive": ["a"]}],
+    "this one has positive, negative": [{"positive": ["a"], "negative": ["b"]}],
+    "each sample needs 'query', 'positive'": [{"query": "q", "negative": ["b"]}],
+    "exactly one of 'negative' and 'documents'; this one has query, positive": [{"query": "q", "positive": ["a"]}],
     "exactly one": [{"query": "q", "positive": "a", "negative": [], "documents": []}],
 }
 

@@ -1,5 +1,7 @@
 """The evaluators of sentence-transformers that exist here, under their names: metrics by name, for a drop-in model."""
 
+# ruff: noqa: ARG002, no result depends on the size of batches
+
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -48,6 +50,7 @@ class SequentialEvaluator(BaseEvaluator):
         self, evaluators: Sequence[Any], main_score_function: Callable[[list[float]], float] = lambda scores: scores[-1]
     ) -> None:
         self.evaluators, self.main_score_function = list(evaluators), main_score_function
+        self.primary_metric = "sequential_score"
 
     def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1) -> Metrics:
         results: Metrics = {}
@@ -57,7 +60,6 @@ class SequentialEvaluator(BaseEvaluator):
             found = found if isinstance(found, dict) else {f"evaluator_{number}": found}
             scores.append(found[getattr(evaluator, "primary_metric", None) or next(iter(found))])
             results |= found
-        self.primary_metric = "sequential_score"
         return {**results, "sequential_score": self.main_score_function(scores) if scores else 0.0}
 
 
@@ -73,7 +75,11 @@ class _Evaluator(BaseEvaluator):
     def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1) -> Metrics:
         metrics = self.compute_metrics(model)
         if output_path is not None and self.write_csv:
-            _append_line(Path(output_path) / self.csv_file, {"epoch": epoch, "steps": steps, **metrics})
+            path, line = Path(output_path) / self.csv_file, {"epoch": epoch, "steps": steps, **metrics}
+            path.parent.mkdir(parents=True, exist_ok=True)
+            header = [] if path.exists() else [list(line)]
+            with path.open("a", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([*header, list(line.values())])
         return self.prefix_name_to_metrics(metrics, self.name)
 
     def compute_metrics(self, model: Any) -> Metrics:
@@ -88,12 +94,7 @@ class _EmbeddingEvaluator(_Evaluator):
     main_metric = "{}"
 
     def __init__(
-        self,
-        name: str,
-        write_csv: bool,
-        similarity_fn_names: Sequence[str] | None,
-        main: Any,
-        truncate_dim: int | None,
+        self, name: str, write_csv: bool, similarity_fn_names: Sequence[str] | None, main: Any, truncate_dim: int | None
     ) -> None:
         super().__init__(name, write_csv)
         self.main = None if main is None else similarity_name(main)
@@ -135,11 +136,11 @@ class EmbeddingSimilarityEvaluator(_EmbeddingEvaluator):
         sentences1: Sequence[str],
         sentences2: Sequence[str],
         scores: Sequence[float],
-        batch_size: int = 16,  # noqa: ARG002, no result depends on it
+        batch_size: int = 16,
         main_similarity: Any = None,
         similarity_fn_names: Sequence[str] | None = None,
         name: str = "",
-        show_progress_bar: bool = False,  # noqa: ARG002
+        show_progress_bar: bool = False,
         write_csv: bool = True,
         precision: str | None = None,
         truncate_dim: int | None = None,
@@ -171,8 +172,8 @@ class TripletEvaluator(_EmbeddingEvaluator):
         main_similarity_function: Any = None,
         margin: float | Mapping[str, float] | None = None,
         name: str = "",
-        batch_size: int = 16,  # noqa: ARG002
-        show_progress_bar: bool = False,  # noqa: ARG002
+        batch_size: int = 16,
+        show_progress_bar: bool = False,
         write_csv: bool = True,
         truncate_dim: int | None = None,
         similarity_fn_names: Sequence[str] | None = None,
@@ -206,8 +207,8 @@ class BinaryClassificationEvaluator(_EmbeddingEvaluator):
         sentences2: Sequence[str],
         labels: Sequence[int],
         name: str = "",
-        batch_size: int = 32,  # noqa: ARG002
-        show_progress_bar: bool = False,  # noqa: ARG002
+        batch_size: int = 32,
+        show_progress_bar: bool = False,
         write_csv: bool = True,
         truncate_dim: int | None = None,
         similarity_fn_names: Sequence[str] | None = None,
@@ -218,36 +219,23 @@ class BinaryClassificationEvaluator(_EmbeddingEvaluator):
 
     def compute_metrics(self, model: Any) -> Metrics:
         a, b = (self.vectors(model, texts) for texts in (self.sentences1, self.sentences2))
-        gold = np.asarray(self.labels)
-        found = {}
+        gold, found = np.asarray(self.labels, np.float64), {}
         for name in self.names(model):
-            found[name] = threshold_metrics(self.pairwise(name, a, b), gold)
-            if name in DISTANCES:  # distances are negated similarities here, but not in sentence-transformers
-                found[name] |= {key: -value for key, value in found[name].items() if key.endswith("threshold")}
+            scores = self.pairwise(name, a, b)
+            accuracy, f1 = best_accuracy(scores, gold), best_f1(scores, gold)
+            sign = -1 if name in ("euclidean", "manhattan") else 1  # these similarities are negated distances
+            predicted = (scores >= f1.threshold).astype(float)
+            found[name] = {
+                "accuracy": accuracy.value,
+                "accuracy_threshold": sign * accuracy.threshold,
+                "f1": f1.value,
+                "f1_threshold": sign * f1.threshold,
+                "precision": f1.precision,
+                "recall": f1.recall,
+                "ap": average_precision(scores, gold),
+                "mcc": pearson(predicted, gold) if predicted.std() and gold.std() else 0.0,  # Matthews 1975
+            }
         return self.with_highest(found, "{0}_{1}")
-
-
-DISTANCES = ("euclidean", "manhattan")
-
-
-def threshold_metrics(scores: np.ndarray, gold: np.ndarray) -> Metrics:
-    """The best accuracy and F1 over all thresholds, average precision, and Matthews' correlation at the best F1."""
-    accuracy, f1 = best_accuracy(scores, gold), best_f1(scores, gold)
-    return {
-        "accuracy": accuracy.value,
-        "accuracy_threshold": accuracy.threshold,
-        "f1": f1.value,
-        "f1_threshold": f1.threshold,
-        "precision": f1.precision,
-        "recall": f1.recall,
-        "ap": average_precision(scores, gold),
-        "mcc": matthews_correlation(scores >= f1.threshold, gold == 1),
-    }
-
-
-def matthews_correlation(predicted: np.ndarray, gold: np.ndarray) -> float:
-    """Pearson's correlation of two columns of yes and no (Matthews 1975); 0 if one of them is constant."""
-    return pearson(predicted.astype(float), gold.astype(float)) if predicted.std() and gold.std() else 0.0
 
 
 class InformationRetrievalEvaluator(_EmbeddingEvaluator):
@@ -260,14 +248,14 @@ class InformationRetrievalEvaluator(_EmbeddingEvaluator):
         queries: Mapping[str, str],
         corpus: Mapping[str, str],
         relevant_docs: Mapping[str, set[str]],
-        corpus_chunk_size: int = 50000,  # noqa: ARG002, no result depends on it
+        corpus_chunk_size: int = 50000,
         mrr_at_k: Sequence[int] = (10,),
         ndcg_at_k: Sequence[int] = (10,),
         accuracy_at_k: Sequence[int] = (1, 3, 5, 10),
         precision_recall_at_k: Sequence[int] = (1, 3, 5, 10),
         map_at_k: Sequence[int] = (100,),
-        show_progress_bar: bool = False,  # noqa: ARG002
-        batch_size: int = 32,  # noqa: ARG002
+        show_progress_bar: bool = False,
+        batch_size: int = 32,
         name: str = "",
         write_csv: bool = True,
         truncate_dim: int | None = None,
@@ -285,9 +273,7 @@ class InformationRetrievalEvaluator(_EmbeddingEvaluator):
         refuse_argument(what, "write_predictions", write_predictions, "likewise evaluate writes runs")
         self.queries = {key: text for key, text in queries.items() if relevant_docs.get(key)}
         if not self.queries or not corpus:
-            raise BadInput(
-                f"{what} has {len(self.queries)} queries with relevant documents and {len(corpus)} documents"
-            )
+            raise BadInput(f"{what} needs a query with relevant documents, and a corpus")
         self.corpus, self.relevant_docs = corpus, relevant_docs
         self.prompts = {
             "query": {"prompt": query_prompt, "prompt_name": query_prompt_name},
@@ -339,8 +325,8 @@ class CrossEncoderCorrelationEvaluator(_Evaluator):
         sentence_pairs: Sequence[Any],
         scores: Sequence[float],
         name: str = "",
-        batch_size: int = 32,  # noqa: ARG002
-        show_progress_bar: bool | None = None,  # noqa: ARG002
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
         write_csv: bool = True,
     ) -> None:
         super().__init__(name, write_csv)
@@ -368,8 +354,8 @@ class CrossEncoderRerankingEvaluator(_Evaluator):
         always_rerank_positives: bool = True,
         name: str = "",
         prompt_name: str | None = None,
-        batch_size: int = 64,  # noqa: ARG002
-        show_progress_bar: bool = False,  # noqa: ARG002
+        batch_size: int = 64,
+        show_progress_bar: bool = False,
         write_csv: bool = True,
     ) -> None:
         super().__init__(name, write_csv)
@@ -384,23 +370,21 @@ class CrossEncoderRerankingEvaluator(_Evaluator):
 
     def _add(self, sample: Mapping[str, Any], always_rerank_positives: bool) -> None:
         """Read a sample: a query, its candidates and which of them are relevant; and the order of its documents."""
-        for key in ("query", "positive"):
-            if key not in sample:
-                raise BadInput(f"each sample needs a {key!r}; this one has {', '.join(sample)}")
-        if ("negative" in sample) == ("documents" in sample):
-            raise BadInput(f"each sample needs exactly one of 'negative' and 'documents'; it has {', '.join(sample)}")
+        if not {"query", "positive"} <= {*sample} or ("negative" in sample) == ("documents" in sample):
+            raise BadInput(
+                "each sample needs 'query', 'positive', and exactly one of 'negative' and 'documents'; "
+                f"this one has {', '.join(sample)}"
+            )
         positive = [sample["positive"]] if isinstance(sample["positive"], str) else list(sample["positive"])
-        documents = list(sample["documents" if "documents" in sample else "negative"])
+        texts = list(sample["documents" if "documents" in sample else "negative"])
+        relevant = np.array([float("documents" in sample and one in positive) for one in texts])
         if "documents" in sample:
-            found = np.array([float(one in positive) for one in documents])
-            missing = len(positive) - int(found.sum())
-            self.base.append(np.append(found, np.ones(max(0, missing))) if found.any() else found)
+            missing = len(positive) - int(relevant.sum())
+            self.base.append(np.append(relevant, np.ones(max(0, missing))) if relevant.any() else relevant)
         if "negative" in sample or always_rerank_positives:
-            others = [one for one in documents if "negative" in sample or one not in positive]
-            relevant = np.array([1.0] * len(positive) + [0.0] * len(others))
-            self.candidates.append((sample["query"], [*positive, *others], relevant))
-        else:
-            self.candidates.append((sample["query"], documents, found))
+            texts = [*positive, *(one for one, yes in zip(texts, relevant, strict=True) if not yes)]
+            relevant = np.arange(len(texts)) < len(positive)
+        self.candidates.append((sample["query"], texts, relevant.astype(float)))
 
     def compute_metrics(self, model: Any) -> Metrics:
         pairs = [(query, text) for query, texts, _ in self.candidates for text in texts]
@@ -429,20 +413,13 @@ REFUSED = {
     "ParaphraseMiningEvaluator": "BinaryClassificationEvaluator over labelled pairs",
     "TranslationEvaluator": "InformationRetrievalEvaluator, with the translations as documents",
     "LabelAccuracyEvaluator": "BinaryClassificationEvaluator",
-    "MSEEvaluator": "EmbeddingSimilarityEvaluator over the teacher's similarities",
-    "MSEEvaluatorFromDataFrame": "EmbeddingSimilarityEvaluator over the teacher's similarities",
+    **dict.fromkeys(
+        ("MSEEvaluator", "MSEEvaluatorFromDataFrame"), "EmbeddingSimilarityEvaluator over the teacher's similarities"
+    ),
     "CrossEncoderClassificationEvaluator": "CrossEncoderCorrelationEvaluator",
     "CrossEncoderNanoBEIREvaluator": "CrossEncoderRerankingEvaluator over files on this machine",
 }
 """The evaluators that do not exist here, and what to use instead."""
-
-
-def _append_line(path: Path, line: Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerows([*([list(line)] if new else []), list(line.values())])
 
 
 def _check_lengths(**columns: Sequence[Any]) -> None:

@@ -31,7 +31,7 @@ from ....train.step_state import TrainResult
 from ....train.trainer import Trainer
 from ..cross_encoder_losses import BinaryCrossEntropyLoss, CrossEntropyLoss
 from ..evaluation import SequentialEvaluator
-from ..loading import refuse, refuse_argument
+from ..loading import refuse
 from ..losses import CoSENTLoss
 from .batch_order import OrderedSource, PeerSchedule
 from .callbacks import TrainerControl, TrainerState, check_callback
@@ -105,7 +105,12 @@ class SentenceTransformerTrainer:
         self.args = args or self.arguments("tmp_trainer")
         if not isinstance(self.args, SentenceTransformerTrainingArguments):
             raise BadInput(f"args is a {type(args).__name__}; expected {self.arguments.__name__} of this package")
-        self.model = _prepared(model, self.args, what)
+        if not hasattr(model, "use_torch"):
+            raise BadInput(f"model is a {type(model).__name__}; {what} trains a model of this package")
+        if self.args.use_cpu:
+            model.to("cpu")
+        model.use_torch()
+        self.model = model
         self.loss = self._losses(loss)
         self.evaluator = SequentialEvaluator(evaluator) if isinstance(evaluator, list | tuple) else evaluator
         self.train_dataset, self.eval_dataset = train_dataset, eval_dataset
@@ -116,7 +121,6 @@ class SentenceTransformerTrainer:
         self.state, self.control = TrainerState(), TrainerControl()
         self.callbacks = [check_callback(one) for one in callbacks or ()]
         self.resume_folder = Path()
-        self.is_in_train = False
         self.call_event("on_init_end")
 
     def _losses(self, given: Any) -> Any:
@@ -160,27 +164,22 @@ class SentenceTransformerTrainer:
         self.state.log_history.append({**line, "step": self.state.global_step})
         self.call_event("on_log", logs=line)
 
-    def train(self, resume_from_checkpoint: str | bool | None = None, trial: Any = None) -> TrainOutput:
+    def train(self, resume_from_checkpoint: str | bool | None = None) -> TrainOutput:
         """Train the model in place, and restore the best weights at the end if `load_best_model_at_end` is set.
 
-        Args:
-            resume_from_checkpoint: a folder checkpoint-N, or True for the newest one in `output_dir`.
-            trial: must be None.
+        `resume_from_checkpoint` is a folder checkpoint-N, or True for the newest one in `output_dir`.
         """
-        refuse_argument("train", "trial", trial, "run the program once for each set of arguments")
         if self.train_dataset is None:
             raise BadInput(f"{type(self).__name__} has no train_dataset")
         given = self.args.resume_from_checkpoint if resume_from_checkpoint is None else resume_from_checkpoint
         resumed = folder_to_resume(given, Path(self.args.output_dir))
         self.resume_folder = resumed or Path()
-        self.is_in_train = True
         began = time.perf_counter()
         try:
             with without_default_prompt(self.model):
-                data = read_data(self.train_dataset, self.loss, self.args.prompts, all_data=True)
-                result = self._train(data, resume=resumed is not None)
+                sources = read_data(self.train_dataset, self.loss, self.args.prompts, all_data=True)
+                result = self._train(sources, resume=resumed is not None)
         finally:
-            self.is_in_train = False
             self.model.loaded.eval()
         return self._output(result, time.perf_counter() - began)
 
@@ -190,9 +189,8 @@ class SentenceTransformerTrainer:
         max_steps = args.max_steps if args.max_steps > 0 else max(1, -int(-(args.num_train_epochs * epoch) // 1))
         rates = rates_by_weight(self.model.loaded, args.learning_rate_mapping or {})
         settings = replace(args.settings(max_steps, self._tokens()), learning_rates=rates)
-        self.state = TrainerState(
-            num_train_epochs=-(-max_steps // epoch), train_batch_size=args.per_device_train_batch_size
-        )
+        epochs, batch_size = -(-max_steps // epoch), args.per_device_train_batch_size
+        self.state = TrainerState(num_train_epochs=epochs, train_batch_size=batch_size)
         self.control = TrainerControl()
         flow = RunFlow(self, schedule, max_steps)
         job = training_job(self.model.name, self.model.loaded, sources, settings, None)
@@ -258,14 +256,11 @@ class SentenceTransformerTrainer:
         limits = [found for one in losses if (found := getattr(one, "max_tokens_per_step", None)) is not None]
         return min(limits, default=None)
 
-    def evaluate(
-        self, eval_dataset: Any = None, ignore_keys: Any = None, metric_key_prefix: str = "eval"
-    ) -> dict[str, float]:
+    def evaluate(self, eval_dataset: Any = None, *, metric_key_prefix: str = "eval") -> dict[str, float]:
         """The mean loss over each evaluation data set, and the evaluator's metrics.
 
         `eval_dataset` replaces the trainer's own data; a str names one of its data sets.
         """
-        refuse_argument("evaluate", "ignore_keys", ignore_keys, "leave it out")
         data, name = self.eval_dataset if eval_dataset is None else eval_dataset, ""
         if isinstance(data, str):
             name, data = data, self._eval_set(data)
@@ -370,15 +365,6 @@ def rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:
     if step < warmup:
         return step / warmup
     return DECAY[settings.lr_schedule]((step - warmup) / max(1, max_steps - warmup))
-
-
-def _prepared(model: Any, args: SentenceTransformerTrainingArguments, what: str) -> Any:
-    if not hasattr(model, "use_torch"):
-        raise BadInput(f"model is a {type(model).__name__}; {what} trains a model of this package")
-    if args.use_cpu:
-        model.to("cpu")
-    model.use_torch()
-    return model
 
 
 def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, float]:

@@ -148,7 +148,6 @@ class SentenceTransformerTrainingArguments:
     """
 
     bf16: bool
-    gradient_accumulation_steps: int
     warmup_steps: float
     eval_steps: float | None
     prompts: Any
