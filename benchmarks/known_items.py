@@ -14,7 +14,7 @@ from typing import Any
 from likewise.data.datasets import data_folder
 from likewise.evaluate import Cache, collection_task, evaluate
 from likewise.evaluate.collection import read_collection
-from likewise.evaluate.known_items import known_items
+from likewise.evaluate.own_collection import known_items
 from likewise.evaluate.task import Task
 
 from .options import options

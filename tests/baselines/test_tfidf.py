@@ -16,17 +16,16 @@ from likewise.errors import BadInput
 TEXTS = ["A cat sleeps.", "a cat, a CAT naps on the sill", "Shares fell; shares rose", "", "ÜBER straße_2 x"]
 
 
-def exact(texts, sublinear=False):
+def exact(texts):
     """scikit-learn's own vectors, and the words of their columns."""
     text = pytest.importorskip("sklearn.feature_extraction.text")
-    vectorizer = text.TfidfVectorizer(sublinear_tf=sublinear)
+    vectorizer = text.TfidfVectorizer()
     return vectorizer.fit_transform(texts).toarray(), list(vectorizer.get_feature_names_out())
 
 
-@pytest.mark.parametrize("sublinear", [False, True])
-def test_weights_are_scikit_learns(sublinear):
-    rows, columns = exact(TEXTS, sublinear)
-    model = TfIdf(sublinear=sublinear).fitted(TEXTS).__self__
+def test_weights_are_scikit_learns():
+    rows, columns = exact(TEXTS)
+    model = TfIdf().fitted(TEXTS).__self__
     for row, text in zip(rows, TEXTS, strict=True):
         result = model.weights(text)
         np.testing.assert_allclose([result.get(word, 0) for word in columns], row, atol=1e-12)
@@ -68,10 +67,10 @@ def test_it_is_the_same_in_every_process():
 
 
 def test_what_is_fitted_differs_in_its_fingerprint():
-    prints = {TfIdf().fingerprint, TfIdf(8).fingerprint, TfIdf(sublinear=True).fingerprint}
+    prints = {TfIdf().fingerprint, TfIdf(8).fingerprint}
     assert all(re.fullmatch("[0-9a-f]{32}", one) for one in prints)
     prints |= {TfIdf().fitted(texts).__self__.fingerprint for texts in (["a bb"], ["a bb", "cc"])}
-    assert len(prints) == 5
+    assert len(prints) == 4
 
 
 def test_the_notes_say_on_what_it_is_fitted():

@@ -1,13 +1,11 @@
 """Every way to cluster finds plain bundles, numbers them by size, and refuses options that are not its own."""
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from likewise.cluster import CLUSTERINGS, cluster_vectors, communities, members
-from likewise.cluster.clusterings import checked_options, cluster_with_options
 from likewise.cluster.hierarchical import LINKAGES
 from likewise.errors import BadInput, MissingExtra
 
@@ -107,13 +105,13 @@ def test_options_out_of_bounds_are_refused(asked, message):
 
 
 @pytest.mark.parametrize("method", CLUSTERINGS)
-def test_memory_is_refused_where_distances_are_kept(method):
-    asked = replace(checked_options(method, **{"k": None, "threshold": None} | options(method), min_size=1), memory=10)
+def test_memory_is_refused_where_distances_are_kept(method, monkeypatch):
+    monkeypatch.setattr("likewise.cluster.clusterings.MEMORY", 10)
     if method in LINKAGES:
         with pytest.raises(BadInput, match="above the 0.0 GB allowed"):
-            cluster_with_options(bundles(), method, asked)
+            cluster_vectors(bundles(), method, **options(method))
     else:
-        assert len(cluster_with_options(bundles(), method, asked)) == sum(SIZES)
+        assert len(cluster_vectors(bundles(), method, **options(method))) == sum(SIZES)
 
 
 def test_members_leave_out_rows_in_no_cluster():

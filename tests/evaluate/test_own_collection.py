@@ -7,8 +7,7 @@ from likewise.errors import BadInput
 from likewise.evaluate import Cache, EvaluationSettings, collection_task, evaluate, with_baselines
 from likewise.evaluate.collection import JudgedCollection, read_collection
 from likewise.evaluate.items import items_of_collection
-from likewise.evaluate.known_items import NOTE, known_items
-from likewise.evaluate.own_collection import collection_tasks
+from likewise.evaluate.own_collection import NOTE, collection_tasks, known_items
 from likewise.evaluate.rankers import BLOCK, EmbeddingRanker, distinct_names
 from likewise.evaluate.rankings import METRICS, Rankings, read_run
 from likewise.evaluate.reports.retrieval_report import compare_rankers, format_retrieval_report, query_changes

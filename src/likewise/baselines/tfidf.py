@@ -33,13 +33,11 @@ class TfIdf:
 
     Args:
         dimension: dimensions that words are hashed to; two words with the same hash are confused.
-        sublinear: use 1 + ln of a word's count in a text instead of the count.
         rarity: the idf of each word, ln((1 + n) / (1 + texts with it)) + 1, when fitted on n texts.
         texts: n.
     """
 
     dimension: int = WIDTH
-    sublinear: bool = False
     rarity: Mapping[str, float] = field(default_factory=dict, repr=False)
     texts: int = 0
 
@@ -58,7 +56,7 @@ class TfIdf:
     @property
     def fingerprint(self) -> str:
         """32 hexadecimal digits that change with anything that changes vectors."""
-        settings = repr((self.dimension, self.sublinear, self.texts, sorted(self.rarity.items())))
+        settings = repr((self.dimension, False, self.texts, sorted(self.rarity.items())))  # False: counts are linear
         return hashlib.sha256(settings.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def fitted(self, texts: Iterable[str]) -> Callable[[Sequence[str]], Float[np.ndarray, "N E"]]:
@@ -85,8 +83,7 @@ class TfIdf:
             )
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            weights = self.weights(text)
-            for word, weight in weights.items():
+            for word, weight in self.weights(text).items():
                 dimension, sign = _dimension(word, self.dimension)
                 row[dimension] += sign * weight
         return vectors
@@ -94,12 +91,9 @@ class TfIdf:
     def weights(self, text: str) -> dict[str, float]:
         """The weight of each known word of a text, scaled to unit length; exact, before hashing."""
         counts = Counter(word for word in words_in(text) if word in self.rarity)
-        weights = {word: self._frequency(count) * self.rarity[word] for word, count in counts.items()}
+        weights = {word: count * self.rarity[word] for word, count in counts.items()}
         length = math.sqrt(sum(weight * weight for weight in weights.values()))
         return {word: weight / length for word, weight in weights.items()}
-
-    def _frequency(self, count: int) -> float:
-        return 1 + math.log(count) if self.sublinear else float(count)
 
 
 def _check_list(texts: object) -> None:
@@ -113,13 +107,12 @@ def words_in(text: str) -> list[str]:
 
 
 def _dimension(word: str, width: int) -> tuple[int, float]:
-    """The dimension and sign of a word: the sign is the hash's highest bit, and the rest gives the dimension."""
-    hashed = _mixed(fnv1a(word.encode("utf-8", "surrogatepass")))
-    return (hashed & 0x7FFFFFFF) % width, 1.0 if hashed >> 31 else -1.0
+    """The dimension and sign of a word: the sign is the hash's highest bit, and the rest gives the dimension.
 
-
-def _mixed(hashed: int) -> int:
-    """The final mix of MurmurHash3, so that all bits depend on all letters; FNV's highest bits depend on the first."""
+    The final mix of MurmurHash3 lets all bits depend on all letters; FNV's highest bits depend on the first.
+    """
+    hashed = fnv1a(word.encode("utf-8", "surrogatepass"))
     hashed = ((hashed ^ (hashed >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
     hashed = ((hashed ^ (hashed >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
-    return hashed ^ (hashed >> 16)
+    hashed ^= hashed >> 16
+    return (hashed & 0x7FFFFFFF) % width, 1.0 if hashed >> 31 else -1.0

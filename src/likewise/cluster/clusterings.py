@@ -31,8 +31,6 @@ class ClusterOptions:
     threshold: float | None = None
     min_size: int = 1
     seed: int = 0
-    memory: int = MEMORY
-    """Maximum bytes for the distances in average, complete and ward."""
     show_progress_bar: Progress = None
 
 
@@ -77,7 +75,7 @@ def cluster_vectors(
 
 
 def cluster_with_options(vectors: Float[np.ndarray, "N D"], method: str, options: ClusterOptions) -> Labels:
-    """Like `cluster_vectors`, but with options from `checked_options` and an optional memory limit."""
+    """Like `cluster_vectors`, but with options from `checked_options`."""
     rows = unit(checked_vectors(vectors))
     if not len(rows):
         return np.empty(0, np.int64)
@@ -110,7 +108,7 @@ def check_count(method: str, count: int, options: ClusterOptions) -> None:
     if options.k is not None and options.k > count:
         raise BadInput(f"k is {options.k}; expected at most the number of vectors, {count:,}")
     if method in LINKAGES:
-        check_memory(count, options.memory)
+        check_memory(count, MEMORY)
 
 
 def members(labels: Labels) -> list[Int[np.ndarray, " n"]]:
@@ -122,7 +120,7 @@ def members(labels: Labels) -> list[Int[np.ndarray, " n"]]:
 
 def _hierarchical(method: str) -> Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]:
     def find(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labels:
-        tree = linkage(vectors, method, memory=options.memory, show_progress_bar=options.show_progress_bar)
+        tree = linkage(vectors, method, show_progress_bar=options.show_progress_bar)
         if options.k is not None:
             return cut_into(tree, options.k)
         assert options.threshold is not None  # guaranteed by checked_options

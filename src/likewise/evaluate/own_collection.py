@@ -1,19 +1,31 @@
-"""Retrieval on your own documents: a task on a collection, or on queries made from the documents themselves."""
+"""Retrieval on your own documents: a task on a collection, or known-item search on queries made from its own texts.
 
+A known item's query is a document's title, and its text has to be found without the title; or, in a collection without
+titles, one of its sentences, and the rest of the document has to be found. This measures whether parts of one text are
+similar, which is not the same as answering users' questions: docs/how-to/evaluate-on-your-documents.md says how well
+the two agree.
+"""
+
+import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
 from ..runtime.home_folder import expanded
+from ..text.sentences import sentence_spans
 from ..wording import counted
 from .collection import JudgedCollection, layout, read_collection
-from .known_items import known_items
 from .rankers import EmbeddingRanker, Ranker
 from .task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
 from .tasks.retrieval import DEPTH
 
 SUITE = "own collection"
+MAX_QUERIES = 500
+MIN_WORDS = 4
+"""Shorter sentences rarely say which document they are from."""
+NOTE = "known-item search: the queries are {} of the documents themselves, not questions that people asked"
 
 
 def collection_task(
@@ -32,7 +44,10 @@ def collection_task(
     """
     found = corpus if isinstance(corpus, JudgedCollection) else read_collection(corpus, queries, qrels)
     collection = found if found.queries else known_items(found)
-    notes = (*collection.notes, *own_rows_note(collection))
+    notes = collection.notes
+    if own := len(collection.own_rows):
+        is_one = counted(own, "query is a document", "queries are documents")
+        notes = (*notes, f"{is_one} too, and not ranked for that query")
 
     def rank(ranker: Ranker, earlier: Mapping[str, Any]) -> Result:
         rankings = ranker.rank(collection, earlier)
@@ -49,13 +64,6 @@ def collection_task(
     return Task(collection.name, SUITE, (), "nDCG@10 of the documents found for each query", run, rank)
 
 
-def own_rows_note(collection: JudgedCollection) -> tuple[str, ...]:
-    """How many queries are documents themselves, if any."""
-    if not (own := len(collection.own_rows)):
-        return ()
-    return (f"{counted(own, 'query is a document', 'queries are documents')} too, and not ranked for that query",)
-
-
 def collection_tasks(
     corpus: str | Path, queries: str | Path | None = None, qrels: str | Path | None = None
 ) -> tuple[Task, ...]:
@@ -67,3 +75,57 @@ def collection_tasks(
             raise BadInput(f"{path} is not a folder in BEIR's layout and contains none: corpus.jsonl is missing")
         return tuple(map(collection_task, folders))
     return (collection_task(path, queries, qrels),)
+
+
+def known_items(collection: JudgedCollection, *, count: int = MAX_QUERIES, seed: int = 0) -> JudgedCollection:
+    """The collection with up to `count` queries from its own texts, each of which has one relevant document.
+
+    Raises:
+        BadInput: fewer than two documents have a title and a text, or two sentences.
+    """
+    order = list(range(len(collection.ids)))
+    random.Random(seed).shuffle(order)
+    titled = [row for row in order if collection.titles[row].strip() and collection.bodies[row].strip()]
+    if len(titled) >= 2:
+        chosen, bodies = titled[:count], list(collection.bodies)
+        queries, what = [collection.titles[row] for row in chosen], "titles"
+    else:
+        bodies, chosen, queries = _without_sentences(collection, order, count, seed)
+        what = "sentences"
+    if len(chosen) < 2:
+        raise BadInput(
+            f"{collection.name}: no queries can be made from documents without titles and second sentences; "
+            "give queries and judgements (--queries, --qrels)"
+        )
+    ids = tuple(collection.ids[row] for row in chosen)
+    note = f"{NOTE.format(what)} ({counted(len(ids), 'document')} drawn at random)"
+    return replace(
+        collection,
+        titles=("",) * len(collection.ids),
+        bodies=tuple(bodies),
+        query_ids=ids,
+        queries=tuple(queries),
+        judgements={document: {document: 1} for document in ids},
+        notes=(*collection.notes, note),
+    )
+
+
+def _without_sentences(
+    collection: JudgedCollection, order: list[int], count: int, seed: int
+) -> tuple[list[str], list[int], list[str]]:
+    """The texts without the sentences drawn from them, the rows that these are from, and the sentences."""
+    bodies, chosen, queries = list(collection.documents), list[int](), list[str]()
+    draw = random.Random(seed)
+    for row in order:
+        text = bodies[row]
+        spans = sentence_spans(text)
+        long = [(start, stop) for start, stop in spans if len(text[start:stop].split()) >= MIN_WORDS]
+        if len(spans) < 2 or not long:
+            continue
+        start, stop = draw.choice(long)
+        bodies[row] = f"{text[:start].rstrip()} {text[stop:].lstrip()}".strip()
+        chosen.append(row)
+        queries.append(text[start:stop])
+        if len(chosen) == count:
+            break
+    return bodies, chosen, queries

@@ -9,8 +9,6 @@ BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 BREAKS = re.compile(r"(?<=[-/(),:\s])")  # a long name may be broken after one of these
 MIN_WRAP_WIDTH = 10  # shorter parts of a name are kept whole
 
-IsBold = Callable[[str], bool]
-
 
 @dataclass(frozen=True)
 class TextTable:
@@ -21,7 +19,6 @@ class TextTable:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    corner: str = ""
     left_aligned: frozenset[str] = frozenset()  # columns of words
     has_whole_names: bool = False  # column names stay on one line
 
@@ -29,7 +26,7 @@ class TextTable:
         """The width in characters, given the gap between columns."""
         return sum(self._widths()) + gap * len(self.columns)
 
-    def text(self, gap: int = 2, is_bold: IsBold = lambda _: False) -> str:
+    def text(self, gap: int = 2, is_bold: Callable[[str], bool] = lambda _: False) -> str:
         """The table as lines of text, with cells for which `is_bold` is true in bold terminal type."""
         widths = self._widths()
         heads = [_wrapped(name, width) for name, width in zip(self.columns, widths[1:], strict=True)]
@@ -37,7 +34,7 @@ class TextTable:
         lines, ruler = [], "─" * self.width(gap)
         for i in range(height):
             parts = [head[i - height + len(head)] if i >= height - len(head) else "" for head in heads]
-            lines.append(self._line([self.corner if i == height - 1 else "", *parts], widths, gap))
+            lines.append(self._line(["", *parts], widths, gap))
         lines.append(ruler)
         for row in self.rows:
             line = self._line(row, widths, gap) if row[0] else ruler
@@ -54,7 +51,7 @@ class TextTable:
 
     def _widths(self) -> list[int]:
         """Column widths: the width of the widest cell, or of the longest unbreakable part of the column name."""
-        widths = [max(map(len, [self.corner, *(row[0] for row in self.rows)]))]
+        widths = [max((len(row[0]) for row in self.rows), default=0)]
         for j, name in enumerate(self.columns, 1):
             cells = [len(row[j]) for row in self.rows if row[0]]
             longest = min(MIN_WRAP_WIDTH, max(map(len, BREAKS.split(name)), default=1))

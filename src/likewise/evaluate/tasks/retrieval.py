@@ -1,6 +1,6 @@
 """Retrieval with relevance judgements: exact search, and re-ranking of BM25 results."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -42,11 +42,6 @@ class RetrievalCollection:
         for anchor, positive in zip(anchors, positives, strict=True):
             judged[queries[anchor]][rows[positive]] = 1.0
         return cls(tuple(queries), tuple(rows), tuple(judged))
-
-    def first_stage(self) -> list[Ranking]:
-        """The best DEPTH documents by BM25, or fewer if fewer share a word with the query."""
-        index = BM25Index.of(self.documents)
-        return [index.nearest(query, DEPTH)[0] for query in self.queries]
 
     def scores(self, rankings: Sequence[Ranking], metrics: Sequence[str], prefix: str = "") -> list[Score]:
         """The mean of each metric over queries, with the values for single queries as evidence."""
@@ -96,24 +91,19 @@ def score_pair_retrieval(encode: Encode, collection: RetrievalCollection) -> tup
 def reranking_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
     """Re-rank BM25's results by their cosine with the query."""
     collection = read_catalogued(read)
-    first_stage = collection.first_stage()
+    index = BM25Index.of(collection.documents)
+    first_stage = [index.nearest(query, DEPTH)[0] for query in collection.queries]
     retrieved = [collection.documents[i] for i in np.unique(np.concatenate(first_stage))]
     vectors = TaskVectors.of(encode, collection.queries, retrieved)
-    scores = _cosines(collection, first_stage, vectors)
-    reranked = [row[np.argsort(-values, kind="stable")] for row, values in zip(first_stage, scores, strict=True)]
+    reranked = []
+    for query, row in zip(collection.queries, first_stage, strict=True):
+        cosines = cosine(vectors[[collection.documents[i] for i in row]], vectors[[query]])[:, 0]
+        reranked.append(row[np.argsort(-cosines, kind="stable")])
     after = collection.scores(reranked, RERANKING_METRICS)
     before = collection.scores(first_stage, (*RERANKING_METRICS, f"recall@{DEPTH}"), "bm25/")
     protocol = f"{_description(collection)}, the top {DEPTH} of BM25 (k1 1.2, b 0.75, plain words) re-ranked by cosine"
     note = f"bm25/recall@{DEPTH} is the fraction of relevant documents that re-ranking can reach"
     return Result("scifact-rerank", (*after, *before), protocol, (note, *vectors.notes))
-
-
-def _cosines(
-    collection: RetrievalCollection, first_stage: Sequence[Ranking], vectors: TaskVectors
-) -> Iterator[Float[np.ndarray, " _"]]:
-    """For each query, the cosine of each document of the first stage."""
-    for query, row in zip(collection.queries, first_stage, strict=True):
-        yield cosine(vectors[[collection.documents[i] for i in row]], vectors[[query]])[:, 0]
 
 
 def _table(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "Q n"]:
