@@ -40,12 +40,12 @@ BLOCK = 1000
 
 
 def main(names: Sequence[str]) -> None:
-    """Measure each model, print the table, save it."""
+    """Measure each model and save the results; `python -m benchmarks.page_tables` draws them."""
     results = {}
     for name in names:
         embedder = Embedder.load(name)
         results[name] = {"diverse_text": of_diverse_text(embedder, name), "qqp_subset": of_questions(embedder, name)}
-        show(name, results[name])
+        print(name, results[name], flush=True)
     save("calibration", results)
 
 
@@ -143,12 +143,16 @@ def planted_copies(
     rows = [copies_found(embedder, calibration, *corpus, random.Random(seed)) for seed, corpus in enumerate(corpora)]
     found = {}
     for rate in RATES:
-        cosine, observed, recall = np.mean([row[rate] for row in rows], axis=0).round(4).tolist()
-        error = float(np.std([row[rate][1] for row in rows], ddof=1) / len(rows) ** 0.5)
-        found[f"{rate:g}"] = {
-            "cosine": cosine, "observed": observed, "standard error": round(error, 4), "recall": recall,
-        }  # fmt: skip
+        found[f"{rate:g}"] = averaged([row[rate] for row in rows])
     return found
+
+
+def averaged(rows: Sequence[tuple[float, ...]]) -> dict[str, float]:
+    """The means over rows of a cosine, an observed rate, a recall and others, and the rate's standard error."""
+    error = float(np.std([row[1] for row in rows], ddof=1) / len(rows) ** 0.5)
+    cosine, observed, recall, *others = np.mean(rows, axis=0).round(4).tolist()
+    means = {"cosine": cosine, "observed": observed, "standard error": round(error, 4), "recall": recall}
+    return means | dict(zip(("labelled non-duplicates above",), others, strict=False))
 
 
 def copies_found(
@@ -199,18 +203,9 @@ def mixed(calibration: Calibration, vectors: np.ndarray, duplicates: np.ndarray,
             related = np.random.default_rng(seed).choice(duplicates, RELATED, replace=False)
             cut = cut_off(calibration, np.concatenate([chance, related]), comparisons=CHANCE + RELATED, fdr=rate)
             false = float((chance >= cut.cosine).sum()) / max(1, cut.discoveries)
-            rows.append(
-                (cut.cosine, false, float((related >= cut.cosine).mean()), float((others >= cut.cosine).mean()))
-            )
-        cosine, false, recall, alike = np.mean(rows, axis=0).round(4).tolist()
-        error = float(np.std([row[1] for row in rows], ddof=1) / DRAWS**0.5)
-        found[f"{rate:g}"] = {
-            "cosine": cosine,
-            "observed": false,
-            "standard error": round(error, 4),
-            "recall": recall,
-            "labelled non-duplicates above": alike,
-        }
+            above = (float((cosines >= cut.cosine).mean()) for cosines in (related, others))
+            rows.append((cut.cosine, false, *above))
+        found[f"{rate:g}"] = averaged(rows)
     return found
 
 
@@ -245,26 +240,6 @@ def calibration_error(scores: np.ndarray, truth: np.ndarray, bins: int = 10) -> 
         abs(float(scores[places == b].mean() - truth[places == b].mean())) * (places == b).mean() for b in {*places}
     ]
     return float(sum(gaps))
-
-
-def show(name: str, found: dict[str, Any]) -> None:
-    """Print the table in Markdown."""
-    print(f"\n## {name}\n")
-    for source, rows in found.items():
-        print(
-            f"{source}: p-values of held-out pairs {rows['held out']}, of its own texts {rows['own texts']}; ", end=""
-        )
-        print(f"observed / expected {rows['observed / expected']}; ", end="")
-        print(f"counted to p = {rows['counted to p']:.1e}, p of cosine 1 = {rows['p of cosine 1']:.1e}")
-    print("\n| what | stated rate | cosine | observed | standard error | recall |\n|---|---|---|---|---|---|")
-    for what, table in (("planted copies", found["diverse_text"]["planted"]), ("mixed", found["qqp_subset"]["mixed"])):
-        for rate, row in table.items():
-            print(
-                f"| {what} | {rate} | {row['cosine']} | {row['observed']} | {row['standard error']} | {row['recall']} |"
-            )
-    for key in ("all pairs", "labelled"):
-        print(f"\nqqp_subset, {key}: {found['qqp_subset'][key]}")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

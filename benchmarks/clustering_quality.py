@@ -50,8 +50,7 @@ def main() -> None:
         found[f"hdbscan after {width} principal components"] = row(labels, articles)
     found = {name: scores for name, scores in found.items() if scores}
     for name, scores in found.items():
-        print(f"{name:40}", *(f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
-                              for key, value in scores.items()))  # fmt: skip
+        print(name, scores)
     save("clustering_quality", {"model": args.model, "sentences": len(texts), "articles": k, "methods": found})
 
 

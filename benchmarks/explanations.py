@@ -27,19 +27,17 @@ POOLINGS = {"likewise-mini": (None,), "all-MiniLM-L6-v2": (None, "sbert-wk")}
 
 
 def main(names: Sequence[str]) -> None:
-    """Measure each model, print the table, save it."""
+    """Measure each model and save the results; `python -m benchmarks.page_tables` draws them."""
     table = pq.read_table(data("stsb", "test.parquet"), columns=["sentence1", "sentence2", "score"]).to_pylist()
     rows = [(row["sentence1"], row["sentence2"]) for row in table if row["score"] >= LEAST_SCORE]
     order = np.random.default_rng(0).permutation(len(rows))
     results = {}
-    print("| model | pairs | cosine falls by: top word | another word | longest word | top − other | top − longest |")
-    print("|---|---|---|---|---|---|---|")
     for name in names:
         for pooling in POOLINGS.get(name, (None,)):
             embedder = Embedder.load(name, pooling=pooling)
             title = name if pooling is None else f"{name} ({embedder.pooling.spec})"
             results[title] = measure(embedder, [rows[i] for i in order])
-            show(title, results[title])
+            print(title, results[title], flush=True)
     save("explanations", results)
 
 
@@ -81,13 +79,6 @@ def interval_of(values: np.ndarray) -> list[float]:
     """The mean and the ends of its interval, low and high."""
     found = intervals([values], statistic="mean")[0]
     return [round(x, 4) for x in (found.value, found.low, found.high)]
-
-
-def show(title: str, found: dict[str, Any]) -> None:
-    """Print a row of the table."""
-    cells = [f"{found[name][0]:.4f}" for name in ("top", "other", "longest")]
-    cells += [f"{x:+.4f} [{low:+.4f}, {high:+.4f}]" for x, low, high in (found["top - other"], found["top - longest"])]
-    print(f"| {title} | {found['pairs']} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -118,8 +118,7 @@ def measured(name: str, size: int, found: Sequence[Article]) -> dict[str, dict]:
         queries = embedder.encode_query([query for article in found for query in article.queries[kind]])
         by_way = {way: scores(queries, vectors[way], relevant) for way in WAYS}
         results[kind] = {way: _row(way, by_way) for way in WAYS}
-        for way, row in results[kind].items():
-            print(f"{name:18} {size:4} tokens  {kind:9} {way:14} " + "  ".join(_words(row[m], m) for m in METRICS))
+        print(name, size, kind, results[kind], flush=True)
     return results
 
 
@@ -137,13 +136,6 @@ def _row(way: str, by_way: dict[str, dict[str, np.ndarray]]) -> dict[str, dict]:
             "queries": len(by_way[way][metric]),
         }
     return row
-
-
-def _words(cell: dict, metric: str) -> str:
-    value, low, high = cell["score"]
-    difference = cell["against_alone"]
-    against = "" if difference is None else " ({:+.3f} [{:+.3f}, {:+.3f}])".format(*difference)
-    return f"{metric} {value:.3f} [{low:.3f}, {high:.3f}]{against}"
 
 
 def main() -> None:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from benchmarks.explanations import interval_of
 from benchmarks.record import data, save
 from likewise import Embedder
-from likewise.evaluate.statistics.significance import intervals
 from likewise.migrate import VectorMap, fit_map
 from likewise.search import search
 from likewise.search.index import ModelIdentity
@@ -31,30 +31,19 @@ K = 10
 
 
 def main() -> None:
-    """Fit maps, search, print and save the results."""
+    """Fit maps, search and save the results; `python -m benchmarks.page_tables` draws them."""
     embedders = {name: Embedder.load(name) for name in MODELS}
     corpus, queries, relevant = scifact()
-    sample = sample_texts()
-    vectors = {
-        name: {
-            what: encoded(embedder, texts)
-            for what, texts in zip(("sample", "corpus", "queries"), (sample, corpus, queries), strict=True)
-        }
-        for name, embedder in embedders.items()
-    }
+    texts = {"sample": sample_texts(), "corpus": corpus, "queries": queries}
+    vectors = {name: {what: encoded(of, texts[what]) for what in texts} for name, of in embedders.items()}
     results: dict[str, Any] = {"own": {}, "mapped": {}}
-    print("| searched | queries | recall@10 kept | nDCG@10 on SciFact |\n|---|---|---|---|")
     for name in MODELS:
-        own = of_search(vectors[name]["queries"], vectors[name]["corpus"], vectors[name], relevant)
-        results["own"][name] = own
-        show(name, name, own)
+        results["own"][name] = of_search(vectors[name]["queries"], vectors[name]["corpus"], vectors[name], relevant)
     for index, asked in (MODELS, MODELS[::-1]):
         for size in SIZES:
-            found = of_maps(index, asked, vectors, size, relevant)
-            results["mapped"][f"{asked} -> {index}, {size} texts"] = found
+            results["mapped"][f"{asked} -> {index}, {size} texts"] = of_maps(index, asked, vectors, size, relevant)
     other = search(vectors[MODELS[0]]["queries"], vectors[MODELS[0]]["corpus"], K)
     results["both models share"] = shared(other.indices, vectors[MODELS[1]])
-    print(f"\nof the 10 nearest documents of one model, the other's 10 nearest hold {results['both models share']}")
     save("migration", results)
 
 
@@ -65,8 +54,6 @@ def of_maps(index: str, asked: str, vectors: Mapping[str, Any], size: int, relev
     to_new = fitted(index, asked, old["sample"][:size], new["sample"][:size])
     queries = of_search(to_old(new["queries"]), old["corpus"], old, relevant)
     documents = of_search(new["queries"], to_new(old["corpus"]), new, relevant)
-    show(index, f"{asked}, mapped ({to_old.method}, {size:,} texts)", queries)
-    show(f"{index}, mapped ({to_new.method}, {size:,} texts)", asked, documents)
     held_out = {"queries": to_old.recall, "documents": to_new.recall}
     return {
         "queries": {**queries, "method": to_old.method},
@@ -125,18 +112,6 @@ def sample_texts() -> list[str]:
 
 def encoded(embedder: Embedder, texts: list[str]) -> np.ndarray:
     return embedder.encode(texts, normalize_embeddings=True, overflow="truncate", show_progress_bar=False)
-
-
-def interval_of(values: np.ndarray) -> list[float]:
-    """The mean and the ends of its interval, low and high."""
-    found = intervals([values], statistic="mean")[0]
-    return [round(x, 4) for x in (found.value, found.low, found.high)]
-
-
-def show(searched: str, asked: str, found: dict[str, Any]) -> None:
-    """Print a row of the table."""
-    cells = [f"{x:.3f} [{low:.3f}, {high:.3f}]" for x, low, high in (found["recall"], found["ndcg"])]
-    print(f"| {searched} | {asked} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

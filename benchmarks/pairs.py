@@ -113,10 +113,7 @@ def main() -> None:
         name: {"seconds": median(row["seconds"] for row in rows), "found": rows[0]["found"]}
         for name, rows in taken.items()
     }
-    print(f"{args.count:,} sentences, {args.threads} threads, cosine {args.threshold:g} or more")
-    for name, row in found.items():
-        print(f"  {name:36} {row['seconds']:8.2f} s  {row['found']:,}")
-    print(f"100,000 sentences: {whole['seconds']:.1f} s, {whole['found']:,} pairs, {whole['more_mb']:.0f} MB more")
+    print(found, whole)
     same = agreement(vectors[:5000], args.threshold)
     print(same)
     about = {"model": MODEL, "threads": args.threads, "threshold": args.threshold, "rounds": args.rounds}

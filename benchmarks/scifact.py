@@ -15,7 +15,7 @@ import numpy as np
 
 from likewise import Embedder, Reranker
 from likewise.data.datasets import read_dataset
-from likewise.evaluate.statistics.comparison import Comparison, compare, estimate
+from likewise.evaluate.statistics.comparison import compare, estimate
 from likewise.evaluate.task import Score
 from likewise.evaluate.tasks.retrieval import DEPTH, RetrievalCollection, read_catalogued
 from likewise.model_files.names import RECOMMENDED_MODEL
@@ -60,11 +60,6 @@ def cosine_scorer(collection: RetrievalCollection, vectors: tuple[np.ndarray, np
     return lambda pairs: np.array([vectors[0][i] @ rows[text] for _, text in pairs])
 
 
-def compared(scores: dict[str, list[Score]], ours: str, theirs: str) -> Comparison:
-    """The paired difference of nDCG@10."""
-    return compare(scores[ours][0].evidence, scores[theirs][0].evidence)
-
-
 def measured(collection: RetrievalCollection, models: Sequence[str], reranker: str | None) -> dict[str, list[Score]]:
     """The scores of every search method, by name."""
     index = BM25Index.of(collection.documents)
@@ -92,17 +87,15 @@ def main() -> None:
         interval = estimate(ndcg.evidence)
         table[name] = {"ndcg@10": [interval.value, interval.low, interval.high]}
         table[name] |= {one.name: one.value for one in others}
-        recalls = "  ".join(f"{one.name} {one.value:.3f}" for one in others)
-        print(f"{name:60} nDCG@10 {interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]  {recalls}")
+        print(name, table[name])
     differences = {}
     for ours in scores:
         parts = [name for name in scores if name == "BM25" or ours == f"hybrid of {name}"]
         others = parts if ours.startswith("hybrid") and "," not in ours else [ours.partition(",")[0]] * ("," in ours)
         for theirs in others:
-            found = compared(scores, ours, theirs)
+            found = compare(scores[ours][0].evidence, scores[theirs][0].evidence)
             d = found.difference
             differences[f"{ours} − {theirs}"] = {"difference": [d.value, d.low, d.high], "p": found.p}
-            print(f"{ours} − {theirs}: {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}], p = {found.p:.4f}")
     save("scifact", {"queries": scores["BM25"][0].n, "scores": table, "differences": differences})
 
 

@@ -180,9 +180,7 @@ def main() -> None:
     faiss.close()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     for name, contenders in found.items():
-        print(f"{name}, {args.rows:,} x {corpus.shape[1]}, {args.threads} threads")
-        for contender, row in contenders.items():
-            print(f"  {contender:20} {row['ms']:10.1f} ms  {row['times_faiss']:6.2f} x")
+        print(name, contenders)
     result = {"rows": args.rows, "width": corpus.shape[1], "threads": args.threads, "rounds": args.rounds, "k": K}
     memory = {"likewise_with_all_vectors_mb": peak, "faiss_mb": faiss.last["peak_mb"]}
     print(f"{gigabytes:.1f} GB/s", memory, "nearest agree" if agree else "NEAREST DIFFER", sep="\n")
