@@ -6,7 +6,7 @@ from the window in which it is closer to the middle.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -70,7 +70,6 @@ class TokenizedDocument:
     def of(
         cls, tokenizer: Tokenizer, text: str, chunks: Sequence[Chunk], prompt: str, hides_prompt: bool
     ) -> "TokenizedDocument":
-        """The tokens of a text after a prompt."""
         ids, spans = tokenizer.ids_and_spans(prompt + text)
         spans = spans - len(prompt)
         prompted = int((spans[:, 1] <= 0).sum()) if prompt else 0
@@ -104,18 +103,11 @@ def _token_ranges(spans: Int[np.ndarray, "T 2"], chunks: Sequence[Chunk]) -> Int
     return np.asarray(ranges)
 
 
-@dataclass
 class ChunkPooling:
     """Running sums and maxima of the token vectors of a document's chunks."""
 
-    document: TokenizedDocument
-    width: int
-    sums: Float[np.ndarray, "C D"] = field(init=False)
-    maxima: Float[np.ndarray, "C D"] = field(init=False)
-    counts: Int[np.ndarray, " C"] = field(init=False)
-
-    def __post_init__(self) -> None:
-        shape = len(self.document.chunks), self.width
+    def __init__(self, document: TokenizedDocument, width: int) -> None:
+        self.document, shape = document, (len(document.chunks), width)
         self.sums, self.counts = np.zeros(shape, np.float32), np.zeros(shape[0], np.int64)
         self.maxima = np.full(shape, -np.inf, np.float32)
 
@@ -180,8 +172,7 @@ def _grouped(documents: Iterable[TokenizedDocument]) -> Iterator[list[TokenizedD
         if sum(len(one.windows) for one in group) >= WINDOWS_AT_ONCE:
             yield group
             group = []
-    if group:
-        yield group
+    yield group
 
 
 def document_chunks(

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..errors import BadInput
 from .home_folder import expanded
 from .syncing import sync_file, sync_folder
+from .temporary_files import temporary_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # disk full, user quota exceeded, process file size limit exceeded
 
@@ -26,8 +27,6 @@ def atomic_file(
     permissions of the file that it replaces. The file is written in a temporary folder in `parent`, by default next to
     `path`.
     """
-    from .temporary_files import temporary_folder  # imported here because the checks below need no temporary files
-
     target = followed(path)
     _check_replaceable(path)
     with ExitStack() as stack:

@@ -42,11 +42,7 @@ def check_cancelled() -> None:
 @contextmanager
 def cancellable_sql(db: sqlite3.Connection) -> Iterator[None]:
     """Make SQLite's work in this block cancellable too, even in the middle of a statement."""
-    ask = is_cancelled.get()
-    if ask is None:
-        yield
-        return
-    db.set_progress_handler(ask, STEPS)
+    db.set_progress_handler(is_cancelled.get(), STEPS)
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -52,18 +52,15 @@ def missing_extra(package: str, extra: str, purpose: str) -> MissingExtra:
 
 def install_command(extra: str) -> str:
     """The command that installs an extra: from likewise's checkout if there is one, otherwise its packages by name."""
-    packages = EXTRAS[extra]
     folder = checkout()
-    if folder is not None:
-        return f'pip install "{folder}[{extra}]"'
-    return "pip install " + " ".join(f'"{package}"' for package in packages)
+    wanted = EXTRAS[extra] if folder is None else [f"{folder}[{extra}]"]
+    return "pip install " + " ".join(f'"{one}"' for one in wanted)
 
 
 def install_hint(extra: str) -> str:
     """The command that installs an extra; for torch, it also mentions the smaller CPU-only build."""
-    return install_command(extra) + (
-        f" (for the smaller CPU-only build, first run: {TORCH_FOR_CPUS})" * (extra == "torch")
-    )
+    smaller = f" (for the smaller CPU-only build, first run: {TORCH_FOR_CPUS})"
+    return install_command(extra) + smaller * (extra == "torch")
 
 
 def checkout() -> Path | None:

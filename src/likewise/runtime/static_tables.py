@@ -128,13 +128,15 @@ def _read(folder: Path, own: bool, state: object) -> StaticTable | None:  # noqa
             return None
         if name is None:
             raise BadModel(f"{folder} lacks the tensor embeddings, the table of a static model")
-        rows, width = _matrix(reader, name)
+        kind = reader.kinds[name]
+        if kind.type not in (*FLOAT_TYPES, "I8") or len(kind.shape) != 2 or not all(kind.shape):
+            raise BadModel(f"{name} in {folder} is {kind.type} of shape {kind.shape}; expected a matrix of numbers")
+        rows, width = kind.shape
         mapped, weighted = "mapping" in reader.kinds, "weights" in reader.kinds
         tokenizer = token_facts(folder / "tokenizer.json")
-        lists: dict[str, tuple[str, ...]] = {"mapping": INTEGERS} if mapped else {}
-        lists |= {"weights": FLOAT_TYPES} if weighted else {}
-        for one, kinds in lists.items():
-            _check_list(reader, one, kinds, tokenizer.tokens)
+        for one, types in (("mapping", INTEGERS), ("weights", FLOAT_TYPES)):
+            if one in reader.kinds:
+                _check_list(reader, one, types, tokenizer.tokens)
     if not mapped and rows < tokenizer.tokens:
         raise BadModel(f"{name} in {folder} has {rows:,} rows, and its tokenizer {tokenizer.tokens:,} tokens")
     if (tokenizer.tokens + 1) * width > MOST_NUMBERS:
@@ -151,13 +153,6 @@ def _read(folder: Path, own: bool, state: object) -> StaticTable | None:  # noqa
         _limit(config, folder) if own else tokenizer.truncation,
         boolean_setting(config, "normalize", False, folder / "config.json"),
     )
-
-
-def _matrix(reader: WeightReader, name: str) -> tuple[int, int]:
-    kind = reader.kinds[name]
-    if kind.type not in (*FLOAT_TYPES, "I8") or len(kind.shape) != 2 or not all(kind.shape):
-        raise BadModel(f"{name} in {reader.folder} is {kind.type} of shape {kind.shape}; expected a matrix of numbers")
-    return kind.shape[0], kind.shape[1]
 
 
 def _check_list(reader: WeightReader, name: str, types: tuple[str, ...], tokens: int) -> None:
