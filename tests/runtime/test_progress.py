@@ -40,11 +40,9 @@ def test_plain_lines_where_stderr_is_no_terminal(screen):
     shown = screen(live=False)
     _work(True)
     lines = shown.getvalue().splitlines()
-    assert "\r" not in shown.getvalue()
-    assert "\x1b" not in shown.getvalue()
+    assert "\r" not in shown.getvalue() and "\x1b" not in shown.getvalue()
     assert lines[0].startswith("1 of 3 texts · ")
-    assert lines[-1].startswith("3 of 3 texts · ")
-    assert "tokens/s" in lines[-1]
+    assert lines[-1].startswith("3 of 3 texts · ") and "tokens/s" in lines[-1]
 
 
 def test_one_line_that_rewrites_itself_on_a_terminal(screen, monkeypatch):
@@ -69,13 +67,6 @@ def test_work_goes_on_where_stderr_is_missing_or_has_only_write_and_flush(stream
     monkeypatch.setattr("sys.stderr", log)
     _work(show)
     assert capsys.readouterr().out == ""
-
-
-def test_short_work_shows_nothing(screen, monkeypatch):
-    shown = screen(live=True)
-    monkeypatch.setattr(progress, "SHOW_AFTER", 100)
-    _work(True)
-    assert shown.getvalue() == ""
 
 
 @pytest.mark.parametrize("overflow", ["truncate", "mean"])

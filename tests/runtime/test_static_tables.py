@@ -150,11 +150,10 @@ def config(folder, **changes):
     write(folder / "config.json", {**json.loads((folder / "config.json").read_text()), **changes})
 
 
-def tokenizer_json(folder, change):
-    path = folder / "tokenizer.json"
-    described = json.loads(path.read_text())
-    change(described)
-    path.write_text(json.dumps(described))
+def vocabulary(folder, **ids):
+    described = json.loads((folder / "tokenizer.json").read_text())
+    described["model"]["vocab"] |= ids
+    write(folder / "tokenizer.json", described)
 
 
 def tensors(**arrays):
@@ -181,18 +180,9 @@ BAD = {
     "normalize yes": (lambda folder: config(folder, normalize="yes"), "normalize = 'yes'; expected true or false"),
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer.json cannot be read"),
     "a list as tokenizer": (lambda folder: write(folder / "tokenizer.json", []), "tokenizer.json cannot be read"),
-    "ids of text": (
-        lambda folder: tokenizer_json(folder, lambda d: d["model"]["vocab"].update(cat="1")),
-        "tokenizer.json cannot be read",
-    ),
-    "fractional ids": (
-        lambda folder: tokenizer_json(folder, lambda d: d["model"]["vocab"].update(cat=1e9 + 0.5)),
-        "not a whole number from 0 to",
-    ),
-    "a huge id": (
-        lambda folder: tokenizer_json(folder, lambda d: d["model"]["vocab"].update(cat=1 << 40)),
-        "not a whole number from 0 to",
-    ),
+    "ids of text": (lambda folder: vocabulary(folder, cat="1"), "tokenizer.json cannot be read"),
+    "fractional ids": (lambda folder: vocabulary(folder, cat=1e9 + 0.5), "not a whole number from 0 to"),
+    "a huge id": (lambda folder: vocabulary(folder, cat=1 << 40), "not a whole number from 0 to"),
 }
 
 
@@ -209,7 +199,7 @@ def test_a_broken_static_model_is_refused_with_its_file(case, engine, tmp_path):
 
 def test_a_small_file_does_not_become_a_large_table(tmp_path):
     folder = static_folder(tmp_path, embeddings=np.zeros((1, 1 << 20), np.int8), mapping=np.zeros(5000, np.int64))
-    tokenizer_json(folder, lambda d: d["model"]["vocab"].update({f"word{i}": i for i in range(116, 5000)}))
+    vocabulary(folder, **{f"word{i}": i for i in range(116, 5000)})
     with pytest.raises(BadModel, match="asks for 5,000 rows of 1,048,576 numbers; that is too many"):
         Embedder.load(folder, engine="numpy")
 

@@ -241,16 +241,10 @@ class IndexPromises:
     def test_an_empty_index_finds_nothing(self, place, index):
         assert index.search(np.ones((2, WIDTH), np.float32)) == [[], []]
         assert index.count() == 0 and not [*index.records()] and index.get([]).ids == []
-
-    def test_no_records_and_no_queries_are_no_error(self, index):
         nothing = Records([], np.empty((0, WIDTH), np.float32))
         index.add(nothing)
         index.upsert(nothing)
-        assert index.delete([]) == 0 and index.search(np.empty((0, WIDTH), np.float32)) == []
-
-    def test_k_over_the_size_gives_all_there_are(self, index):
-        index.add(some_records(3))
-        assert [len(row) for row in index.search(np.ones((2, WIDTH), np.float32), 1000)] == [3, 3]
+        assert index.delete([]) == 0 and index.search(nothing.vectors) == []
 
     def test_texts_and_metadata_may_be_missing(self, place, index):
         index.add(Records(["a", "b"], np.eye(2, WIDTH, dtype=np.float32)))
@@ -269,17 +263,8 @@ class IndexPromises:
     def test_ids_are_found_by_their_beginnings(self, index):
         ids = "a a# a#1 a#b#2 ab A#1 b ä#1 % _x \ud7ff# \ud7ff \ue000 \U0010ffff \U0010ffffa".split()  # noqa: SIM905
         index.add(Records(ids, np.ones((len(ids), WIDTH), np.float32)))
-        for beginnings in (
-            ["a#"],
-            ["a", "b#"],
-            ["\ud7ff"],
-            ["\U0010ffff"],
-            ["%"],
-            ["_"],
-            [""],
-            [],
-            ["a#", "a#b#", "x"],
-        ):
+        one = [["a#"], ["\ud7ff"], ["\U0010ffff"], ["%"], ["_"], [""]]
+        for beginnings in (*one, [], ["a", "b#"], ["a#", "a#b#", "x"]):
             expected = [name for name in ids if name.startswith(tuple(beginnings))]
             assert sorted(index.ids_beginning(beginnings)) == sorted(expected), beginnings
         assert sorted(index.ids_beginning(["a#"], exact=["b", "a#1", "nowhere"])) == ["a#", "a#1", "a#b#2", "b"]
@@ -299,13 +284,6 @@ class IndexPromises:
         assert {match.id: round(match.score, 3) for match in found} == {"zero": 0, "one": 1}
         assert [m.score for m in index.search(np.zeros((1, WIDTH), np.float32))[0]] == [0, 0]
         assert not index.get(["zero"]).vectors.any()
-
-    def test_columns_and_values_may_be_numpy_s(self, index):
-        metadata = np.array([{"n": np.int64(3)}, {"x": np.float32(0.5)}])
-        index.add(Records(np.array(["a", "b"]), np.eye(2, WIDTH), np.array(["x", "y"]), metadata))
-        contents = {name: (text, dict(row)) for name, (text, row) in index.contents(["a", "b"]).items()}
-        assert contents == {"a": ("x", {"n": 3}), "b": ("y", {"x": 0.5})}
-        assert index.delete(np.array(["a"])) == 1
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32])
     def test_vectors_and_queries_of_any_number_type_are_taken(self, place, index, dtype):

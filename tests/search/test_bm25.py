@@ -73,12 +73,3 @@ def test_the_constants_are_those_of_robertson_and_zaragoza():
     ):
         indices, scores = index.nearest(query, 9)
         assert scores[indices.tolist().index(i)] == pytest.approx(expected, rel=1e-12)
-
-
-def test_words_that_several_texts_share_are_found_in_all_of_them_and_no_others():
-    texts = ["a b", "b c", "c d", "d a", "b"]
-    index = BM25Index.of(texts)
-    for word in "abcd":
-        indices, _ = index.nearest(word, 5)
-        assert sorted(indices.tolist()) == [i for i, text in enumerate(texts) if word in text]
-        assert index.nearest(word, 1)[0].shape == (1,)

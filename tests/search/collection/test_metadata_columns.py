@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from likewise.search.collection.metadata_columns import as_arrays, coded, from_arrays, joined
 from likewise.search.filters import matches, parse_filter
-from tests.search.conformance import FILTERS, some_records
 from tests.search.filters.test_filters import conditions, metadatas
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -29,13 +28,6 @@ def test_joined_columns_are_those_of_all_rows_and_come_back_from_arrays(conditio
     expected = columns_of([*first, *second]).passing(condition)
     np.testing.assert_array_equal(both.passing(condition), expected)
     np.testing.assert_array_equal(from_arrays(as_arrays(both)).passing(condition), expected)
-
-
-@pytest.mark.parametrize("where", FILTERS)
-def test_many_rows_pass_as_by_the_reference(where):
-    rows = some_records(300).metadata
-    condition = parse_filter(where)
-    assert columns_of(rows).passing(condition).tolist() == [matches(condition, row) for row in rows]
 
 
 def test_more_than_255_values_are_told_apart():

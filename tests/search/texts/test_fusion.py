@@ -26,11 +26,6 @@ def test_every_thing_has_the_sum_over_its_ranks_and_the_best_comes_first(ranking
     assert {name for name, _ in fused} == {name for ranking in rankings for name in ranking}
 
 
-@given(st.lists(st.integers(), unique=True), st.integers(1, 3))
-def test_rankings_that_agree_are_kept(ranking, times):
-    assert [name for name, _ in reciprocal_rank_fusion([ranking] * times)] == ranking
-
-
 def test_a_ranking_that_names_a_thing_twice_is_refused():
     with pytest.raises(BadInput, match="a ranking of 3 items has only 2 distinct ones"):
         reciprocal_rank_fusion([[1, 2, 1]])

@@ -38,15 +38,6 @@ def encoded(embedder, monkeypatch):
     return found
 
 
-def test_a_text_finds_itself_first(index):
-    report = index.add(TEXTS)
-    assert (report.documents, report.added) == (4, 4)
-    for text in TEXTS:
-        [best, second] = index.search(text, 2).passages
-        assert best.text == text and best.scores["cosine"] == pytest.approx(1, abs=1e-5)
-        assert second.scores["cosine"] <= best.scores["cosine"]
-
-
 def test_a_document_without_text_is_not_counted(index):
     report = index.add([Document("They sleep.", "/a.md"), Document("", "/b.md"), Document(" \n", "/c.md")])
     assert (report.documents, report.added) == (1, 1)
