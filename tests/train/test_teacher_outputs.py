@@ -23,7 +23,7 @@ from likewise.train.objectives import (
     Triplet,
 )
 from likewise.train.settings import TrainSettings
-from likewise.train.teacher_outputs import TEACHER_OUTPUTS, TeacherRequest, teacher_outputs
+from likewise.train.teacher_outputs import TEACHER_OUTPUTS, teacher_outputs
 from tests.train.columns import TEXTS
 from tests.train.run_trainer import load, run_trainer
 
@@ -45,7 +45,6 @@ def teachers(tiny):
     return {
         "embedder": tiny,
         "cross": Reranker.start(tiny, seed=1),
-        "labelled": Reranker.start(tiny, ["no", "yes"], seed=1),
         "poly": PolyEncoder.start(tiny, 4),
     }
 
@@ -64,9 +63,6 @@ def _expected(teacher, columns, name):
         if isinstance(teacher, Embedder):
             u, v = teacher.encode([a, b]).astype(np.float64)
             return u @ v / np.linalg.norm(u) / np.linalg.norm(v)
-        if len(teacher.labels) == 2:
-            score = float(teacher.score([(a, b)], label="yes")[0])
-            return score if name == "score" else np.log(score)
         return float(teacher.score([(a, b)])[0] if name == "score" else teacher.logits([(a, b)])[0, 0])
 
     found = np.array([[say(a, other[i]) for other in others] for i, a in enumerate(first)])
@@ -74,17 +70,17 @@ def _expected(teacher, columns, name):
 
 
 @pytest.mark.parametrize(("objective", "columns", "name"), CASES, ids=[type(c[0]).__name__ for c in CASES])
-@pytest.mark.parametrize("kind", ["embedder", "cross", "labelled", "poly"])
+@pytest.mark.parametrize("kind", ["embedder", "cross", "poly"])
 def test_a_teacher_says_what_it_says_of_one_row_at_a_time(kind, objective, columns, name, teachers, tmp_path):
-    teacher, request = teachers[kind], TeacherRequest(label="yes" if kind == "labelled" else None)
+    teacher = teachers[kind]
     if name in ("teacher", "guide") and kind != "embedder":
         with pytest.raises(BadInput, match="has no text vectors"):
-            teacher_outputs(columns, teacher, objective, request=request)
+            teacher_outputs(columns, teacher, objective)
         return
-    found = teacher_outputs(columns, teacher, objective, request=request, part_size=4)
+    found = teacher_outputs(columns, teacher, objective, part_size=4)
     np.testing.assert_allclose(found[name], _expected(teacher, columns, name), atol=1e-5)
-    kept = teacher_outputs(columns, teacher, objective, request=request, part_size=4, file=tmp_path / "x.parquet")
-    again = teacher_outputs(columns, teacher, objective, request=request, part_size=4, file=tmp_path / "x.parquet")
+    kept = teacher_outputs(columns, teacher, objective, part_size=4, file=tmp_path / "x.parquet")
+    again = teacher_outputs(columns, teacher, objective, part_size=4, file=tmp_path / "x.parquet")
     for other in (kept, again):
         assert list(other) == list(found)
         np.testing.assert_array_equal(other[name], found[name])
@@ -101,11 +97,11 @@ def test_every_lesson_is_read_by_some_objective():
 def test_what_was_made_is_not_made_again_and_what_was_interrupted_goes_on(teachers, tmp_path, monkeypatch):
     calls, real = [], module._margin
 
-    def counted(teacher, texts, request):
+    def counted(teacher, texts):
         calls.append(list(texts["anchor"]))
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(teacher, texts, request)
+        return real(teacher, texts)
 
     monkeypatch.setitem(TEACHER_OUTPUTS, "margin", counted)
     file, teacher = tmp_path / "margins.parquet", teachers["cross"]
@@ -144,8 +140,8 @@ def test_a_file_of_something_else_is_refused_and_stays(teachers, tmp_path):
         ({**TRIPLES, "negative": ["x"]}, MarginMSE(), "equal length"),
         ({"sentence1": [], "sentence2": []}, Regression(), "at least one row"),
         ({"sentence1": ["a", "b"], "sentence2": ["c", None]}, Regression(), "row 1: sentence2 is None"),
-        (TRIPLES, Triplet(), "nothing for a teacher to compute"),
-        ({**PAIRS, "score": [0.5] * 6}, Regression(), "nothing for a teacher to compute"),
+        (TRIPLES, Triplet(), "reads nothing for a teacher to compute"),
+        ({**PAIRS, "score": [0.5] * 6}, Regression(), "reads nothing for a teacher to compute"),
     ],
 )
 def test_bad_rows_are_refused(columns, objective, told, teachers):
@@ -161,11 +157,9 @@ def test_what_parquet_cannot_hold_is_told_before_anything_is_computed(teachers, 
         teacher_outputs(PAIRS, teachers["cross"], Regression(), file=tmp_path / "x.csv")
 
 
-def test_a_similarity_or_a_label_that_is_not_there_is_refused(teachers):
-    with pytest.raises(BadInput, match="the similarity 'cos' is unknown"):
-        teacher_outputs(PAIRS, teachers["embedder"], Regression(), request=TeacherRequest("cos"))
-    with pytest.raises(BadInput, match="choose the one whose probability is the score"):
-        teacher_outputs(PAIRS, teachers["labelled"], Regression())
+def test_a_teacher_has_one_score(tiny):
+    with pytest.raises(BadInput, match="the teacher has 2 labels; expected a reranker with a single score"):
+        teacher_outputs(PAIRS, Reranker.start(tiny, 2), Regression())
 
 
 def test_a_student_comes_to_say_what_its_teacher_says(teachers, own):
@@ -184,25 +178,6 @@ def test_a_student_comes_to_say_what_its_teacher_says(teachers, own):
     run = TrainSettings(max_steps=40, batch_size=12, learning_rate=2e-3)
     run_trainer(student, [DataSource(read_rows(fooled, objective), objective)], run)
     assert apart() < before / 2
-
-
-def test_an_embedder_that_numpy_computes_teaches_what_torchs_does(folders):
-    torchs, numpys = (Embedder.load(folders("bert"), engine=engine) for engine in ("torch", "numpy"))
-    columns = {"sentence": TEXTS}
-    for teacher in (torchs, numpys):
-        taught = teacher_outputs(columns, teacher, Distillation())
-        np.testing.assert_allclose(taught["teacher"], torchs.encode(TEXTS), atol=1e-5)
-    pairs = {"sentence1": TEXTS[:6], "sentence2": TEXTS[6:]}
-    scores = [teacher_outputs(pairs, teacher, CoSENT())["score"] for teacher in (torchs, numpys)]
-    np.testing.assert_allclose(*scores, atol=1e-5)
-    triples = {"anchor": TEXTS[:4], "positive": TEXTS[4:8], "negative": TEXTS[8:]}
-    margins = [teacher_outputs(triples, teacher, MarginMSE())["margin"] for teacher in (torchs, numpys)]
-    np.testing.assert_allclose(*margins, atol=1e-5)
-
-
-def test_what_is_no_model_cannot_teach(unchecked):
-    with pytest.raises(BadInput, match="a dict cannot be a teacher; expected an embedder or a reranker"):
-        teacher_outputs({"sentence": TEXTS}, {}, Distillation())
 
 
 def test_progress_counts_the_rows_of_each_part(teachers):

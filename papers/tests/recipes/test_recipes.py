@@ -530,7 +530,7 @@ def test_what_the_backbone_had_seen_is_told_beside_what_is_learned_now(place, mo
 def test_few_rows_do_not_wait_for_all_lessons(place, model, monkeypatch):
     asked = []
     answer = TEACHER_OUTPUTS["teacher"]
-    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", lambda t, c, a: asked.extend(c["sentence"]) or answer(t, c, a))
+    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", lambda t, c: asked.extend(c["sentence"]) or answer(t, c))
     carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train", "--rows", "9")
     assert len(asked) == 9
     assert json.loads((place / "out" / "run.json").read_text())["data"][0]["rows"] == 9  # not a share of the share

@@ -19,7 +19,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,49 +45,41 @@ TeacherOutput = Float[np.ndarray, "N ..."]
 Columns = dict[str, Sequence[Any] | np.ndarray]
 
 
-@dataclass(frozen=True)
-class TeacherRequest:
-    """What a teacher should compute: which similarity of an embedder, or which label of a reranker with several."""
-
-    similarity: str = "cosine"
-    label: str | int | None = None
-
-
 def teacher_outputs(
     columns: Mapping[str, Sequence[Any]],
     teacher: Teacher,
     objective: Objective,
     *,
     file: Path | None = None,
-    request: TeacherRequest | None = None,
     part_size: int = 2048,
     show_progress_bar: Progress = None,
 ) -> Columns:
     """The text columns that the objective reads, together with the teacher's outputs it needs.
 
-    `score` is a reranker's score or an embedder's similarity. `margin` and `scores` come from a reranker's logits,
+    `score` is a reranker's score or an embedder's cosine. `margin` and `scores` come from a reranker's logits,
     whose differences are more meaningful than those of scores after a sigmoid. `teacher` holds an embedder's vectors of
     the first column, `guide` those of all columns, concatenated.
 
     Args:
         columns: texts, named as the objective expects, and any other numbers that it reads.
-        teacher: a reranker or an embedder; texts that are too long are truncated.
+        teacher: a reranker with one label, or an embedder; texts that are too long are truncated.
         objective: an objective for distillation, or any that reads `score`.
         file: .parquet; if it exists and was computed from the same texts by the same teacher, it is read instead. Parts
             are saved in FILE.parts, so that an interrupted call can resume.
-        request: a similarity other than the cosine, or one label of several.
         part_size: rows computed and saved at a time.
         show_progress_bar: shows progress in rows, as in `Embedder.encode`.
     """
-    request, part_size = request or TeacherRequest(), whole_number("part_size", part_size)
+    part_size = whole_number("part_size", part_size)
     if not isinstance(teacher, Embedder | Reranker):
         raise BadInput(f"a {type(teacher).__name__} cannot be a teacher; expected an embedder or a reranker")
+    if isinstance(teacher, Reranker) and len(teacher.labels) > 1:
+        raise BadInput(f"the teacher has {len(teacher.labels)} labels; expected a reranker with a single score")
     texts, names = _text_columns(columns, objective), _requested_outputs(columns, objective)
     reads = objective.reads()
     numbers = {name: list(columns[name]) for name in (*reads.numbers, *reads.optional) if name in columns}
     if file is not None:
         _check_storable(file, texts)
-    metadata = _metadata(texts, numbers, teacher, names, request)
+    metadata = _metadata(texts, numbers, teacher, names)
     if file is not None and file.exists():
         return _read_parquet(file, metadata)
     parts: list[dict[str, np.ndarray]] = []
@@ -97,7 +88,7 @@ def teacher_outputs(
         for start in range(0, rows, part_size):
             part = {name: list(values[start : start + part_size]) for name, values in texts.items()}
             path = None if file is None else _parts_folder(file) / f"{start:09d}-{part_size}.parquet"
-            parts.append(_part_outputs(teacher, part, names, request, path, metadata))
+            parts.append(_part_outputs(teacher, part, names, path, metadata))
             advance(len(next(iter(part.values()))), 0)
     outputs = {name: np.concatenate([part[name] for part in parts]) for name in names}
     result: Columns = {**{name: list(values) for name, values in texts.items()}, **numbers, **outputs}
@@ -108,81 +99,61 @@ def teacher_outputs(
 
 
 def _part_outputs(
-    teacher: Teacher,
-    texts: Texts,
-    names: Sequence[str],
-    request: TeacherRequest,
-    path: Path | None,
-    metadata: Mapping[str, Any],
+    teacher: Teacher, texts: Texts, names: Sequence[str], path: Path | None, metadata: dict[str, Any]
 ) -> dict[str, np.ndarray]:
     if path is not None and path.exists():
-        return {name: np.asarray(values) for name, values in _read_parquet(path, metadata).items() if name in names}
-    outputs = {name: np.asarray(TEACHER_OUTPUTS[name](teacher, texts, request), np.float32) for name in names}
+        return {name: np.asarray(values) for name, values in _read_parquet(path, metadata).items()}
+    outputs = {name: np.asarray(TEACHER_OUTPUTS[name](teacher, texts), np.float32) for name in names}
     if path is not None:
         _write_parquet(path, outputs, metadata)
     return outputs
 
 
-def _score(teacher: Teacher, texts: Texts, request: TeacherRequest) -> TeacherOutput:
+def _score(teacher: Teacher, texts: Texts) -> TeacherOutput:
     first, second = _at_least(texts, 2)[:2]
     if isinstance(teacher, Reranker):
-        return teacher.pair_scores(first, second, label=request.label, show_progress_bar=False, overflow="truncate")
-    return _similarities(teacher, [first, second], request)[:, 0]
+        return teacher.pair_scores(first, second, show_progress_bar=False, overflow="truncate")
+    return _cosines(teacher, [first, second])[:, 0]
 
 
-def _margin(teacher: Teacher, texts: Texts, request: TeacherRequest) -> TeacherOutput:
-    scores = _scores(teacher, dict(list(texts.items())[:3]), request, 3)
+def _margin(teacher: Teacher, texts: Texts) -> TeacherOutput:
+    scores = _scores(teacher, dict(zip(texts, _at_least(texts, 3)[:3], strict=False)))
     return np.asarray(scores[:, 0] - scores[:, 1])
 
 
-def _scores(teacher: Teacher, texts: Texts, request: TeacherRequest, least: int = 2) -> Float[np.ndarray, "N P"]:
+def _scores(teacher: Teacher, texts: Texts) -> Float[np.ndarray, "N P"]:
     """Scores of the first text with each of the others, on a scale where differences are meaningful."""
-    columns = _at_least(texts, least)
-    if isinstance(teacher, Reranker):
-        return _reranker_scores(teacher, columns, request)
-    return _similarities(teacher, columns, request)
-
-
-def _similarities(
-    teacher: Embedder, columns: Sequence[Sequence[str]], request: TeacherRequest
-) -> Float[np.ndarray, "N P"]:
-    if request.similarity not in PAIRWISE:
-        raise BadInput(f"the similarity {request.similarity!r} is unknown; expected one of {', '.join(PAIRWISE)}")
-    flat = [text for column in columns for text in column]
-    first, *others = np.split(_vectors_of(teacher, flat), len(columns))
-    return np.stack([PAIRWISE[request.similarity](first, other) for other in others], axis=1)
-
-
-def _reranker_scores(
-    teacher: Reranker, columns: Sequence[Sequence[str]], request: TeacherRequest
-) -> Float[np.ndarray, "N P"]:
+    columns = _at_least(texts, 2)
+    if not isinstance(teacher, Reranker):
+        return _cosines(teacher, columns)
     first, *others = columns
     pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
-    if len(teacher.labels) == 1:
-        flat = teacher.logits(pairs, show_progress_bar=False, overflow="truncate")[:, 0]
-    else:  # the logarithm of a softmax works as well as its logits
-        probabilities = teacher.score(pairs, label=request.label, show_progress_bar=False, overflow="truncate")
-        flat = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
+    flat = teacher.logits(pairs, show_progress_bar=False, overflow="truncate")[:, 0]
     return flat.reshape(len(others), len(first)).T
 
 
-def _vectors(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
-    return _vectors_of(teacher, _at_least(texts, 1)[0])
+def _cosines(teacher: Embedder, columns: Sequence[Sequence[str]]) -> Float[np.ndarray, "N P"]:
+    first, *others = _vectors_of(teacher, columns)
+    return np.stack([PAIRWISE["cosine"](first, other) for other in others], axis=1)
 
 
-def _all_vectors(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N W"]:  # noqa: ARG001
-    columns = _at_least(texts, 2)
-    flat = _vectors_of(teacher, [text for column in columns for text in column])
-    return np.concatenate(np.split(flat, len(columns)), axis=1)
+def _vectors(teacher: Teacher, texts: Texts) -> Float[np.ndarray, "N E"]:
+    return _vectors_of(teacher, _at_least(texts, 1)[:1])[0]
 
 
-def _vectors_of(teacher: Teacher, texts: Sequence[str]) -> Float[np.ndarray, "N E"]:
+def _all_vectors(teacher: Teacher, texts: Texts) -> Float[np.ndarray, "N W"]:
+    return np.concatenate(_vectors_of(teacher, _at_least(texts, 2)), axis=1)
+
+
+def _vectors_of(teacher: Teacher, columns: Sequence[Sequence[str]]) -> list[Float[np.ndarray, "N E"]]:
+    """The vectors of each column, encoded in one call."""
     if isinstance(teacher, Reranker):
         raise BadInput(f"a {type(teacher).__name__} has no text vectors, which the column needs; use an embedder")
-    return np.asarray(teacher.encode(texts, show_progress_bar=False, overflow="truncate"))
+    flat = [text for column in columns for text in column]
+    return np.split(np.asarray(teacher.encode(flat, show_progress_bar=False, overflow="truncate")), len(columns))
 
 
-TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOutput]] = {
+TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts], TeacherOutput]] = {
     "score": _score,
     "margin": _margin,
     "scores": _scores,
@@ -202,22 +173,17 @@ def _requested_outputs(columns: Mapping[str, Any], objective: Objective) -> list
     reads = objective.reads()
     names = [name for name in (*reads.numbers, *reads.optional) if name in TEACHER_OUTPUTS and name not in columns]
     if not names:
-        numbers = ", ".join((*reads.numbers, *reads.optional)) or "no numbers"
         raise BadInput(
-            f"{type(objective).__name__} reads {numbers}, and the data have {', '.join(columns)}: there is nothing for "
-            f"a teacher to compute; a teacher can compute {', '.join(TEACHER_OUTPUTS)}"
+            f"{type(objective).__name__} reads nothing for a teacher to compute that the data lack; a teacher can "
+            f"compute {', '.join(TEACHER_OUTPUTS)}"
         )
     return names
 
 
 def _text_columns(columns: Mapping[str, Sequence[Any]], objective: Objective) -> dict[str, Sequence[str]]:
     reads = objective.reads()
-    missing_texts = [name for name in reads.texts if name not in columns]
-    if missing_texts:
-        reading = f"{type(objective).__name__} reads {', '.join(reads.texts)}"
-        raise BadInput(
-            f"{reading}, and the data have {', '.join(columns) or 'no columns'}: {missing_texts[0]} is missing"
-        )
+    if missing := [name for name in reads.texts if name not in columns]:
+        raise BadInput(f"{type(objective).__name__} reads {', '.join(reads.texts)}: {missing[0]} is missing")
     numbers = {*reads.numbers, *reads.optional}
     more = [name for name in columns if reads.more_texts and name not in (*reads.texts, *numbers)]
     texts = {name: columns[name] for name in (*reads.texts, *more)}
@@ -227,19 +193,21 @@ def _text_columns(columns: Mapping[str, Sequence[Any]], objective: Objective) ->
     return {name: text_column(name, values) for name, values in texts.items()}
 
 
-def _metadata(
-    texts: Texts, numbers: Mapping[str, Any], teacher: Teacher, names: Sequence[str], request: TeacherRequest
-) -> dict[str, Any]:
+def _metadata(texts: Texts, numbers: Mapping[str, Any], teacher: Teacher, names: Sequence[str]) -> dict[str, Any]:
     """What identifies a file: the teacher, its outputs and the texts."""
     digest = hashlib.sha256(json.dumps(numbers, default=lambda number: np.asarray(number).tolist()).encode())
     for name, values in texts.items():
         digest.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    option = "label" if isinstance(teacher, Reranker) else "similarity"
-    described = {option: getattr(request, option), "computed": str(computation_of(teacher))}
-    columns = {"columns": list(texts), "texts": digest.hexdigest()}
-    return {"teacher": teacher.fingerprint, "outputs": list(names), **described, **columns}
+    fixed = {"label": None} if isinstance(teacher, Reranker) else {"similarity": "cosine"}  # as in older files
+    described = {
+        "teacher": teacher.fingerprint,
+        "outputs": list(names),
+        **fixed,
+        "computed": str(computation_of(teacher)),
+    }
+    return {**described, "columns": list(texts), "texts": digest.hexdigest()}
 
 
 def _parts_folder(file: Path) -> Path:
@@ -252,13 +220,13 @@ def _check_storable(file: Path, texts: Texts) -> None:
     _pyarrow(file)
     for name, values in texts.items():
         for i, text in enumerate(values):
-            if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-                raise BadInput(
-                    f"row {i}: {name} contains half of a surrogate pair, which Parquet cannot store in UTF-8"
-                )
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise BadInput(f"row {i}: {name} contains half of a surrogate pair, which UTF-8 cannot store") from None
 
 
-def _write_parquet(path: Path, columns: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+def _write_parquet(path: Path, columns: Mapping[str, Any], metadata: dict[str, Any]) -> None:
     pa, pq = _pyarrow(path)
     table = pa.table({name: _arrow_column(pa, values) for name, values in columns.items()})
     table = table.replace_schema_metadata({METADATA_KEY: json.dumps(metadata).encode()})
@@ -272,7 +240,7 @@ def _arrow_column(pa: Any, values: Any) -> Any:
     return pa.array(values)
 
 
-def _read_parquet(path: Path, metadata: Mapping[str, Any]) -> Columns:
+def _read_parquet(path: Path, metadata: dict[str, Any]) -> Columns:
     pa, pq = _pyarrow(path)
     try:
         table = pq.read_table(path)
@@ -281,10 +249,8 @@ def _read_parquet(path: Path, metadata: Mapping[str, Any]) -> Columns:
         raise BadInput(f"{path} cannot be read: {error}; delete it to compute it again") from None
     if isinstance(found, dict):
         found = {"columns": metadata["columns"], **found}  # older files have only the digest, which covers the names
-    if found != dict(metadata):
-        differs = (
-            first_difference(dict(metadata), found) if isinstance(found, dict) else "it contains no teacher outputs"
-        )
+    if found != metadata:
+        differs = first_difference(metadata, found)
         raise BadInput(f"{path} was computed from something else: {differs}. Choose another file, or delete it")
     return {name: _numpy_column(pa, table.column(name).combine_chunks()) for name in table.column_names}
 
