@@ -24,13 +24,6 @@ def test_verbs_and_numerals_that_are_everywhere_name_nothing():
     assert names == [("trains",), ("rain",)]
 
 
-def test_weights_are_those_of_the_paper():
-    """tf(t, c) · log(1 + A / f(t)), by hand: 17 words in two clusters and the rest are 17/3 a cluster."""
-    words = {"car": 3 * math.log(1 + 17 / 3 / 3), "fast": math.log(1 + 17 / 3 / 1)}
-    assert words["car"] > words["fast"]
-    assert c_tf_idf_words(TEXTS, LABELS, 9)[0] == ("car", "fast", "park", "slow")
-
-
 def test_equal_weights_are_in_the_order_of_the_alphabet():
     assert c_tf_idf_words(["zebra apple", "mango"], np.array([0, 1]), 2)[0] == ("apple", "zebra")
 
@@ -53,15 +46,6 @@ def test_forms_of_a_word_begin_alike(a, b, same):
 def test_a_text_counts_a_word_once():
     texts = ["spam spam spam spam egg", "egg", "fish"]
     assert c_tf_idf_words(texts, np.array([0, 0, 1]), 1)[0] == ("egg",)
-
-
-def test_a_single_cluster_is_named_by_its_words():
-    assert c_tf_idf_words(["blue whale", "blue sky"], np.array([0, 0]), 1) == [("blue",)]
-
-
-def test_a_cluster_without_words_goes_by_its_number():
-    (summary,) = describe_clusters(["12 34", "??"], np.ones((2, 2)), np.array([0, 0]))
-    assert summary.words == () and summary.name == "cluster 1"
 
 
 def test_central_texts_are_the_nearest_to_the_mean_direction():
@@ -130,3 +114,14 @@ def test_texts_may_be_any_iterable():
     expected = describe_clusters(TEXTS, VECTORS, LABELS)
     assert describe_clusters(iter(TEXTS), VECTORS, LABELS) == expected
     assert c_tf_idf_words(dict.fromkeys(TEXTS), LABELS) == c_tf_idf_words(TEXTS, LABELS)
+
+
+def test_weights_are_those_of_the_paper():
+    """tf(t, c) · log(1 + A / f(t)), by hand: 17 words in two clusters and the rest are 17/3 a cluster."""
+    words = {"car": 3 * math.log(1 + 17 / 3 / 3), "fast": math.log(1 + 17 / 3 / 1)}
+    assert words["car"] > words["fast"]
+    assert c_tf_idf_words(TEXTS, LABELS, 9)[0] == ("car", "fast", "park", "slow")
+
+
+def test_a_single_cluster_is_named_by_its_words():
+    assert c_tf_idf_words(["blue whale", "blue sky"], np.array([0, 0]), 1) == [("blue",)]

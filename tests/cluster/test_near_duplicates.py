@@ -42,10 +42,6 @@ def test_progress_counts_every_row(monkeypatch):
     assert seen == [4, 8, 10]
 
 
-def test_no_rows_have_no_representatives():
-    assert near_duplicates(np.empty((0, 3), np.float32)).shape == (0,)
-
-
 @pytest.mark.parametrize(
     ("vectors", "threshold", "message"),
     [

@@ -171,17 +171,6 @@ def test_digests_depend_on_every_value_and_not_on_the_order_of_names():
     assert len(caches.text_key("a")) == 16 != caches.text_key("b")
 
 
-def test_vectors_of_many_texts_are_found_row_by_row_and_known_again(tmp_path):
-    vectors = Cache(tmp_path).vectors("a" * 32)
-    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
-    vectors.add(["a", "b"], rows[:2])
-    vectors.add(["c", "d"], rows[2:])
-    for one in (vectors, Cache(tmp_path).vectors("a" * 32)):
-        result = one.find(["d", "b", "x", "a", "c"])
-        assert sorted(result) == ["a", "b", "c", "d"]
-        assert all(np.array_equal(result[text], row) for text, row in zip("abcd", rows, strict=True))
-
-
 @pytest.mark.parametrize(
     ("system", "set_to", "expected"),
     [
@@ -204,3 +193,14 @@ def test_it_lies_in_the_folder_that_the_system_has_for_caches(system, set_to, ex
         monkeypatch.setenv(name, value.format(home=tmp_path))
     assert Cache.of_user().folder == Path(tmp_path, expected)
     assert Cache.of_user().limit == 4 << 30
+
+
+def test_vectors_of_many_texts_are_found_row_by_row_and_known_again(tmp_path):
+    vectors = Cache(tmp_path).vectors("a" * 32)
+    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
+    vectors.add(["a", "b"], rows[:2])
+    vectors.add(["c", "d"], rows[2:])
+    for one in (vectors, Cache(tmp_path).vectors("a" * 32)):
+        result = one.find(["d", "b", "x", "a", "c"])
+        assert sorted(result) == ["a", "b", "c", "d"]
+        assert all(np.array_equal(result[text], row) for text, row in zip("abcd", rows, strict=True))

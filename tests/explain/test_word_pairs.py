@@ -137,12 +137,6 @@ def test_a_head_that_is_not_linear_is_refused(head, message, tiny):
         explain_pair(with_heads(tiny, head()), A, B)
 
 
-def test_a_fusion_of_another_reduction_is_refused(tiny):
-    made = with_heads(tiny, pooling=Fusion(Stack(Reduce.parse("max"), 1, 3), 32))
-    with pytest.raises(BadInput, match="not a weighted sum of all words"):
-        explain_pair(made, A, B)
-
-
 @pytest.mark.parametrize("included", [True, False])
 @pytest.mark.parametrize("pooling", ["mean", "weighted-mean", "sbert-wk:start=0", "mean:layers=1+3"])
 def test_a_prompt_is_read_and_left_out_as_the_model_does(included, pooling, own):

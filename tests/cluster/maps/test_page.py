@@ -98,12 +98,6 @@ def test_every_element_that_the_script_looks_for_is_in_the_page():
     assert len(asked) >= 8 and asked <= ids
 
 
-def test_what_can_be_pressed_has_a_name():
-    page = Elements(map_page(evil_map(["a"])))
-    buttons = [attributes for tag, attributes in page.tags if tag == "button"]
-    assert len(buttons) == 4 and all(attributes.get("title") for attributes in buttons)
-
-
 @given(st.dictionaries(st.text(max_size=9), st.text(max_size=30), max_size=3))
 def test_json_in_a_script_is_the_same_json_without_any_markup(value):
     text = json_for_script(value)
@@ -118,6 +112,12 @@ def test_a_page_is_written_whole_for_any_number_of_texts(count, tmp_path):
     write_page(shown, tmp_path / "map.html")
     assert (tmp_path / "map.html").read_text("utf-8") == map_page(shown)
     assert [path.name for path in tmp_path.iterdir()] == ["map.html"]
+
+
+def test_what_can_be_pressed_has_a_name():
+    page = Elements(map_page(evil_map(["a"])))
+    buttons = [attributes for tag, attributes in page.tags if tag == "button"]
+    assert len(buttons) == 4 and all(attributes.get("title") for attributes in buttons)
 
 
 def test_a_title_that_is_no_utf8_does_not_stop_the_page(tmp_path):

@@ -38,8 +38,3 @@ def test_a_picture_is_written_with_dollars_as_they_are(ending, tmp_path):
 def test_a_map_of_nothing_is_drawn():
     nothing = ClusterMap("t", np.zeros((0, 2)), np.zeros(0, int), [], [])
     assert not map_figure(nothing).axes[0].texts
-
-
-def test_places_from_0_to_1_fill_the_picture_with_a_margin():
-    (axes,) = map_figure(SHOWN).axes
-    assert axes.get_xlim() == axes.get_ylim() == (-0.02, 1.02)

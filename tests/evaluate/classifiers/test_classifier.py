@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
 
 from likewise.errors import BadInput, MissingExtra
 from likewise.evaluate.classifiers import batched, sequential
@@ -88,27 +87,6 @@ def test_training_leaves_the_global_generators_alone(way):
     way(noisy(60), some_folds(noisy(60), 2), ClassifierRecipe(hidden=3, dropout=0.5, max_epochs=0))
     assert torch.equal(before[0], torch.random.get_rng_state())
     assert before[1] == np.random.get_state()[1].tolist()
-
-
-def test_together_agrees_with_logistic_regression():
-    """Adam's l2 of a mean loss is scikit-learn's C = 1 / (n l2), but for the bias; given steps enough to get there."""
-    problem = noisy(1200, 10, 3, seed=4)
-    [fold] = some_folds(problem, 2, (1e-3,))[:1]
-    [[ours]] = batched.train_batched(problem, [fold], ClassifierRecipe(patience=100, learning_rate=0.01))
-    theirs = LogisticRegression(C=1 / (1e-3 * len(fold.train))).fit(problem.x[fold.train], problem.y[fold.train])
-    x, y = problem.x[fold.dev], problem.y[fold.dev]
-    assert abs((ours.predict(x) == y).mean() - theirs.score(x, y)) < 0.015
-    assert (ours.predict(x) == theirs.predict(x)).mean() > 0.95
-
-
-def test_classes_apart_are_reported_apart_and_noise_is_not():
-    separate = noisy(300, noise=0.05)
-    [[classifier]] = batched.train_batched(separate, some_folds(separate, 2, (1e-5,))[:1], ClassifierRecipe())
-    assert classifier.dev_accuracy == 1
-    nothing = Problem(separate.x, np.random.default_rng(9).permutation(separate.y), 3)
-    fold = some_folds(nothing, 2, (1e-3,))[0]
-    [[classifier]] = batched.train_batched(nothing, [Fold(fold.train, None, (1e-3,))], ClassifierRecipe())
-    assert (classifier.predict(nothing.x[fold.dev]) == nothing.y[fold.dev]).mean() < 0.5
 
 
 def test_a_hidden_layer_learns_what_a_line_cannot():

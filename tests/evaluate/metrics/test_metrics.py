@@ -61,22 +61,6 @@ def test_a_ranking_has_the_figure_of_its_definition(metric, drawn, k):
     assert ((fast >= 0) & (fast <= 1 + 1e-12)).all()
 
 
-def test_graded_ndcg_is_scikit_learns_with_distinct_scores():
-    truth = np.array([[3.0, 0, 2, 1, 0, 2]])
-    result = truth[:, [2, 1, 0, 5, 4, 3]]
-    scores = np.empty((1, 6))
-    scores[0, [2, 1, 0, 5, 4, 3]] = np.arange(6, 0, -1)
-    for k in (1, 3, 6, 20):
-        expected = sklearn.metrics.ndcg_score(truth, scores, k=k)
-        assert ranking_metric(f"ndcg@{k}", result, truth)[0] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("metric", RANKING_METRICS)
-def test_a_query_without_anything_relevant_or_found_scores_nothing(metric):
-    assert ranking_metric(f"{metric}@3", np.zeros((1, 5)), np.zeros((1, 2))).tolist() == [0]
-    assert ranking_metric(f"{metric}@3", np.zeros((1, 0)), np.ones((1, 2))).tolist() == [0]
-
-
 def test_a_list_shorter_than_k_is_divided_by_k_in_precision_alone():
     result, rated = np.array([[1.0, 1.0]]), np.ones((1, 2))
     got = {metric: ranking_metric(f"{metric}@10", result, rated)[0] for metric in RANKING_METRICS}

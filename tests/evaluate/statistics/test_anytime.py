@@ -46,14 +46,6 @@ def test_equal_scores_have_an_interval_around_them_that_narrows(value):
     assert many.high - many.low < (few.high - few.low) / 2
 
 
-def test_the_interval_of_differences_is_that_of_scores_moved_and_scaled():
-    values = np.random.default_rng(2).random(80)
-    scores, differences = confidence_sequence(values, 0, 1), confidence_sequence(2 * values - 1, -1, 1)
-    assert [2 * x - 1 for x in (scores.value, scores.low, scores.high)] == pytest.approx(
-        [differences.value, differences.low, differences.high]
-    )
-
-
 def test_paired_evidence_is_the_capital_of_each_pair_and_does_not_depend_on_batches():
     scores = np.random.default_rng(3).random((3, 60))
     scores[0] = scores[0] / 2 + 0.5
@@ -68,10 +60,3 @@ def test_paired_evidence_is_the_capital_of_each_pair_and_does_not_depend_on_batc
             assert whole.better[a, b] == (log_capital(gains, 1.0) >= np.log(2 / 0.05))
             assert whole.close[a, b] == (log_capital(gains, 0.95) >= np.log(2 / 0.05))
     assert whole.better[0, 1] and not whole.better[1, 0] and whole.close[0, 2]
-
-
-def test_what_is_better_is_also_close():
-    scores = np.random.default_rng(4).random((4, 200)) * np.linspace(0.5, 1, 4)[:, None]
-    bets = PairedBets(4, 0.02, 0.05)
-    bets.update(np.ones(4, bool), scores)
-    assert bets.better.any() and not (bets.better & ~bets.close).any()

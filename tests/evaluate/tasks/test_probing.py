@@ -86,8 +86,3 @@ def test_data_of_another_kind_are_an_error(change, message):
     columns = {key: values for key, values in columns.items() if values is not None}
     with pytest.raises(BadInput, match=message):
         BY_NAME["past-present"].run(encode, {"probing/past_present": columns}.__getitem__, EvaluationSettings())
-
-
-def test_there_are_ten():
-    assert len(BY_NAME) == 10
-    assert {task.suite for task in PROBING_TASKS} == {"probing"}

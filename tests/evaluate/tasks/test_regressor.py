@@ -19,7 +19,7 @@ from likewise.evaluate.tasks.regressor import (
     in_order,
     soft_labels,
 )
-from likewise.evaluate.tasks.sentence_pairs import pair_features, read_pairs
+from likewise.evaluate.tasks.sentence_pairs import read_pairs
 from tests.evaluate.sample_pairs import letters, made, needs_data, parquet
 
 TASKS = {task.name: task for task in REGRESSOR_TASKS}
@@ -118,11 +118,6 @@ def test_training_that_goes_on_rising_ends_after_1050_epochs(monkeypatch):
     assert fit_regressor(x, soft_labels(gold), x, gold, x, 0).epochs == 1050
 
 
-def test_features_are_the_difference_and_the_product():
-    u, v = np.array([[1.0, -2.0]]), np.array([[3.0, 4.0]])
-    assert pair_features(u, v).tolist() == [[2, 6, 3, -8]]
-
-
 def run(name, encode=letters, **settings):
     return TASKS[name].run(
         encode, lambda split: made(60 if "test" in split else 50, seed=len(split)), EvaluationSettings(**settings)
@@ -149,11 +144,6 @@ def test_a_model_without_differences_has_no_score_and_a_reason(vector):
     result = run("stsb-regressor", lambda texts: np.tile(vector.astype(np.float32), (len(texts), 1)))
     assert np.isnan(result.headline.value)
     assert any("the regressor's correlation is undefined" in note for note in result.notes)
-
-
-def test_the_regressor_needs_no_torch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    assert np.isfinite(run("stsb-regressor").headline.value)
 
 
 def test_no_task_loads_torch_before_it_trains():
