@@ -35,7 +35,9 @@ class VectorCache:
     """The vectors of one origin, stored in a folder, with at most `limit` bytes."""
 
     def __init__(self, folder: Path, origin: VectorOrigin, limit: int = MAX_BYTES) -> None:
-        self.path = folder / f"{origin_digest(origin)}.sqlite"
+        described = {key: value for key, value in origin.as_json().items() if key != "model"}  # a model has many names
+        digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:32]
+        self.path = folder / f"{digest}.sqlite"
         self._row_bytes = 4 * origin.width + CHECKSUM_BYTES
         self._limit = limit
         try:
@@ -104,12 +106,6 @@ class VectorCache:
                     yield db
         except sqlite3.Error as error:
             raise BadInput(f"the cache {self.path} cannot be used: {error}; it may be deleted") from None
-
-
-def origin_digest(origin: VectorOrigin) -> str:
-    """32 hexadecimal digits that are the same for identical models with different names."""
-    content = {key: value for key, value in origin.as_json().items() if key != "model"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def text_digest(text: str) -> bytes:

@@ -77,7 +77,9 @@ def _compare(output: OutputFolder, embedder: "Embedder", sample: int, seed: int,
     origin = output.job.origin
     limit = TOLERANCE.get(origin.precision, ROUGH)
     for number, rows in _chosen_rows(output, good, sample, seed):
-        ids, texts, stored = _stored_rows(output.job.path(number), rows)
+        table: Any = open_parquet(output.job.path(number)).read(["id", "text", "vector"]).take(rows)
+        ids, texts, vectors = (column.to_pylist() for column in table.columns)
+        stored = np.array(vectors, np.float32)
         again = embedder.encode(texts, prompt=origin.prompt, overflow=origin.overflow, show_progress_bar=False)  # type: ignore[arg-type]
         differences = _relative_differences(stored, again)
         report.compared += len(rows)
@@ -98,12 +100,6 @@ def _chosen_rows(output: OutputFolder, shards: Sequence[int], sample: int, seed:
     ends = np.cumsum(sizes)
     parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
     return [(n, rows - end + size) for n, rows, end, size in zip(shards, parts, ends, sizes, strict=False) if len(rows)]
-
-
-def _stored_rows(path: Path, rows: np.ndarray) -> tuple[list[str], list[str], Float[np.ndarray, "n E"]]:
-    table: Any = open_parquet(path).read(["id", "text", "vector"]).take(rows)
-    vectors = np.array(table.column("vector").to_pylist(), np.float32)
-    return table.column("id").to_pylist(), table.column("text").to_pylist(), vectors
 
 
 def _relative_differences(stored: Float[np.ndarray, "n E"], again: Float[np.ndarray, "n E"]) -> Float[np.ndarray, " n"]:

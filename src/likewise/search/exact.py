@@ -23,7 +23,6 @@ from ..runtime.arguments import known_name, whole_number
 BLOCK = 8192  # corpus rows per product
 QUERIES = 1024  # query rows per product: 32 MB of scores in float32
 UNIT_ROWS = 1024  # rows scaled to unit length at a time, few enough to fit in the cache
-SCANNED = {"cosine", "dot"}  # metrics that the compiled library can scan
 LONGEST = 1e15
 """For queries with a smaller norm, the compiled library's sums cannot overflow, or it rejects the row."""
 
@@ -65,7 +64,7 @@ def search(
     mask, threads = checked_mask(mask, len(corpus)), checked_threads(threads)
     if metric == "cosine":
         return nearest_units(unit(queries), corpus, k, mask, threads)
-    if metric in SCANNED and is_scannable(queries, corpus) and _are_short(queries):
+    if metric == "dot" and is_scannable(queries, corpus) and _are_short(queries):
         with suppress(BadInput):  # NumPy reports the row that is not finite, or handles a possible overflow
             queries = queries.astype(np.float32, copy=False)
             scan = Scan(queries, corpus, corpus.shape[1], mask=mask, threads=threads)

@@ -16,23 +16,14 @@ OWN_COLUMNS = ("id", "text", "vector")
 """Columns of every shard; an underscore is added to any other column with one of these names."""
 EXACT = 1 << 53  # up to here, integers are exact in a double
 LARGEST = 1 << 63
-KINDS_OF_TYPE = {
-    frozenset(): "string",
-    frozenset({"str"}): "string",
-    frozenset({"bool"}): "bool",
-    frozenset({"int"}): "int64",
-    frozenset({"int", "long"}): "int64",
-    frozenset({"long"}): "int64",
-    frozenset({"float"}): "double",
-    frozenset({"int", "float"}): "double",
-}
-"""A column's type, by the kinds of its values; other mixtures become texts, with JSON for values that are not texts."""
+TYPES = {"string": {"str"}, "bool": {"bool"}, "int64": {"int", "long"}, "double": {"int", "float"}}
+"""The kinds of values that each type holds; other mixtures become texts, with JSON for values that are not texts."""
 MIXED = "json"
 
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column carried over from the input; its type is in KINDS_OF_TYPE, `MIXED`, or Parquet's (see `type_name`)."""
+    """A column carried over from the input; its type is in TYPES, `MIXED`, or Parquet's (see `type_name`)."""
 
     source: str
     name: str
@@ -82,7 +73,8 @@ class ColumnKinds:
         stored = self._stored.get(name, set())
         if len(stored) == 1 and "" not in stored:
             return next(iter(stored))
-        return KINDS_OF_TYPE.get(frozenset(self._kinds[name] - {"none"}), MIXED)
+        kinds = self._kinds[name] - {"none"}
+        return next((known for known, held in TYPES.items() if kinds <= held), MIXED)
 
 
 def output_names(sources: Iterable[str]) -> dict[str, str]:
@@ -100,14 +92,14 @@ def type_name(found: Any) -> str:
     """An Arrow type as a text for the manifest: its name if it is simple, otherwise its serialized form in base64."""
     import pyarrow as pa
 
-    simple = str(found) in KINDS_OF_TYPE.values()
-    return str(found) if simple else base64.b64encode(pa.schema([pa.field("", found)]).serialize()).decode()
+    serialized = base64.b64encode(pa.schema([pa.field("", found)]).serialize())
+    return str(found) if str(found) in TYPES else serialized.decode()
 
 
 def type_of_name(name: str) -> Any:
     import pyarrow as pa
 
-    if name in KINDS_OF_TYPE.values():
+    if name in TYPES:
         return pa.type_for_alias(name)
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(name))).field(0).type
 

@@ -9,10 +9,8 @@ the index supplies their full vectors, so scores are exact.
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import file_digest
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,6 @@ from ...runtime.installation import missing_extra
 from ...runtime.progress import Progress, show_progress
 from ..exact import UnitRows, checked_queries
 from ..index import Index, Match
-from ..records import Records
 from .common import as_matches
 
 try:
@@ -35,7 +32,7 @@ except ImportError:
 
 GRAPH, NAMES = "hnsw.faiss", "hnsw.json"
 NEIGHBOURS, EF_CONSTRUCTION = 32, 80
-TRAINED_ON = 20_000  # rows used to fit the int8 range
+TRAINED_ON = 20_000  # the first rows, which fit the int8 range
 CANDIDATES = 4
 """Number of candidates per requested result; their exact scores decide the ranking."""
 
@@ -72,8 +69,11 @@ def build_sidecar(index: Index, folder: Path, mark: str, *, show_progress_bar: P
     graph.hnsw.efConstruction = EF_CONSTRUCTION
     ids: list[str] = []
     with show_progress(show_progress_bar, index.count()) as advance:
-        for records in _with_sample(graph, index.records(TRAINED_ON)):
-            graph.add(UnitRows.of(np.asarray(records.vectors)).rows)
+        for records in index.records(TRAINED_ON):
+            rows = UnitRows.of(np.asarray(records.vectors)).rows
+            if not graph.is_trained:
+                graph.train(rows)
+            graph.add(rows)
             ids += records.ids
             advance(len(records), 0)
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,14 +83,6 @@ def build_sidecar(index: Index, folder: Path, mark: str, *, show_progress_bar: P
     described = {"mark": mark, "checksum": _checksum(folder / GRAPH), "ids": ids}
     with atomic_file(folder / NAMES) as partial:
         partial.write_text(json.dumps(described), "utf-8")
-
-
-def _with_sample(graph: Any, blocks: Iterator[Records]) -> Iterator[Records]:
-    """Yield the blocks after fitting the int8 range to the first."""
-    first = next(blocks, None)
-    if first is not None:
-        graph.train(UnitRows.of(np.asarray(first.vectors)).rows)
-        yield from chain([first], blocks)
 
 
 def open_sidecar(folder: Path, mark: str) -> HnswSidecar | None:

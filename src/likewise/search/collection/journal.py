@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
-from typing import NoReturn
 
 from ...errors import BadInput
 from ...runtime.cancellation import cancellable_sql
@@ -267,7 +266,7 @@ class Journal:
                     f"{self.path.parent} cannot be written inside a block of one_state(), which reads one state of it; "
                     "write after the block"
                 )
-            try:
+            with self.naming_errors():
                 self.db.execute(begin)
                 self.depth += 1
                 try:
@@ -278,8 +277,6 @@ class Journal:
                     if self.db.in_transaction:
                         with suppress(sqlite3.Error):
                             self.db.execute("ROLLBACK")
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-                self._raise_meaning(error)
 
     @contextmanager
     def naming_errors(self) -> Iterator[None]:
@@ -287,19 +284,16 @@ class Journal:
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            self._raise_meaning(error)
-
-    def _raise_meaning(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> NoReturn:
-        if "no such module: fts5" in str(error):
-            raise BadInput("this Python's SQLite lacks full-text search (FTS5), which a collection needs") from None
-        if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
-            raise BadInput(f"{self.path.parent} was closed; open it again") from None
-        undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
-        name = "SQLITE_CORRUPT" if undecodable else getattr(error, "sqlite_errorname", None) or ""
-        meaning = next((text for beginning, text in MEANINGS.items() if name.startswith(beginning)), None)
-        if meaning is None:
-            raise error
-        raise BadInput(f"{self.path}: {meaning} ({name}: {error})") from None
+            if "no such module: fts5" in str(error):
+                raise BadInput("this Python's SQLite lacks full-text search (FTS5), which a collection needs") from None
+            if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
+                raise BadInput(f"{self.path.parent} was closed; open it again") from None
+            undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
+            name = "SQLITE_CORRUPT" if undecodable else getattr(error, "sqlite_errorname", None) or ""
+            meaning = next((text for beginning, text in MEANINGS.items() if name.startswith(beginning)), None)
+            if meaning is None:
+                raise
+            raise BadInput(f"{self.path}: {meaning} ({name}: {error})") from None
 
     def close(self) -> None:
         """Close the connection, unless it belongs to the parent of a fork."""

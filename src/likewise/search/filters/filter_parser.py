@@ -110,7 +110,9 @@ class FilterParser:
             self._fail(f"expected at most {MAX_CONDITIONS} conditions")
         column = self._column()
         if self._accept("is"):
-            return self._missing(column)
+            negated = self._accept("not")
+            self._expect("null")
+            return IsMissing(column, negated)
         negated = self._accept("not")
         if self._accept("in"):
             return OneOf(column, self._list(), negated)
@@ -118,17 +120,10 @@ class FilterParser:
             return MatchesPattern(column, self._pattern(), negated)
         if negated or self._next.text not in OPERATORS:
             self._fail("expected in or like" if negated else "expected =, !=, <, <=, >, >=, in, like, is or not")
-        return self._comparison(column, OPERATORS[self._advance().text])
-
-    def _missing(self, column: str) -> Condition:
-        negated = self._accept("not")
-        self._expect("null")
-        return IsMissing(column, negated)
-
-    def _comparison(self, column: str, name: Operator) -> Condition:
-        if self._next.keyword in ("true", "false") and name not in ("=", "!="):
+        operator = OPERATORS[self._advance().text]
+        if self._next.keyword in ("true", "false") and operator not in ("=", "!="):
             self._fail("expected a number or a string, since booleans have no order")
-        return Compares(column, name, self._value())
+        return Compares(column, operator, self._value())
 
     def _list(self) -> tuple[FilterValue, ...]:
         self._expect("(")
