@@ -107,15 +107,12 @@ def test_the_bundled_model_learns_two_topics_and_an_attribute_that_crosses_them(
 
 
 BAD = {
-    "too few": (LABELS[:3], "8 texts and 3 labels"),
-    "one class": (["one"] * 8, "1 classes; expected at least 2"),
-    "mixed forms": ([["animal"], *LABELS[1:]], r"labels\[1\] is 'animal'; expected a list of labels"),
-    "no label anywhere": ([[]] * 8, "0 classes"),
     "unhashable": ([[{"a": 1}]] * 8, r"labels\[0\] is .*; expected labels of type str"),
     "alone": ([*LABELS[:7], "other"], "class 'other' has one text, in row 7"),
     "a str": ("aabbaabb", "labels is one str"),
     "0 and 1": ([[1, 0, 0]] * 8, r"labels\[0\] .* not a row of 0 and 1"),
 }
+"""Others are among the tests of `Classifier`."""
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -123,9 +120,3 @@ def test_labels_that_do_not_fit_are_named_before_a_model_is_loaded(name):
     labels, about = BAD[name]
     with pytest.raises(BadInput, match=about):
         FewShotClassifier("no-such-model").fit(TEXTS, labels)
-
-
-def test_one_text_is_too_few_in_either_form():
-    for labels in (["a"], [["a"]]):
-        with pytest.raises(BadInput, match="1 classes; expected at least 2|has one text, in row 0"):
-            FewShotClassifier("no-such-model").fit(["a cat"], labels)

@@ -1,7 +1,6 @@
 """`util` beside slow, obvious references; tensors in, tensors out, with their gradient."""
 
 import heapq
-from inspect import signature
 from itertools import combinations
 
 import numpy as np
@@ -160,17 +159,3 @@ def test_small_things_are_there():
     assert util.batch_to_device({"a": torch.ones(2), "b": "c"}, "cpu")["b"] == "c"
     assert util.get_device_name() in ("cpu", "cuda", "mps")
     assert util._convert_to_batch(torch.ones(3)).shape == (1, 3)
-
-
-DEFAULTS = {
-    "semantic_search": (100, 500_000, 10),
-    "paraphrase_mining": (False, 32, 5000, 100_000, 500_000, 100),
-    "paraphrase_mining_embeddings": (5000, 100_000, 500_000, 100),
-    "community_detection": (0.75, 10, 1024, False),
-}
-
-
-@pytest.mark.parametrize("name", DEFAULTS)
-def test_a_call_that_gives_no_numbers_has_those_of_sentence_transformers(name):
-    defaults = (parameter.default for parameter in signature(getattr(util, name)).parameters.values())
-    assert tuple(one for one in defaults if isinstance(one, int | float)) == DEFAULTS[name]

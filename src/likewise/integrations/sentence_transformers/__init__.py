@@ -82,10 +82,10 @@ __getattr__, __dir__ = lazy_names(
 PEER = "sentence_transformers"
 PARTS = {
     "": "",
-    "util": "util",
-    "cross_encoder": "cross_encoder",
-    "models": "models",
-    "SentenceTransformer": "sentence_transformer",
+    ".util": ".util",
+    ".cross_encoder": ".cross_encoder",
+    ".models": ".models",
+    ".SentenceTransformer": ".sentence_transformer",
 }
 """Modules that libraries import by name, and what replaces them here."""
 
@@ -102,16 +102,11 @@ def stand_in() -> ModuleType:
     Raises:
         BadInput: sentence-transformers itself has already been imported.
     """
-    package = sys.modules[__name__]
     present = sys.modules.get(PEER)
-    if present is not None and present.__dict__.get("drop_in") is package:
-        return present
-    if present is not None:
+    if present is not None and getattr(present, "stand_in", None) is not stand_in:
         raise BadInput(f"{PEER} is already imported; call stand_in() before anything imports it")
-    for theirs, ours in PARTS.items():
-        name = f"{PEER}.{theirs}".rstrip(".")
-        sys.modules[name] = _alias(name, import_module(f"{__name__}.{ours}".rstrip(".")))
-    sys.modules[PEER].__dict__["drop_in"] = package
+    for theirs, ours in PARTS.items() if present is None else ():
+        sys.modules[PEER + theirs] = _alias(PEER + theirs, import_module(__name__ + ours))
     return sys.modules[PEER]
 
 

@@ -195,9 +195,8 @@ def _activated(logits: Float[np.ndarray, "N C"], activation: Activation) -> Floa
     if callable(activation):
         return np.asarray(as_array(activation(as_tensor(logits) if has_torch() else logits)), np.float32)
     name = str(activation).rpartition(".")[2]
-    known = {name.lower(): name for name in HEAD_ACTIVATIONS}
-    if name.lower() in known:
-        return np.asarray(HEAD_ACTIVATIONS[known[name.lower()]](logits), np.float32)
+    if name in HEAD_ACTIVATIONS:
+        return np.asarray(HEAD_ACTIVATIONS[name](logits), np.float32)
     if str(activation).startswith("torch.") and hasattr(import_module("torch").nn, name):
         require_torch(f"activation_fn={activation!r}")
         return _activated(logits, getattr(import_module("torch").nn, name)())

@@ -160,12 +160,9 @@ class DropInModel:
             whole_number("chunk_size", chunk_size)
         if pool is not None:
             self.stop_multi_process_pool(pool)
-        if isinstance(device, list | tuple):
-            names = {str(one) for one in device}
-            if len(names) > 1:
-                raise refuse(type(self).__name__, "device", device)
-            device = names.pop() if names else None
-        if pool is None and device is not None:
+        if isinstance(device, list | tuple) and len({str(one) for one in device}) <= 1:
+            device = device[0] if device else None
+        if pool is None:
             self.to(device)
 
     def start_multi_process_pool(self, target_devices: list[str] | None = None) -> dict[str, Any]:
@@ -243,10 +240,7 @@ class DropInModel:
 
     def push_to_hub(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
         """Raise BadInput with what to do instead: nothing here writes to the hub."""
-        raise BadInput(
-            f"{type(self).__name__} has no push_to_hub, since nothing here writes to the hub: "
-            "save_pretrained(folder), then hf upload REPOSITORY FOLDER"
-        )
+        raise BadInput(f"{type(self).__name__} has no push_to_hub; save_pretrained(folder), then hf upload NAME FOLDER")
 
     def save_pretrained(self, path: str | Path, **options: Any) -> None:
         self.save(path, **options)
@@ -283,14 +277,10 @@ def accepts_older_names(unused: tuple[str, ...] = (), **renames: str) -> Callabl
     def decorate(method: Method) -> Method:
         @wraps(method)
         def renaming(self: Any, *arguments: Any, **options: Any) -> Any:
-            kept = {name: value for name, value in options.items() if name not in unused}
-            return method(self, *arguments, **current_names(kept, **renames))
+            older = {renames[name]: value for name, value in options.items() if name in renames}
+            current = {name: value for name, value in options.items() if name not in (*renames, *unused)}
+            return method(self, *arguments, **(older | current))
 
         return renaming  # type: ignore[return-value]
 
     return decorate
-
-
-def current_names(options: Mapping[str, Any], **renames: str) -> dict[str, Any]:
-    older = {renames[name]: value for name, value in options.items() if name in renames}
-    return older | {name: value for name, value in options.items() if name not in renames}

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -116,26 +117,25 @@ class SentenceTransformer(DropInModel):
         result = as_output(rows, convert_to_numpy, convert_to_tensor, self.loaded.device)
         return result[0] if one else result
 
-    @accepts_older_names(sentences="inputs")
     @wraps(encode, assigned=(), updated=())
-    def encode_query(
-        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *others: Any, **options: Any
-    ) -> Any:
+    def encode_query(self, *arguments: Any, **options: Any) -> Any:
         """Like `encode`, with the model's query prompt."""
-        return self.encode(inputs, self._role_prompt("query", prompt_name, prompt), prompt, *others, **options)
+        return self._encode_as("query", *arguments, **options)
+
+    @wraps(encode, assigned=(), updated=())
+    def encode_document(self, *arguments: Any, **options: Any) -> Any:
+        """Like `encode`, with the model's document prompt: the first that exists of document, passage and corpus."""
+        return self._encode_as("document", *arguments, **options)
 
     @accepts_older_names(sentences="inputs")
-    @wraps(encode, assigned=(), updated=())
-    def encode_document(
-        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *others: Any, **options: Any
+    def _encode_as(
+        self, role: str, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *rest: Any, **more: Any
     ) -> Any:
-        """Like `encode`, with the model's document prompt: the first that exists of document, passage and corpus."""
-        return self.encode(inputs, self._role_prompt("document", prompt_name, prompt), prompt, *others, **options)
-
-    def _role_prompt(self, role: str, prompt_name: str | None, prompt: str | None) -> str | None:
-        if prompt is not None or prompt_name is not None:
-            return prompt_name
-        return next((name for name in PROMPT_NAMES[role] if name in self.prompts), None)
+        """Call `encode` with all arguments by name, which its overrides may rely on."""
+        if prompt is None and prompt_name is None:
+            prompt_name = next((name for name in PROMPT_NAMES[role] if name in self.prompts), None)
+        more |= zip([*signature(SentenceTransformer.encode).parameters][4:], rest, strict=False)
+        return self.encode(inputs=inputs, prompt_name=prompt_name, prompt=prompt, task=role, **more)
 
     def _vectors(
         self, texts: list[str], options: Mapping[str, Any], truncate_dim: int | None, normalize: bool

@@ -92,12 +92,10 @@ class TokenizerView:
 
 def encoded_batch(tokenizer: Tokenizer, inputs: Sequence[Any], prompt: str) -> dict[str, Any]:
     """The ids of texts or text pairs, truncated and padded to equal length, with mask and segments."""
-    rows = [
-        _pair(tokenizer, text, prompt) if not isinstance(text, str) else _text(tokenizer, prompt + text)
-        for text in inputs
-    ]
+    rows = [_ids_and_segments(tokenizer, text, prompt) for text in inputs]
     width = max((len(ids) for ids, _ in rows), default=0)
-    pad = _pad_id(tokenizer)
+    known = (tokenizer.token_ids_by_name.get(name) for name in ("[PAD]", "<pad>", "<|endoftext|>"))
+    pad = next((i for i in known if i is not None), 0)
     padded = {
         "input_ids": [ids + [pad] * (width - len(ids)) for ids, _ in rows],
         "attention_mask": [[1] * len(ids) + [0] * (width - len(ids)) for ids, _ in rows],
@@ -107,21 +105,12 @@ def encoded_batch(tokenizer: Tokenizer, inputs: Sequence[Any], prompt: str) -> d
     return {name: import_module("torch").from_numpy(a) for name, a in arrays.items()} if has_torch() else arrays
 
 
-def _text(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[int]]:
-    ids = tokenizer.with_special_tokens(tokenizer.token_ids([text])[0][: tokenizer.max_content_length])
-    return ids, [0] * len(ids)
-
-
-def _pair(tokenizer: Tokenizer, pair: Any, prompt: str) -> tuple[list[int], list[int]]:
-    if isinstance(pair, Mapping) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
-        raise BadInput(f"an input is {pair!r:.60}; expected a text or a pair of texts")
-    first, second = tokenizer.token_ids([prompt + pair[0], pair[1]])
+def _ids_and_segments(tokenizer: Tokenizer, given: Any, prompt: str) -> tuple[list[int], list[int]]:
+    if isinstance(given, str):
+        ids = tokenizer.with_special_tokens(tokenizer.token_ids([prompt + given])[0][: tokenizer.max_content_length])
+        return ids, [0] * len(ids)
+    if isinstance(given, Mapping) or len(given) != 2 or not all(isinstance(text, str) for text in given):
+        raise BadInput(f"an input is {given!r:.60}; expected a text or a pair of texts")
+    first, second = tokenizer.token_ids([prompt + given[0], given[1]])
     kept = truncate_longest_first(len(first), len(second), tokenizer.max_seq_length - tokenizer.pair.specials)
-    ids = tokenizer.pair.ids(first[: kept[0]], second[: kept[1]])
-    return ids, tokenizer.pair.kinds(*kept)
-
-
-def _pad_id(tokenizer: Tokenizer) -> int:
-    """The id of the padding token, under any of its usual names; masked positions are never read."""
-    ids = (tokenizer.token_ids_by_name.get(name) for name in ("[PAD]", "<pad>", "<|endoftext|>"))
-    return next((i for i in ids if i is not None), 0)
+    return tokenizer.pair.ids(first[: kept[0]], second[: kept[1]]), tokenizer.pair.kinds(*kept)

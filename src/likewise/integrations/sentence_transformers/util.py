@@ -87,9 +87,9 @@ def batch_to_device(batch: dict[str, Any], target_device: Any) -> dict[str, Any]
 
 def get_device_name() -> str:
     """The default device for models: `"cuda"`, `"mps"` or `"cpu"`."""
-    torch = import_module("torch") if has_torch() else None
-    if torch is None:
+    if not has_torch():
         return "cpu"
+    torch = import_module("torch")
     return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
@@ -221,7 +221,8 @@ def semantic_search(
     Raises:
         BadInput: a number is NaN or infinite, `top_k` is below 1, or the dimensions differ.
     """
-    _check_chunks(query_chunk_size, corpus_chunk_size)
+    whole_number("query_chunk_size", query_chunk_size)
+    whole_number("corpus_chunk_size", corpus_chunk_size)
     hits = _hits(as_rows(query_embeddings), as_rows(corpus_embeddings), top_k, score_function)
     return [
         [{"corpus_id": int(i), "score": float(score)} for i, score in zip(*row, strict=True)]
@@ -247,9 +248,8 @@ def paraphrase_mining(
     prompt: str | None = None,
 ) -> list[list[float | int]]:
     """Find pairs of similar sentences as [score, i, j], best first; see `paraphrase_mining_embeddings`."""
-    prompts = {"prompt_name": prompt_name, "prompt": prompt}
-    shown = {"show_progress_bar": show_progress_bar, "batch_size": batch_size}
-    vectors = model.encode(sentences, truncate_dim=truncate_dim, **shown, **prompts)
+    options = {"prompt_name": prompt_name, "prompt": prompt, "truncate_dim": truncate_dim}
+    vectors = model.encode(sentences, show_progress_bar=show_progress_bar, batch_size=batch_size, **options)
     return paraphrase_mining_embeddings(vectors, query_chunk_size, corpus_chunk_size, max_pairs, top_k, score_function)
 
 
@@ -266,7 +266,8 @@ def paraphrase_mining_embeddings(
     Raises:
         BadInput: a number is NaN or infinite, or an option is below 1.
     """
-    _check_chunks(query_chunk_size, corpus_chunk_size)
+    whole_number("query_chunk_size", query_chunk_size)
+    whole_number("corpus_chunk_size", corpus_chunk_size)
     max_pairs = whole_number("max_pairs", max_pairs)
     if len(embeddings) == 0:
         return []
@@ -288,11 +289,6 @@ def community_detection(
     vectors = as_array(as_rows(embeddings))
     groups = communities(vectors, threshold=max(float(threshold), -1.0), min_size=max(1, min_community_size))
     return [[int(row) for row in group] for group in groups]
-
-
-def _check_chunks(*sizes: int) -> None:
-    for size in sizes:
-        whole_number("a chunk size", size)
 
 
 def _hits(queries: Any, corpus: Any, k: int, score: Compare) -> Hits:
@@ -355,7 +351,9 @@ def quantize_embeddings(
         return np.asarray(vectors, np.float32)
     if precision in ("int8", "uint8"):
         limits = _ranges(vectors, precision, calibration_embeddings) if ranges is None else as_array(ranges)
-        codes = _codes(vectors, limits.astype(np.float32, copy=False))
+        lowest, highest = limits.astype(np.float32, copy=False)
+        steps = (highest - lowest) / STEPS
+        codes = np.clip(np.floor((vectors - lowest) / np.where(steps == 0, 1, steps)), 0, STEPS)
         return np.asarray(codes.astype(np.uint8) if precision == "uint8" else (codes - 128).astype(np.int8))
     bits = np.packbits(vectors > 0, axis=-1)
     return np.asarray(bits if precision == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8))
@@ -364,11 +362,6 @@ def quantize_embeddings(
 def check_precision(precision: object) -> None:
     if precision not in PRECISIONS:
         raise BadInput(f"Precision {precision!r} is not supported; expected one of {', '.join(PRECISIONS)}")
-
-
-def _codes(vectors: Any, ranges: Float[np.ndarray, "2 D"]) -> Any:
-    steps = (ranges[1] - ranges[0]) / STEPS
-    return np.clip(np.floor((vectors - ranges[0]) / np.where(steps == 0, 1, steps)), 0, STEPS)
 
 
 def _ranges(vectors: Any, precision: str, calibration: Table | None) -> Any:
@@ -380,9 +373,7 @@ def _ranges(vectors: Any, precision: str, calibration: Table | None) -> Any:
         )
     if calibration is None and 0 < len(vectors) < FEW:
         LOGGER.warning(
-            "the ranges for %s come from only %d vectors; pass a few hundred calibration_embeddings so that later ones "
-            "fall within them",
-            precision,
-            len(vectors),
+            f"the ranges for {precision} come from only {len(vectors)} vectors; pass a few hundred "
+            "calibration_embeddings so that later ones fall within them"
         )
     return np.stack([rows.min(axis=0), rows.max(axis=0)]) if len(rows) else np.zeros((2, vectors.shape[-1]))

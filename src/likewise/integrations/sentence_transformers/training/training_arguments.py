@@ -129,12 +129,11 @@ REFUSED = {name: (default, way) for way, defaults in WAYS.items() for name, defa
 
 BY_PATTERN = "TrainSettings(learning_rates=…) with likewise.train.train"
 
-SCHEDULES = ("linear", "cosine", "constant", "constant_with_warmup")
 STRATEGIES = {
     "logging_strategy": ("no", "steps", "epoch"),
     "eval_strategy": ("no", "steps", "epoch"),
     "save_strategy": ("no", "steps", "epoch", "best"),
-    "lr_scheduler_type": SCHEDULES,
+    "lr_scheduler_type": ("linear", "cosine", "constant", "constant_with_warmup"),
     "batch_sampler": tuple(BatchSamplers),
     "multi_dataset_batch_sampler": tuple(MultiDatasetBatchSamplers),
 }
