@@ -80,12 +80,7 @@ class Calibration:
 
     @classmethod
     def load(cls, path: Path) -> "Calibration":
-        """Load a calibration written by `save`.
-
-        Raises:
-            BadInput: there is no such file, or it is not a calibration.
-            BadModel: the file is not a JSON object.
-        """
+        """Load a calibration written by `save`."""
         if not path.is_file():
             raise BadInput(f"there is no calibration {path}; to create it: likewise calibrate FILE -o {path}")
         return cls.from_json(read_object(path), str(path))

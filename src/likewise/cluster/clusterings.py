@@ -36,14 +36,12 @@ class ClusterOptions:
 
 @dataclass(frozen=True)
 class ClusteringMethod:
+    """A function that labels unit-length rows (negative: no cluster), and the options that it takes."""
+
     find: Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]
-    """Assigns a label to each unit-length row; labels may be any integers, and negative ones mean no cluster."""
-    by: tuple[str, ...]
-    """Which of k and threshold can determine the number of clusters; at most one may be given."""
-    threshold: float | None = None
-    """The default cosine threshold if neither k nor threshold is given; None if one of them is required."""
-    min_size: int = 1
-    """The default minimum cluster size if neither min_size nor k is given."""
+    by: tuple[str, ...]  # which of k and threshold can determine the number of clusters; at most one may be given
+    threshold: float | None = None  # the default if neither is given; None if one of them is required
+    min_size: int = 1  # the default if neither min_size nor k is given
 
 
 def cluster_vectors(

@@ -49,11 +49,7 @@ class ItemSource:
 def items_of_data(
     data: str | Path | DatasetColumns, columns: Mapping[str, str] | Sequence[str] | None = None, seed: int = 0
 ) -> ItemSource:
-    """The items of triplets, pairs, labelled or scored pairs; `seed` draws the two rows of an item.
-
-    Raises:
-        BadInput: the data cannot be read, its columns do not fit, or it has too few rows.
-    """
+    """The items of triplets, pairs, labelled or scored pairs; `seed` draws the two rows of an item."""
     title, expected, values, unused = own_columns(data, columns)
     notes = (f"not used: {', '.join(unused)}",) if unused else ()
     if expected == SIDES:
@@ -67,11 +63,7 @@ def items_of_data(
 
 
 def items_of_collection(judged: JudgedCollection) -> ItemSource:
-    """The queries of a collection, each with its nDCG@10.
-
-    Raises:
-        BadInput: the collection has no queries.
-    """
+    """The queries of a collection, each with its nDCG@10."""
     if not judged.queries:
         raise BadInput(f"{judged.name} has no judged queries; choosing needs queries and judgements (qrels)")
     return _ranked(judged.name, judged.judged, "ndcg@10", ("query", "document"), judged.notes, judged.own_rows)

@@ -120,20 +120,13 @@ def _imported(name: str) -> Any:
             value = getattr(value, part)
         return value() if isinstance(value, type) else value
     except (Exception, SystemExit) as error:  # user code can raise anything, and some scripts exit
-        raise BadInput(f"{name} cannot be imported: {_describe_error(error)}") from error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        known = isinstance(error, ImportError | AttributeError | SyntaxError)  # the message says what is wrong
+        place = "" if known else f" ({last.filename}, line {last.lineno})"
+        raise BadInput(f"{name} cannot be imported: {type(error).__name__}: {error}{place}") from error
     finally:
         if added:
             sys.path.remove(folder)
-
-
-def _describe_error(error: BaseException) -> str:
-    """The error in the user's code and where it occurred; for a missing module or name, only the message."""
-    if isinstance(error, ImportError | AttributeError):
-        return str(error)
-    if isinstance(error, SyntaxError):  # its message includes the location
-        return f"SyntaxError: {error}"
-    location = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({location.filename}, line {location.lineno})"
 
 
 def _name(model: Any) -> str:

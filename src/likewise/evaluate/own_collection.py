@@ -78,11 +78,7 @@ def collection_tasks(
 
 
 def known_items(collection: JudgedCollection, *, count: int = MAX_QUERIES, seed: int = 0) -> JudgedCollection:
-    """The collection with up to `count` queries from its own texts, each of which has one relevant document.
-
-    Raises:
-        BadInput: fewer than two documents have a title and a text, or two sentences.
-    """
+    """The collection with up to `count` queries from its own texts, each of which has one relevant document."""
     order = list(range(len(collection.ids)))
     random.Random(seed).shuffle(order)
     titled = [row for row in order if collection.titles[row].strip() and collection.bodies[row].strip()]

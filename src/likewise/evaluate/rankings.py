@@ -81,11 +81,7 @@ class Rankings:
 
 
 def read_run(path: Path, collection: JudgedCollection) -> Rankings:
-    """Read a TREC run file of any tool; ranks are ignored, as in trec_eval, and queries that it lacks get no documents.
-
-    Raises:
-        BadInput: a line lacks six fields, has an unknown or repeated document, or a score that is not finite.
-    """
+    """Read a TREC run file of any tool; ranks are ignored, as in trec_eval; missing queries get no documents."""
     found: dict[str, dict[int, float]] = {query: {} for query in collection.query_ids}
     for place, (query, _, document, _, written, _) in trec_fields(path, 6, "query Q0 document rank score name"):
         score = _score(written, path, place)

@@ -105,13 +105,13 @@ class Anatomy:
 
     def _on_one_word(self) -> list[str]:
         """A warning if a single word piece, such as a full stop, accounts for much of all importance."""
-        top = max(self.words, key=lambda word: word.importance * word.seen, default=None)
-        share = 0.0 if top is None else top.importance * top.seen / self.tokens
-        if top is None or share < MAX_WORD_SHARE:
+        shares = {word: word.importance * word.seen / self.tokens for word in self.words}
+        top = max(shares, key=shares.__getitem__, default=None)
+        if top is None or shares[top] < MAX_WORD_SHARE:
             return []
         return [
-            f"One word piece, {top.piece!r}, has {share:.0%} of all importance, {top.importance:.1f} times an equal "
-            "share: sentences become similar because they share it."
+            f"One word piece, {top.piece!r}, has {shares[top]:.0%} of all importance, {top.importance:.1f} times an "
+            "equal share: sentences become similar because they share it."
         ]
 
     def _on_layers(self) -> list[str]:
@@ -123,17 +123,13 @@ class Anatomy:
             f"Words reflect their sentence most at layer {int(self.context.argmax())} "
             f"(cosine {self.context.max():.2f} above unrelated words); layer 0 is what a word means on its own.",
         ]
-        still = [f"{k}–{k + 1}" for k in np.flatnonzero(steps > SIMILAR_LAYERS)]
-        if still:
+        if still := [f"{k}–{k + 1}" for k in np.flatnonzero(steps > SIMILAR_LAYERS)]:
+            shown = f"{', '.join(still)} (cosine above {SIMILAR_LAYERS})"
+            lines.append(f"Little changes in the steps {shown}: try omitting them.")
+        if crowded := [str(k) for k in np.flatnonzero(self.anisotropy > HIGH_ANISOTROPY)]:
             lines.append(
-                f"Little changes in the steps {', '.join(still)} (cosine above {SIMILAR_LAYERS}): try omitting them."
-            )
-        crowded = [str(k) for k in np.flatnonzero(self.anisotropy > HIGH_ANISOTROPY)]
-        if crowded:
-            layers = " and ".join(crowded)
-            lines.append(
-                f"Any two words are similar (mean cosine above {HIGH_ANISOTROPY}) in layer {layers}: plain averages of "
-                "such vectors compare badly before whitening or training."
+                f"Any two words are similar (mean cosine above {HIGH_ANISOTROPY}) in layer {' and '.join(crowded)}: "
+                "plain averages of such vectors compare badly before whitening or training."
             )
         return lines
 
@@ -166,7 +162,8 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
     parts = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in batches]
     ids = np.concatenate([part.ids for part in parts])
     shares = np.concatenate([part.shares for part in parts], axis=1)
-    idf = _idf(contents)
+    texts_with = Counter(i for content in contents for i in set(content))
+    idf = {i: float(np.log(len(contents) / count)) for i, count in texts_with.items()}
     rarity = np.array([idf[i] for i in ids.tolist()])
     by_start = {start: rank_correlation(row, rarity) for start, row in enumerate(shares)}
     anisotropy, inside = _anisotropy_and_context(parts)
@@ -189,12 +186,6 @@ def rank_correlation(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> 
     """Spearman's ρ; 0 if either side has only one distinct value."""
     correlation = spearman(a, b)
     return 0.0 if np.isnan(correlation) else correlation
-
-
-def _idf(contents: Sequence[Sequence[int]]) -> dict[int, float]:
-    """For each piece, log(number of texts / number of texts that contain it)."""
-    texts_with = Counter(i for content in contents for i in set(content))
-    return {i: float(np.log(len(contents) / count)) for i, count in texts_with.items()}
 
 
 def _words(

@@ -15,14 +15,13 @@ STRONGEST = 0.85  # opacity of the largest contribution
 
 def explanation_page(explanation: PairExplanation, model: str) -> str:
     """The page: both texts in colour, a table of word pairs and, if there are several layers, a table of layers."""
-    first, second = explanation.words
     totals = explanation.word_totals
     most = max(float(np.abs(total).max()) for total in totals) or 1.0
     sides = "\n".join(
         f'<p class="text" id="text{n}">{_words(words, total, most)}</p>'
         for n, (words, total) in enumerate(zip(explanation.words, totals, strict=True))
     )
-    names = [[word.text for word in words] for words in (first, second)]
+    names = [[word.text for word in words] for words in explanation.words]
     layers = ""
     if explanation.layers:
         table = _table(explanation.by_layer, explanation.layers, explanation.layers)
@@ -32,7 +31,7 @@ def explanation_page(explanation: PairExplanation, model: str) -> str:
         model=escape(model),
         cosine=f"{explanation.cosine:.4f}",
         sides=sides,
-        table=_table(explanation.contributions, names[0], names[1]),
+        table=_table(explanation.contributions, *names),
         layers=layers,
         data=json.dumps(np.round(explanation.contributions, 6).tolist()),
         script=SCRIPT,

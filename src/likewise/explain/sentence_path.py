@@ -12,9 +12,6 @@ from ..embedder import Embedder
 from ..errors import BadInput
 from ..text.truncation import Overflow
 
-LEAST_LAYERS = 3
-"""Each layer is compared with its neighbours on both sides."""
-
 
 @dataclass(frozen=True, eq=False)
 class SentencePath:
@@ -54,17 +51,15 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
     Raises:
         BadInput: the model has fewer than two blocks, so no layer has neighbours on both sides.
     """
-    if embedder.encoder.depth + 1 < LEAST_LAYERS:
+    if embedder.encoder.depth < 2:
         raise BadInput(f"the model has {embedder.encoder.depth} blocks; expected at least 2 to compare layers")
     (layers,) = embedder.encode_layers([text], overflow=overflow)
     (pieces,) = embedder.pieces([text])
     before, after = len(embedder.tokenizer.prefix), len(embedder.tokenizer.suffix)
     special = tuple(not before <= i < len(pieces) - after for i in range(len(pieces)))
     cosines = layer_cosines(layers)
-    window = min(2, (len(layers) - 1) // 2)
-    settings = DissectionSettings(0, window, "symmetric", "paper")
+    settings = DissectionSettings(0, min(2, (len(layers) - 1) // 2), "symmetric", "paper")
     measured = measure_words(settings, cosines)
-    lengths = np.array([layers.shape[1]])
     return SentencePath(
         text=text,
         words=tuple(pieces),
@@ -72,7 +67,7 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
         movement=1 - np.stack([cosines[i, i + 1] for i in range(len(layers) - 1)]),
         novelty=measured.novelty,
         alignment=neighbour_cosines(settings, cosines),
-        importance=importance_shares(measured.importance, lengths),
+        importance=importance_shares(measured.importance, np.array([layers.shape[1]])),
         to_last=cosines[:, -1],
         between_layers=cosines.mean(2),
         context=np.array([_mean_of_others(layer) for layer in layers]),
@@ -83,10 +78,8 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
 def _mean_of_others(words: Float[np.ndarray, "t D"]) -> float:
     """The mean cosine between different words; 1 for a single word."""
     count = len(words)
-    if count < 2:
-        return 1.0
     total = float(np.square(unit(words.astype(np.float64)).sum(0)).sum())
-    return (total - count) / (count * (count - 1))
+    return (total - count) / (count * (count - 1)) if count > 1 else 1.0
 
 
 def _places(layers: Float[np.ndarray, "L t D"]) -> Float[np.ndarray, "L t 2"]:

@@ -6,7 +6,7 @@ another text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,9 +44,7 @@ def token_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) ->
 
     The pooling ignores the first `skip` tokens, which belong to a prompt.
     """
-    exact = layers.astype(np.float64)
-    left_out = min(skip, exact.shape[1] - 1)
-    found = _pooled_parts(embedder, exact, left_out)
+    found = _pooled_parts(embedder, layers.astype(np.float64), min(skip, layers.shape[1] - 1))
     for head in embedder.head_weights():
         if head.kind not in FOLDED:
             raise BadInput(f"the model ends in a {head.kind} head, {REASON}; supported heads: {', '.join(FOLDED)}")
@@ -104,12 +102,10 @@ def _fused_parts(
 
 def _with_bias(found: TokenParts, bias: Float[Array, " E"]) -> TokenParts:
     """Add a constant to the vector as a separate source, divided among all tokens."""
-    shared = found.shares[:, None] * bias
+    shared = (found.shares[:, None] * bias)[None]
     if BIAS not in found.sources:
-        return TokenParts(np.concatenate([found.parts, shared[None]]), (*found.sources, BIAS), found.shares)
-    parts = found.parts.copy()
-    parts[found.sources.index(BIAS)] += shared
-    return TokenParts(parts, found.sources, found.shares)
+        return replace(found, parts=np.concatenate([found.parts, shared]), sources=(*found.sources, BIAS))
+    return replace(found, parts=np.concatenate([found.parts[:-1], found.parts[-1:] + shared]))  # the bias is last
 
 
 def _after(weights_of: Callable[[int, Int[Array, " t"]], Float[Array, " t"]], count: int, skip: int) -> Array:
@@ -130,21 +126,16 @@ TOKEN_WEIGHTS: dict[str, Callable[[int, Int[Array, " t"]], Float[Array, " t"]]] 
 def _dense(found: TokenParts, head: HeadWeights) -> TokenParts:
     if head.activation != "Identity":
         raise BadInput(f"the model ends in a Dense head with the activation {head.activation}, {REASON}")
-    mapped = TokenParts(found.parts @ head.arrays["linear.weight"].T.astype(np.float64), found.sources, found.shares)
+    mapped = replace(found, parts=found.parts @ head.arrays["linear.weight"].T.astype(np.float64))
     return _with_bias(mapped, head.arrays["linear.bias"]) if "linear.bias" in head.arrays else mapped
 
 
 def _normalized(found: TokenParts, head: HeadWeights) -> TokenParts:  # noqa: ARG001, one signature for all
-    length = max(float(np.linalg.norm(found.vector)), 1e-12)
-    return TokenParts(found.parts / length, found.sources, found.shares)
+    return replace(found, parts=found.parts / max(float(np.linalg.norm(found.vector)), 1e-12))
 
 
 FOLDED: dict[str, Callable[[TokenParts, HeadWeights], TokenParts]] = {"Dense": _dense, "Normalize": _normalized}
 """How the linear heads act on parts, by their names in `module_registry.HEADS`."""
-
-
-TOLERANCE = {"fp32": 1e-4}
-LOW_PRECISION = 2e-2  # for bf16, fp16 and int8, whose products round differently from batch to batch
 
 
 class Word(NamedTuple):
@@ -197,28 +188,18 @@ class PairExplanation:
             sizes = np.where(first[:, None] | second[None], -1, sizes)
         order = [place for place in np.argsort(-sizes, axis=None, kind="stable")[:k] if sizes.flat[place] >= 0]
         places = [divmod(int(place), sizes.shape[1]) for place in order]
-        first_words, second_words = self.words
-        return [WordPair(first_words[i].text, second_words[j].text, float(self.contributions[i, j])) for i, j in places]
+        one, other = self.words
+        return [WordPair(one[i].text, other[j].text, float(self.contributions[i, j])) for i, j in places]
 
     def as_json(self) -> dict[str, Any]:
         """The explanation as plain lists and numbers."""
-        totals = self.word_totals
-        sides = [
-            {
-                "text": text,
-                "words": [word.text for word in words],
-                "special": [word.special for word in words],
-                "totals": total.tolist(),
-            }
-            for text, words, total in zip(self.texts, self.words, totals, strict=True)
-        ]
-        by_layer = {
-            "layers": list(self.layers),
-            "by_layer": self.by_layer.tolist(),
-            "layer_contributions": self.layer_contributions.tolist(),
-        }
+        sides = []
+        for text, words, totals in zip(self.texts, self.words, self.word_totals, strict=True):
+            texts, special = [word.text for word in words], [word.special for word in words]
+            sides.append({"text": text, "words": texts, "special": special, "totals": totals.tolist()})
+        by_layer = {"by_layer": self.by_layer.tolist(), "layer_contributions": self.layer_contributions.tolist()}
         found = {"cosine": self.cosine, "texts": sides, "contributions": self.contributions.tolist()}
-        return found | (by_layer if self.layers else {})
+        return found | ({"layers": list(self.layers), **by_layer} if self.layers else {})
 
 
 def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overflow = "warn") -> PairExplanation:
@@ -230,9 +211,8 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
     """
     depth, width = embedder.encoder.depth, embedder.encoder.width
     token_parts(embedder, np.ones((depth + 1, 2, width), np.float32), 0)  # rejects a model before anything is encoded
-    texts = (first, second)
     own = float(embedder.pair_scores([first], [second], overflow=overflow, show_progress_bar=False)[0])
-    left, right = (_text_parts(embedder, text, overflow) for text in texts)
+    left, right = (_text_parts(embedder, text, overflow) for text in (first, second))
     lengths = [float(np.linalg.norm(parts.vector)) for parts, _, _ in (left, right)]
     if not min(lengths):
         raise BadInput("the vector of one of the texts is zero, so there is no cosine to explain")
@@ -240,16 +220,17 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
     by_both = [_summed(parts.parts, word_of) for parts, _, word_of in (left, right)]
     by_word = [parts.sum(0) for parts in by_both]
     by_source = [parts.parts.sum(1) for parts, _, _ in (left, right)]
-    several = len({*left[0].sources} - {"bias"}) > 1
+    several = len({*left[0].sources} - {BIAS}) > 1
     found = PairExplanation(
-        texts,
+        (first, second),
         (tuple(left[1]), tuple(right[1])),
         by_word[0] @ by_word[1].T * scale,
         left[0].sources if several else (),
         by_source[0] @ by_source[1].T * scale,
         0.5 * scale * (by_both[0] @ by_word[1].T + by_word[0] @ by_both[1].transpose(0, 2, 1)),
     )
-    if abs(found.cosine - own) > TOLERANCE.get(embedder.precision, LOW_PRECISION):
+    tolerance = 1e-4 if embedder.precision == "fp32" else 2e-2  # others round differently from batch to batch
+    if abs(found.cosine - own) > tolerance:
         raise BadModel(
             f"the contributions add up to {found.cosine:.6f}, but the model's own cosine is {own:.6f} (in "
             f"{embedder.precision}): this model does more than its configuration says, so it cannot be explained"

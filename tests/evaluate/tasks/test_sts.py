@@ -243,13 +243,6 @@ def test_a_correlation_is_undefined_for_a_reason(predicted, gold, reason):
     assert (score.evidence is None) == (reason is not None) == bool(np.isnan(score.value)) and score.n == len(gold)
 
 
-def test_no_pair_is_finite_where_one_side_of_each_became_zeros():
-    zeros, ones = np.zeros(2), np.ones(2)
-    for a, b, found in (([ones], [ones], False), ([ones], [zeros], True), ([ones, ones], [zeros, ones], False)):
-        assert sentence_pairs.no_finite_pair(np.array(a), np.array(b), ["a note"]) is found
-        assert sentence_pairs.no_finite_pair(np.array(a), np.array(b), []) is False
-
-
 @pytest.mark.parametrize(("value", "number"), [(None, np.nan), ("", np.nan), ("1.5", 1.5), (2, 2.0), (0, 0.0)])
 def test_a_rating_is_a_number_or_missing(value, number):
     np.testing.assert_equal(sentence_pairs._number(value, None, "x"), number)

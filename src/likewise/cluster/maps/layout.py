@@ -31,12 +31,7 @@ def map_layout(
 ) -> Float[np.ndarray, "N 2"]:
     """Two coordinates for each row, from 0 to 1 on the same scale; rows are compared by cosine.
 
-    Args:
-        report: is called with the finished share of t-SNE's steps, from 0 to 1.
-
-    Raises:
-        BadInput: the layout is unknown, or the vectors are not a table of finite numbers.
-        MissingExtra: scikit-learn is needed for t-sne.
+    `report` is called with the finished share of t-SNE's steps, from 0 to 1.
     """
     rows = unit(checked_vectors(vectors))
     is_linear = known_name("layout", layout, LAYOUTS) == "pca"

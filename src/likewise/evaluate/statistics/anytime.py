@@ -10,8 +10,6 @@ with fixed shares g: the capital falls as m grows, so that tests of several m ar
 items does not matter.
 """
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from ...array_types import Bool, Float
@@ -48,29 +46,19 @@ def _mixed(logs: Float[np.ndarray, "... G"]) -> Float[np.ndarray, "..."]:
     return np.asarray(most + np.log(np.exp(logs - most[..., None]).mean(-1)))
 
 
-@dataclass
 class PairedBets:
     """Evidence about which of K candidates is better, from their scores (0 … 1) on the same items.
 
     For the best candidate, whichever it is, the statements "a is better than it" and "it is not better than a by the
     margin" are false together only if the capital against the true difference of a from it reaches (K − 1) / alpha. So
     over all a, the probability of any false statement about the best candidate is at most alpha, however long you look.
-
-    Args:
-        count: K.
-        margin: the difference that does not matter.
-        alpha: the probability of a false statement about the best candidate.
     """
 
-    count: int
-    margin: float
-    alpha: float
-    _logs: Float[np.ndarray, "2 K K G"] = field(init=False)
-    _highest: Float[np.ndarray, "2 K K"] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._logs = np.zeros((2, self.count, self.count, len(BETS)))
-        self._highest = np.zeros((2, self.count, self.count))
+    def __init__(self, count: int, margin: float, alpha: float) -> None:
+        self.margin = margin  # the difference that does not matter
+        self.threshold = float(np.log(max(1, count - 1) / alpha))  # the log capital at which a statement is made
+        self._logs = np.zeros((2, count, count, len(BETS)))
+        self._highest = np.zeros((2, count, count))
 
     def update(self, candidates: Bool[np.ndarray, " K"], scores: Float[np.ndarray, "k n"]) -> None:
         """Add n items that the k chosen candidates were scored on; the others' evidence does not change."""
@@ -81,11 +69,6 @@ class PairedBets:
                 self._logs[null, row, rows] += np.log1p(BETS * ((1 + gains) / mean - 1)).sum(1)
         at = np.ix_(np.arange(2), rows, rows)
         self._highest[at] = np.maximum(self._highest[at], _mixed(self._logs[at]))
-
-    @property
-    def threshold(self) -> float:
-        """The log capital at which a statement is made."""
-        return float(np.log(max(1, self.count - 1) / self.alpha))
 
     @property
     def better(self) -> Bool[np.ndarray, "K K"]:

@@ -66,9 +66,7 @@ def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) ->
     return TestResult(float(only_ours - only_theirs), p)
 
 
-def randomisation(
-    ours: Float[np.ndarray, " n"], theirs: Float[np.ndarray, " n"], *, draws: int = 10_000, seed: int = 0
-) -> TestResult:
+def randomisation(ours: Float[np.ndarray, " n"], theirs: Float[np.ndarray, " n"], *, draws: int = 10_000) -> TestResult:
     """Test whether two systems' means over the same items differ: Fisher's randomisation test with random signs.
 
     M. D. Smucker, J. Allan and B. Carterette, "A comparison of statistical significance tests for information retrieval
@@ -76,13 +74,11 @@ def randomisation(
     whose mean difference is at least as large; 1 is added to both counts, so p is never 0.
     """
     differences = np.asarray(ours, np.float64) - np.asarray(theirs, np.float64)
-    random, mean = np.random.default_rng(seed), float(differences.mean())
-    extreme, left = 0, draws
-    while left:
-        count = min(left, 1000)
-        signs = random.integers(0, 2, (count, len(differences)), dtype=np.int8) * 2 - 1
+    random, mean = np.random.default_rng(0), float(differences.mean())
+    extreme = 0
+    for start in range(0, draws, 1000):
+        signs = random.integers(0, 2, (min(1000, draws - start), len(differences)), dtype=np.int8) * 2 - 1
         extreme += int((np.abs(signs @ differences) / len(differences) >= abs(mean) - 1e-12).sum())
-        left -= count
     return TestResult(mean, (extreme + 1) / (draws + 1))
 
 

@@ -72,11 +72,7 @@ class AnswerPool:
 
 
 def read_answers(read: ReadDataset) -> AnswerPool:
-    """XQuAD-R: the answers to a question are the answer sentences of its id in all languages.
-
-    Raises:
-        BadInput: a column is missing, or the answer of a question is not among the sentences.
-    """
+    """XQuAD-R: the answers to a question are the answer sentences of its id in all languages."""
     asked, ids, questions, answers = _columns(read, QUESTIONS, ("lang", "id", "text", "answer_sentence"))
     spoken, sentence_ids, sentences = _columns(read, SENTENCES, ("lang", "id", "text"))
     rows = {key: row for row, key in enumerate(zip(spoken, sentence_ids, strict=True))}

@@ -49,7 +49,7 @@ class RatedPairs:
         a, b, notes = self.encoded(encode)
         with np.errstate(over="ignore", invalid="ignore"):  # the correlation is then undefined, and a note says so
             found = {kind: PAIRWISE[kind](a, b) for kind in kinds}
-        not_finite = no_finite_pair(a, b, notes)
+        not_finite = bool(notes) and not (a.any(1) & b.any(1)).any()  # NaN and infinity were replaced by zeros
         undefined: dict[str, list[str]] = {}
         for kind, of_kind in found.items():
             for note in undefined_notes(of_kind, self, not_finite):
@@ -163,11 +163,6 @@ def undefined_notes(predicted: Numbers, pairs: RatedPairs, not_finite: bool = Fa
         rows: Bool[np.ndarray, " N"] = pairs.group == number
         if within := undefined_reason(predicted[rows], pairs.gold[rows]):
             yield f"the correlation is undefined in {part}, and so is the mean: {within}"
-
-
-def no_finite_pair(a: Vectors, b: Vectors, notes: Sequence[str]) -> bool:
-    """Whether every pair has a vector with NaN or infinity (replaced by zeros, as the notes report)."""
-    return bool(notes) and not (a.any(1) & b.any(1)).any()
 
 
 def _number(value: Any, degrees: Mapping[str, float] | None, name: str) -> float:
