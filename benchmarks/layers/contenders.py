@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from likewise import Embedder
-from likewise.arrays.correlation import spearman
 from likewise.data.datasets import read_dataset
 from likewise.engines.array_embedder import ArrayEmbedder
 from likewise.engines.numpy.poolings_and_heads import ArrayFusion, ArrayPooling, array_pooling
-from likewise.evaluate.statistics.significance import difference
 from likewise.model_names import load_torch_embedder
 from likewise.module_registry import FusionShape
 from likewise.pooling import Reduce, Stack
 from likewise.train.data.examples import Examples, deduplicated
-from likewise.train.layers.fusion_training import FusionEvaluation, FusionInputs, train_fusion
+from likewise.train.layers.fusion_training import FusionInputs, train_fusion
 from likewise.train.layers.layer_selection import layer_vectors_of, select_layers
 
 from .one_pass import token_ids
@@ -96,8 +94,7 @@ def _trained(name: str, embedder: ArrayEmbedder, texts: Sequence[str], examples:
     heads = load_torch_embedder(name, pooling="mean", device="cpu").heads.requires_grad_(False)
     stack = Stack(Reduce.parse("mean"), 0, depth)
     inputs = FusionInputs(vectors.reshape(len(vectors), -1), stack, width, heads=heads)
-    evaluation = FusionEvaluation(spearman, lambda fused, plain, gold: difference(fused, plain, gold).low > 0)
-    state = train_fusion(inputs, examples, evaluation).fusion.state_dict()
+    state = train_fusion(inputs, examples).fusion.state_dict()
     return {key: tensor.numpy() for key, tensor in state.items()}
 
 

@@ -7,12 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.arrays.correlation import spearman
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.examples import deduplicated
 from likewise.train.layers.early_exit import try_exits
-from likewise.train.layers.fusion_training import FusionEvaluation, layer_vectors
 from likewise.train.layers.fusion_training import FusionSettings as How
+from likewise.train.layers.fusion_training import layer_vectors
 from likewise.train.objectives import CoSENT
 
 from .flags import STEP_FLAGS, flags, parse_used
@@ -27,15 +26,15 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         parser.error(
             f"--epochs is {args.epochs:g}; expected a whole number of at least 1, as this recipe trains whole passes"
         )
-    how = How(seed=args.seed, batch_size=args.batch_size, learning_rate=args.learning_rate, epochs=int(args.epochs))
+    passes, rate = int(args.epochs), args.learning_rate
+    how = How(seed=args.seed, batch_size=args.batch_size, learning_rate=rate, epochs=passes, only_significant=False)
     embedder, data = backbone(args), data_by_name("stsb/train", CoSENT(), args, names={"score": "score/5"})
     rows, started = data.rows, time.perf_counter()
     assert isinstance(rows, TrainingRows)
     pairs = [rows.texts[name] for name in ("sentence1", "sentence2")]
     texts, examples = deduplicated(pairs, rows.numbers["score"].tolist())
-    vectors = layer_vectors(embedder, texts)
-    depths, evaluation = [embedder.encoder.depth], FusionEvaluation(spearman)
-    (exit_result,) = try_exits(embedder, texts, vectors, examples, depths, evaluation, how)
+    vectors, depths = layer_vectors(embedder, texts), [embedder.encoder.depth]
+    (exit_result,) = try_exits(embedder, texts, vectors, examples, depths, how)
     recipe = Recipe("fusion-stsb", args, base=embedder.fingerprint, note=exit_result.embedder.pooling.spec)
     return recipe.evaluate(exit_result.embedder, [data], time.perf_counter() - started)
 

@@ -26,15 +26,14 @@ from likewise.train.layers import early_exit, fusion_training
 from likewise.train.layers.early_exit import smallest_exit, try_exits
 from likewise.train.layers.fusion_training import (
     FUSION_DEFAULTS,
-    FusionEvaluation,
     FusionInputs,
+    FusionResult,
     FusionSettings,
     fused_embedder,
     imitation,
     layer_vectors,
     train_fusion,
 )
-from likewise.train.objectives.contrastive import contrastive, false_negative_mask
 from likewise.train.objectives.labelled_pairs import cosent
 from tests.cli.models.pairs import examples_of
 from tests.train.run_trainer import load
@@ -141,11 +140,11 @@ def test_no_sentence_is_on_both_sides(texts):
 
 
 @torch.no_grad()
-def trained(embedder, examples, texts, *, recipe=FUSION_DEFAULTS, sure=None):
+def trained(embedder, examples, texts, *, recipe=FUSION_DEFAULTS):
     with torch.enable_grad():
         stack = Stack(Reduce.parse("mean"), 0, DEPTH)
         inputs = FusionInputs(layer_vectors(embedder, texts), stack, WIDTH)
-        return train_fusion(inputs, examples, FusionEvaluation(spearman, sure), recipe)
+        return train_fusion(inputs, examples, recipe)
 
 
 def test_training_helps_where_there_is_something_to_learn(embedder):
@@ -156,15 +155,14 @@ def test_training_helps_where_there_is_something_to_learn(embedder):
 
 def test_random_labels_leave_the_model_no_worse_than_plain(embedder):
     better = []
-
-    def sure(fused_embedder, plain, gold):
-        better.append(spearman(fused_embedder, gold) > spearman(plain, gold))
-        return difference(fused_embedder, plain, gold).low > 0
-
     for seed in range(3):
         texts, examples = labelled(300, seed, meaning=False)
-        outcome = trained(embedder, examples, texts, recipe=QUICK, sure=sure)
-        assert (outcome.interpolation, outcome.regularization, outcome.epochs) == (0, 0, 0)
+        lucky = trained(embedder, examples, texts, recipe=replace(QUICK, only_significant=False))
+        better.append(
+            lucky.regularization > 0 and spearman(lucky.fused, lucky.gold) > spearman(lucky.baseline, lucky.gold)
+        )
+        outcome = trained(embedder, examples, texts, recipe=QUICK)
+        assert outcome.regularization == 0
         np.testing.assert_array_equal(outcome.fused, outcome.baseline)
         assert fused_embedder(embedder, outcome.fusion).pooling == Reduce.parse("mean")
     assert any(better), "by chance something was better, and was not kept"
@@ -176,19 +174,10 @@ def test_a_seed_gives_the_same_weights(embedder):
     assert all(torch.equal(a[name], b[name]) for name in a)
 
 
-@pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.usefixtures("unchecked")
-def test_triplets_train_either_way(embedder, ordered, monkeypatch):
+def test_triplets_train_as_pairs(embedder):
     texts, examples = alike_by_their_first_letters()
-    lost = []
-    for name in ("contrastive", "cosent"):
-        real = getattr(fusion_training, name)
-        monkeypatch.setattr(fusion_training, name, lambda *given, r=real, n=name: lost.append(n) or r(*given))
-    outcome = trained(
-        embedder, examples, texts, recipe=replace(QUICK, regularization=(0.1,), epochs=20, triplets_as_pairs=ordered)
-    )
-    assert set(lost) == {"cosent" if ordered else "contrastive"}
-    assert outcome.interpolation > 0 and difference(outcome.fused, outcome.baseline, outcome.gold).low > 0
+    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, regularization=(0.1,), epochs=20))
+    assert outcome.regularization > 0 and difference(outcome.fused, outcome.baseline, outcome.gold).low > 0
 
 
 def alike_by_their_first_letters(n=300):
@@ -210,28 +199,6 @@ def alike_by_their_first_letters(n=300):
     return deduplicated(columns, None)
 
 
-@pytest.mark.parametrize("scored", [True, False])
-@pytest.mark.usefixtures("unchecked")
-def test_the_loss_of_a_batch_is_that_of_the_objectives_and_falls_where_vectors_are_as_they_should_be(scored):
-    draw = torch.Generator().manual_seed(0)
-    a, p, n = torch.randn(3, 6, 4, generator=draw)
-    rows = np.arange(18).reshape(3, 6).T
-    if scored:
-        batch = Examples(rows[:, :2], np.arange(6.0))
-        expected = cosent(a, p, torch.arange(6.0), 5.0)
-        right, wrong = (torch.nn.functional.normalize(torch.stack([torch.ones(6), x], 1)) for x in
-                        (torch.arange(6.0).flip(0), torch.arange(6.0)))  # fmt: skip
-        left = torch.tensor([[1.0, 0.0]]).repeat(6, 1)
-        good, bad = ([left, side] for side in (right, wrong))
-    else:
-        batch = Examples(rows)
-        expected = contrastive(a, [p, n], false_negative_mask(torch.from_numpy(rows)), 5.0)
-        good, bad = [a, a, -a], [a, -a, a]
-    given = [a, p] if scored else [a, p, n]
-    torch.testing.assert_close(fusion_training._loss(given, batch, 5.0), expected)
-    assert fusion_training._loss(good, batch, 5.0) < fusion_training._loss(bad, batch, 5.0)
-
-
 def test_a_teacher_scores_pairs_of_different_texts_with_its_cosines():
     vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     examples = unlabelled_examples(vectors, 200)
@@ -241,34 +208,23 @@ def test_a_teacher_scores_pairs_of_different_texts_with_its_cosines():
     assert (examples.rows[:, 0] != examples.rows[:, 1]).all()
 
 
-def test_an_imitation_is_the_ridge_regression_and_finds_what_is_linear():
-    random = np.random.default_rng(0)
-    x, aim = random.normal(size=(400, 12)), random.normal(size=(12, 5))
-    result = imitation(x, x @ aim + 3)
-    np.testing.assert_allclose(result.weight.numpy().T, aim, atol=0.01)
-    np.testing.assert_allclose(result.bias.numpy(), np.full(5, 3.0), atol=0.01)
-
-
 @pytest.mark.parametrize("family", ["bert", "albert", "modernbert"])
 def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     whole = tiny(tmp_path, family)
     texts, examples = labelled(120)
-    result = list(
-        try_exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], FusionEvaluation(spearman), QUICK)
-    )
+    result = list(try_exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], QUICK))
     assert [e.embedder.encoder.depth for e in result] == [1, 2, 3]
     for e in result:
         _, held = split_without_overlap(examples, QUICK.held_out, QUICK.seed)
         u, v = (e.embedder.encode([texts[i] for i in held.rows[:, side]]) for side in (0, 1))
         np.testing.assert_allclose((u * v).sum(1), e.result.fused, atol=1e-4)
-    assert smallest_exit(result, lambda a, b: False).depth == 1 and smallest_exit(result, lambda a, b: True).depth == 3
 
 
 def test_what_an_exit_is_compared_with_is_plain_pooling_of_the_whole_model_and_below_it_an_imitation(embedder):
     """Nothing is trained: what remains is where each exit's training begins."""
     texts, examples = labelled(60)
     vectors, untrained = layer_vectors(embedder, texts), replace(QUICK, regularization=())
-    lower, whole = try_exits(embedder, texts, vectors, examples, [1, DEPTH], FusionEvaluation(spearman), untrained)
+    lower, whole = try_exits(embedder, texts, vectors, examples, [1, DEPTH], untrained)
     _, held = split_without_overlap(examples, QUICK.held_out, QUICK.seed)
     copied = imitation(vectors[:, : 2 * WIDTH], vectors[:, -WIDTH:])
     last = torch.from_numpy(vectors)[:, -WIDTH:]
@@ -286,11 +242,13 @@ def test_what_an_exit_is_compared_with_is_plain_pooling_of_the_whole_model_and_b
 
 @pytest.mark.usefixtures("unchecked")
 def test_of_exits_that_are_not_worse_than_the_deepest_the_smallest_is_chosen():
-    exits = [early_exit.ExitResult(depth, None, depth) for depth in (2, 5, 1, 4)]
-    for enough, chosen in ((1, 1), (2, 2), (3, 4), (5, 5), (9, 5)):
-        asked = []
-        found = smallest_exit(exits, lambda one, deepest, e=enough, a=asked: a.append(deepest) or one < e)
-        assert found.depth == chosen and set(asked) == {5} and len(asked) == 3  # the deepest is not asked
+    draw = np.random.default_rng(0)
+    gold, noise = draw.normal(size=200), draw.normal(size=200)
+    for enough in (1, 2, 4, 5):  # below it, the cosines are nearly noise
+        results = {
+            d: FusionResult(None, 1, gold if d >= enough else gold + 9 * noise, None, gold) for d in (2, 5, 1, 4)
+        }
+        assert smallest_exit([early_exit.ExitResult(d, None, one) for d, one in results.items()]).depth == enough
 
 
 def test_half_of_unlabelled_pairs_are_near_neighbours_and_half_are_drawn_from_all_others():
@@ -317,12 +275,6 @@ def test_neighbours_are_the_same_in_blocks_and_a_vector_of_zeros_is_like_none(mo
     vectors[3] = 0
     examples = unlabelled_examples(vectors, 60)
     assert (examples.scores[(examples.rows == 3).any(1)] == 0).all() and np.isfinite(examples.scores).all()
-
-
-def test_the_learning_rate_of_a_fusion_rises_over_a_tenth_of_its_steps_and_falls_to_nothing():
-    factor = fusion_training._warmup_then_linear_decay(40)
-    expected = [min((i + 1) / 5, 1) * (40 - i) / 40 for i in range(41)]
-    assert [factor(i) for i in range(41)] == pytest.approx(expected)
 
 
 def changed(x, narrow=3, seed=0):
@@ -370,32 +322,31 @@ class Scorer(fusion_training._HeldOutScorer):
 
 
 @pytest.mark.parametrize(
-    ("qualities", "patience", "epochs", "best"),
+    ("qualities", "patience", "epochs", "best"),  # its quality and interpolation
     [  # of each epoch with 0.5 and 1.0 of the change; plain pooling has 3
-        ([(4, 5), (6, 2), (5, 5), (6, 6), (7, 1)], 9, 5, (7, 0.5, 5)),
-        ([(4, 5), (5, 5), (9, 9), (0, 0)], 1, 2, (5, 1.0, 1)),  # one epoch without a better one
-        ([(4, 5), (5, 5), (1, 1), (0, 0), (9, 9)], 3, 4, (5, 1.0, 1)),  # three
-        ([(3, 3), (3, 3), (9, 9)], 0, 1, (3, 0.0, 0)),  # no better than plain pooling
-        ([(4, 4), (1, 1), (5, 2), (1, 1), (6, 6), (0, 0)], 2, 6, (6, 1.0, 5)),  # counted anew after a better one
+        ([(4, 5), (6, 2), (5, 5), (6, 6), (7, 1)], 9, 5, (7, 0.5)),
+        ([(4, 5), (5, 5), (9, 9), (0, 0)], 1, 2, (5, 1.0)),  # one epoch without a better one
+        ([(4, 5), (5, 5), (1, 1), (0, 0), (9, 9)], 3, 4, (5, 1.0)),  # three
+        ([(3, 3), (3, 3), (9, 9)], 0, 1, (3, 0.0)),  # no better than plain pooling
+        ([(4, 4), (1, 1), (5, 2), (1, 1), (6, 6), (0, 0)], 2, 6, (6, 1.0)),  # counted anew after a better one
     ],
 )
 def test_of_the_epochs_the_best_is_kept_until_patience_ends(qualities, patience, epochs, best, monkeypatch):
     passed = []
 
     def train_epochs(*given):
-        for epoch in range(1, len(qualities) + 1):
-            passed.append(epoch)
-            yield epoch
+        for _ in qualities:
+            passed.append(1)
+            yield
 
     monkeypatch.setattr(fusion_training, "_train_epochs", train_epochs)
     change = changed(torch.randn(5, 6))
-    plain = fusion_training._Candidate(3, 0.0, 0.0, 0, None)
+    plain = fusion_training._Candidate(3, 0.0, None)
     scorer = Scorer(q for pair in qualities for q in pair)
     settings = FusionSettings(patience=patience, interpolation=(0.5, 1.0))
     result = fusion_training._train_candidates(scorer, change, Examples(np.zeros((1, 3), int)), 2.0, settings, plain)
-    assert passed == list(range(1, epochs + 1))
-    assert (result.quality, result.interpolation, result.epochs) == best
-    assert result.regularization == (2.0 if result.map is not None else 0.0)
+    assert len(passed) == epochs and result.quality == best[0]
+    assert result.regularization == (2.0 if best[1] else 0.0)
     if result.map is not None:
         torch.testing.assert_close(result.map.weight, change.folded(best[1]).weight)
 
@@ -408,8 +359,8 @@ def test_a_fusion_is_trained_as_a_plain_loop_would(size):
     examples = Examples(draw.integers(15, size=(20, 2)), draw.normal(size=20))
     settings = FusionSettings(batch_size=size, epochs=2, seed=5, scale=3.0, learning_rate=0.1, weight_decay=0.5)
     result, slow = changed(x), changed(x)
-    scorer = fusion_training._HeldOutScorer(x, Normalize(), examples, spearman)
-    assert list(fusion_training._train_epochs(scorer, result, examples, 0.7, settings)) == [1, 2]
+    scorer = fusion_training._HeldOutScorer(x, Normalize(), examples)
+    assert len(list(fusion_training._train_epochs(scorer, result, examples, 0.7, settings))) == 2
     order, batches = np.random.default_rng(5), 2 if size == 8 else 1
     optimizer = torch.optim.AdamW(slow.parameters(), lr=0.1, weight_decay=0.5)
     for step in range(2 * batches):

@@ -179,7 +179,7 @@ def test_objectives_begin_with_the_settings_of_their_papers(table, expected):
             {
                 **{"regularization": (1.0, 4.0), "interpolation": (0.5, 1.0), "scale": 5.0, "learning_rate": 1e-3},
                 **{"weight_decay": 1.0, "batch_size": 512, "epochs": 8, "patience": 3, "held_out": 0.15},
-                **{"triplets_as_pairs": True, "seed": 0},
+                **{"only_significant": True, "seed": 0},
             },
         ),
     ],

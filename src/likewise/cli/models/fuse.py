@@ -140,15 +140,12 @@ def _try_depths(
     args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int], texts: list[str], examples: "Examples"
 ) -> "tuple[list[ExitResult], list[dict[str, Any]]]":
     """A fused model and its scores for each depth, printed as soon as they are computed."""
-    from ...arrays.correlation import spearman
-    from ...evaluate.statistics.significance import difference
     from ...train.layers.early_exit import try_exits
-    from ...train.layers.fusion_training import FusionEvaluation, FusionSettings, layer_vectors
+    from ...train.layers.fusion_training import FusionSettings, layer_vectors
 
-    evaluation = FusionEvaluation(spearman, lambda fused, plain, gold: difference(fused, plain, gold).low > 0)
     vectors = layer_vectors(embedder, texts)
     exits, scores = [], []
-    for result in try_exits(embedder, texts, vectors, examples, depths, evaluation, FusionSettings(seed=args.seed)):
+    for result in try_exits(embedder, texts, vectors, examples, depths, FusionSettings(seed=args.seed)):
         exits.append(result)
         scores.append(_exit_scores(result, texts))
         _print_exit(scores[-1], embedder.encoder.depth)
@@ -161,7 +158,7 @@ def _choose(exits: "Sequence[ExitResult]") -> "tuple[ExitResult, Interval | None
     from ...evaluate.statistics.significance import difference
     from ...train.layers.early_exit import smallest_exit
 
-    chosen = smallest_exit(exits, lambda a, b: difference(a.fused, b.fused, a.gold).high < 0)
+    chosen = smallest_exit(exits)
     if len(exits) == 1:
         return chosen, None
     loss = difference(chosen.result.fused, exits[-1].result.fused, chosen.result.gold)

@@ -1,7 +1,7 @@
 """Early exit: fuse only the lower layers, remove the blocks above, and measure the loss in quality."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from torch import nn
 
 from ...encoders.prune_layers import prune_layers
 from ...engines.torch.torch_embedder import TorchEmbedder
+from ...evaluate.statistics.significance import difference
 from ...pooling import Stack
 from ..data.examples import Examples
 from .fusion_training import (
     FUSION_DEFAULTS,
-    FusionEvaluation,
     FusionInputs,
     FusionResult,
     FusionSettings,
@@ -25,9 +25,6 @@ from .fusion_training import (
     layer_vectors,
     train_fusion,
 )
-
-IsWorse = Callable[[FusionResult, FusionResult], bool]
-"""Whether the first result's held-out quality is significantly below the second's."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,6 @@ def try_exits(
     vectors: LayerVectors,
     examples: Examples,
     depths: Sequence[int],
-    evaluation: FusionEvaluation,
     settings: FusionSettings = FUSION_DEFAULTS,
 ) -> Iterator[ExitResult]:
     """A fused model for each depth, all trained and scored on the same training and held-out examples.
@@ -70,21 +66,22 @@ def try_exits(
         anchor = None if whole else imitation(lower, vectors[:, -stack.reduce.width(embedder.encoder.width) :])
         heads = deepcopy(embedder.heads).cpu().requires_grad_(False)
         inputs = FusionInputs(lower, stack, embedder.encoder.width, anchor, heads)
-        result = train_fusion(inputs, examples, evaluation, settings)
+        result = train_fusion(inputs, examples, settings)
         yield ExitResult(depth, fused_embedder(small, result.fusion), result)
 
 
-def smallest_exit(exits: Sequence[ExitResult], is_worse: IsWorse) -> ExitResult:
+def smallest_exit(exits: Sequence[ExitResult]) -> ExitResult:
     """The result with the fewest blocks that is not significantly worse than the deepest one."""
     deepest = max(exits, key=lambda e: e.depth)
-    good = [e for e in exits if e is deepest or not is_worse(e.result, deepest.result)]
+    gold = deepest.result.gold
+    good = [e for e in exits if e is deepest or difference(e.result.fused, deepest.result.fused, gold).high >= 0]
     return min(good, key=lambda e: e.depth)
 
 
-def texts_per_second(embedder: TorchEmbedder, texts: Sequence[str], repeats: int = 3) -> float:
-    """Encoding speed: the best of several runs, because noise can only slow a run down."""
+def texts_per_second(embedder: TorchEmbedder, texts: Sequence[str]) -> float:
+    """Encoding speed: the best of three runs, because noise can only slow a run down."""
     fastest = np.inf
-    for _ in range(repeats):
+    for _ in range(3):
         start = time.perf_counter()
         embedder.encode(texts, overflow="truncate", show_progress_bar=False)
         fastest = min(fastest, time.perf_counter() - start)

@@ -23,20 +23,16 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from ...array_types import Float
+from ...arrays.correlation import spearman
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
+from ...evaluate.statistics.significance import difference
 from ...heads import Dense
 from ...pooling import Fusion, Pooling, Reduce, Stack
 from ..data.examples import Examples, split_without_overlap
-from ..objectives.contrastive import contrastive, false_negative_mask
 from ..objectives.labelled_pairs import cosent
 
 Cosines = Float[np.ndarray, " N"]
-Gold = Float[np.ndarray, " N"]
-FusionScore = Callable[[Cosines, Gold], float]
-"""A measure of how well cosines agree with gold scores, such as Spearman's correlation."""
-SignificanceTest = Callable[[Cosines, Cosines, Gold], bool]
-"""Whether the first cosines agree with gold scores significantly better than the second."""
 LayerVectors = Float[np.ndarray, "S F"]
 
 
@@ -53,16 +49,8 @@ class FusionSettings:
     epochs: int = 8
     patience: int = 3  # stop after this many epochs without improvement
     held_out: float = 0.15
-    triplets_as_pairs: bool = True  # train on triplets as pairs (`Examples.pairs`) with CoSENT, not contrastively
+    only_significant: bool = True  # keep plain pooling unless the gain on held-out pairs is significant
     seed: int = 0
-
-
-@dataclass(frozen=True)
-class FusionEvaluation:
-    """How to score held-out pairs and, if `significant` is given, whether a gain is large enough to keep."""
-
-    score: FusionScore
-    significant: SignificanceTest | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +68,6 @@ class FusionInputs:
         if self.vectors.shape[1] != expected:
             raise BadInput(f"{self.stack.spec} needs vectors with {expected} dimensions; found {self.vectors.shape[1]}")
 
-    @property
-    def pooled_width(self) -> int:
-        """The width of one layer's pooled vector."""
-        return self.stack.reduce.width(self.encoder_width)
-
     @torch.no_grad()
     def tensor(self) -> Tensor:
         """x, followed by p if there is an anchor."""
@@ -98,15 +81,13 @@ RIDGE = 1e-3  # the ridge penalty of an imitation, relative to the mean variance
 
 @dataclass(frozen=True)
 class FusionResult:
-    """A trained fusion, the chosen settings, and the cosines of held-out pairs with the fusion and plain pooling."""
+    """A trained fusion, and the cosines of held-out pairs with the fusion and plain pooling."""
 
     fusion: Fusion
     regularization: float  # 0 means that plain pooling is kept
-    interpolation: float
-    epochs: int
     fused: Cosines
     baseline: Cosines
-    gold: Gold
+    gold: Float[np.ndarray, " N"]
 
 
 def layer_vectors(embedder: TorchEmbedder, texts: Sequence[str]) -> LayerVectors:
@@ -123,29 +104,26 @@ def last_layer_pooling(embedder: TorchEmbedder) -> Reduce:
     return pooling
 
 
-def train_fusion(
-    inputs: FusionInputs, examples: Examples, evaluation: FusionEvaluation, settings: FusionSettings = FUSION_DEFAULTS
-) -> FusionResult:
-    """Train the fusion of the stack's layers that best agrees with held-out gold scores."""
-    x = inputs.tensor()
+def train_fusion(inputs: FusionInputs, examples: Examples, settings: FusionSettings = FUSION_DEFAULTS) -> FusionResult:
+    """Train the fusion of the stack's layers whose cosines best correlate with held-out gold scores (Spearman).
+
+    Triplets are trained as pairs (`Examples.pairs`), with CoSENT.
+    """
+    x, narrow = inputs.tensor(), inputs.stack.reduce.width(inputs.encoder_width)
     training, held_out = split_without_overlap(examples, settings.held_out, settings.seed)
-    if settings.triplets_as_pairs:
-        training = Examples(*training.pairs)
-    scorer = _HeldOutScorer(x, inputs.heads or nn.Identity(), held_out, evaluation.score)
-    baseline = scorer.cosines(lambda rows: rows[:, -inputs.pooled_width :])
-    best = _Candidate(evaluation.score(baseline, scorer.gold), 0.0, 0.0, 0, None)
+    training = Examples(*training.pairs)
+    scorer = _HeldOutScorer(x, inputs.heads or nn.Identity(), held_out)
+    baseline = scorer.cosines(lambda rows: rows[:, -narrow:])
+    best = plain = _Candidate(spearman(baseline, scorer.gold), 0.0, None)
     for strength in settings.regularization:
-        change = _PoolingChange(x[np.unique(training.rows)], inputs.pooled_width)
+        change = _PoolingChange(x[np.unique(training.rows)], narrow)
         best = _train_candidates(scorer, change, training, strength, settings, best)
     fused = baseline if best.map is None else scorer.cosines(best.map)
-    test = evaluation.significant
-    if best.map is not None and test is not None and not test(fused, baseline, scorer.gold):
-        best, fused = _Candidate(best.quality, 0.0, 0.0, 0, None), baseline
+    if best.map is not None and settings.only_significant and not difference(fused, baseline, scorer.gold).low > 0:
+        best, fused = plain, baseline
     fusion = Fusion(inputs.stack, inputs.encoder_width)
     _write_map(fusion.map, best.map, inputs.anchor)
-    return FusionResult(
-        fusion.eval(), best.regularization, best.interpolation, best.epochs, fused, baseline, scorer.gold
-    )
+    return FusionResult(fusion.eval(), best.regularization, fused, baseline, scorer.gold)
 
 
 def imitation(x: LayerVectors, whole: Float[np.ndarray, "S E"]) -> nn.Linear:
@@ -198,17 +176,15 @@ class _Candidate:
 
     quality: float
     regularization: float
-    interpolation: float
-    epochs: int
     map: nn.Linear | None
 
 
 class _HeldOutScorer:
     """The held-out quality of a map."""
 
-    def __init__(self, x: Tensor, heads: nn.Module, held_out: Examples, score: FusionScore) -> None:
+    def __init__(self, x: Tensor, heads: nn.Module, held_out: Examples) -> None:
         rows, self.gold = held_out.pairs
-        self.x, self.heads, self.score = x, heads, score
+        self.x, self.heads = x, heads
         self.left, self.right = torch.from_numpy(rows).unbind(1)
 
     @torch.no_grad()
@@ -217,7 +193,7 @@ class _HeldOutScorer:
         return np.asarray(cosine_similarity(*sides).double().numpy())
 
     def __call__(self, transform: Callable[[Tensor], Tensor]) -> float:
-        return self.score(self.cosines(transform), self.gold)
+        return spearman(self.cosines(transform), self.gold)
 
 
 class _PoolingChange(nn.Module):
@@ -263,11 +239,11 @@ def _train_candidates(
 ) -> _Candidate:
     """Train with one regularization strength; return the best of the given candidate and those after each epoch."""
     waited = 0
-    for epoch in _train_epochs(scorer, change, training, strength, settings):
+    for _ in _train_epochs(scorer, change, training, strength, settings):
         quality, a = max((scorer(change.interpolated(a)), a) for a in settings.interpolation)
         waited = 0 if quality > best.quality else waited + 1
         if quality > best.quality:
-            best = _Candidate(quality, strength, a, epoch, change.folded(a))
+            best = _Candidate(quality, strength, change.folded(a))
         if waited >= max(1, settings.patience):
             break
     return best
@@ -275,31 +251,26 @@ def _train_candidates(
 
 def _train_epochs(
     scorer: _HeldOutScorer, change: _PoolingChange, training: Examples, strength: float, settings: FusionSettings
-) -> Iterator[int]:
+) -> Iterator[None]:
+    """Train; yield after each epoch."""
     optimizer = torch.optim.AdamW(change.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     generator = np.random.default_rng(settings.seed)
     batches = max(1, len(training) // settings.batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _warmup_then_linear_decay(settings.epochs * batches))
-    for epoch in range(1, settings.epochs + 1):
+    for _ in range(settings.epochs):
         for which in np.array_split(generator.permutation(len(training)), batches):
-            batch = training.take(which)
-            rows = scorer.x[torch.from_numpy(batch.rows.T.reshape(-1))]
+            pairs, scores = training.take(which).pairs
+            rows = scorer.x[torch.from_numpy(pairs.T.reshape(-1))]
             moved = change(rows)
             vectors = scorer.heads(rows[:, -change.narrow :] + change.unit * moved)
-            loss = _loss(vectors.chunk(batch.rows.shape[1]), batch, settings.scale) + strength * moved.square().mean()
+            left, right = vectors.chunk(2)
+            loss = cosent(left, right, torch.from_numpy(scores).float(), settings.scale)
+            loss = loss + strength * moved.square().mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
-        yield epoch
-
-
-def _loss(columns: Sequence[Tensor], batch: Examples, scale: float) -> Tensor:
-    if batch.scores is None:
-        anchors, positives, negatives = columns
-        return contrastive(anchors, [positives, negatives], false_negative_mask(torch.from_numpy(batch.rows)), scale)
-    left, right = columns
-    return cosent(left, right, torch.from_numpy(batch.scores).float(), scale)
+        yield
 
 
 def _warmup_then_linear_decay(steps: int) -> Callable[[int], float]:
