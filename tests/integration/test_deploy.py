@@ -23,27 +23,29 @@ def test_every_file_is_checked():
     assert all((Path(__file__).parent / name).exists() for name in RUN.values())
 
 
+def linted(path, content):
+    """What the linter of a file's format finds in this content."""
+    program, *options = LINTERS[path.name]
+    command = shutil.which(program, path=f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    if command is None:
+        pytest.skip(f"{program} is not installed")
+    path.write_text(content)
+    return subprocess.run([command, *options, path], capture_output=True, text=True)
+
+
 @pytest.mark.parametrize("name", LINTERS)
 def test_passes_its_linter(name, tmp_path):
-    command = shutil.which(LINTERS[name][0], path=f"{Path(sys.executable).parent}:/usr/bin:/bin")
-    if command is None:
-        pytest.skip(f"{LINTERS[name][0]} is not installed")
-    installed = tmp_path / name  # systemd-analyze wants the programs that a service starts
-    installed.write_text((DEPLOY / name).read_text().replace("/opt/likewise/bin/likewise", sys.executable))
-    found = subprocess.run([command, *LINTERS[name][1:], installed], capture_output=True, text=True)
+    # systemd-analyze wants the programs that a service starts
+    found = linted(tmp_path / name, (DEPLOY / name).read_text().replace("/opt/likewise/bin/likewise", sys.executable))
     assert found.returncode == 0, found.stdout + found.stderr
 
 
 @pytest.mark.parametrize("name", LINTERS)
 def test_linter_sees_a_mistake(name, tmp_path):
-    command = shutil.which(LINTERS[name][0], path=f"{Path(sys.executable).parent}:/usr/bin:/bin")
-    if command is None:
-        pytest.skip(f"{LINTERS[name][0]} is not installed")
     broken = {
         "Dockerfile": "FROM debian:latest\nRUN cd / && sudo ls\n",
         "compose.yaml": "services:\n  server:\n    image: likewise\n    privileged: true\n",
         "kubernetes.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replica: 2}\n",
         "likewise.service": "[Service]\nExecStart=/no/such/program\n",
     }[name]
-    (tmp_path / name).write_text(broken)
-    assert subprocess.run([command, *LINTERS[name][1:], tmp_path / name], capture_output=True).returncode != 0
+    assert linted(tmp_path / name, broken).returncode != 0

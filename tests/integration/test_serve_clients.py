@@ -8,6 +8,7 @@ import pytest
 
 from likewise import Embedder
 from tests.serve.running_server import running_server
+from tests.tiny import classifier_folder
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what the clients warn of, unclosed sockets among them
 MODEL = "likewise-static"
@@ -105,10 +106,10 @@ def test_hugging_face(server, expected, monkeypatch):
     close(similar, expected[1:] @ expected[0])
 
 
-def test_cohere(tiny_reranker):
+def test_cohere(tmp_path):
     import cohere
 
-    with running_server(MODEL, "--reranker", f"ranker={tiny_reranker}", "--log", "off") as server:
+    with running_server(MODEL, "--reranker", f"ranker={classifier_folder(tmp_path)}", "--log", "off") as server:
         documents = ["dogs", "a kitten", "a cat sleeps"]
         tei = server.ask("/rerank", {"query": "a cat", "texts": documents})[1]
         for client in (
@@ -120,58 +121,3 @@ def test_cohere(tiny_reranker):
             close([one.relevance_score for one in found], [one["score"] for one in tei[:2]])
             with pytest.raises(cohere.errors.NotFoundError):
                 client.rerank(query="a", documents=["b"], model="rerank-v4")
-
-
-@pytest.fixture
-def tiny_reranker(tmp_path):
-    """A folder of a BERT with one label, made without torch."""
-    import json
-
-    from safetensors.numpy import save_file
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "cat", "kitten", "dogs", "sleeps"]
-    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    folder = tmp_path / "ranker"
-    folder.mkdir()
-    tokenizer.save(str(folder / "tokenizer.json"))
-    config = {"model_type": "bert", "architectures": ["BertForSequenceClassification"], "vocab_size": len(words)}
-    config |= {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
-    config |= {"max_position_embeddings": 64, "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu"}
-    config |= {"pad_token_id": 0, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 64}))
-    save_file(_bert_weights(len(words), 16, 24, 2), str(folder / "model.safetensors"))
-    return folder
-
-
-def _bert_weights(vocabulary, width, inner, depth):
-    random, found = np.random.default_rng(0), {}
-
-    def linear(name, rows, columns):
-        found[f"{name}.weight"] = random.normal(0, 0.3, (rows, columns)).astype(np.float32)
-        found[f"{name}.bias"] = random.normal(0, 0.1, rows).astype(np.float32)
-
-    def norm(name):
-        found[f"{name}.weight"], found[f"{name}.bias"] = np.ones(width, np.float32), np.zeros(width, np.float32)
-
-    for table, rows in (("word", vocabulary), ("position", 64), ("token_type", 2)):
-        weights = random.normal(0, 0.5, (rows, width)).astype(np.float32)
-        found[f"bert.embeddings.{table}_embeddings.weight"] = weights
-    norm("bert.embeddings.LayerNorm")
-    for i in range(depth):
-        layer = f"bert.encoder.layer.{i}"
-        for part in ("query", "key", "value"):
-            linear(f"{layer}.attention.self.{part}", width, width)
-        linear(f"{layer}.attention.output.dense", width, width)
-        linear(f"{layer}.intermediate.dense", inner, width)
-        linear(f"{layer}.output.dense", width, inner)
-        norm(f"{layer}.attention.output.LayerNorm")
-        norm(f"{layer}.output.LayerNorm")
-    linear("bert.pooler.dense", width, width)
-    linear("classifier", 1, width)
-    return found

@@ -21,9 +21,7 @@ OPTIONS = [{}, {"use_rslora": True}, {"alpha_pattern": {"query": 3}, "rank_patte
 SHORT = [text for text in TEXTS if text]
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"use_rslora": True}, {"alpha_pattern": {"query": 3}, "rank_pattern": {"value": 2}}]
-)
+@pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("family", KINDS)
 def test_vectors_are_those_of_peft(family, options, tmp_path, monkeypatch):
     monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path / "cache"))

@@ -131,13 +131,6 @@ def test_what_a_config_may_change_is_changed(family, change, tmp_path):
     _check(model, load_encoder(tmp_path), pack([9, 5]))
 
 
-@pytest.mark.parametrize(("change"), [{"embedding_size": 32}, {"embedding_size": 8}], ids=str)
-def test_narrow_and_wide_words_of_electra(change, tmp_path):
-    model = _theirs("electra", **change)
-    model.save_pretrained(tmp_path)
-    _check(model, load_encoder(tmp_path), pack([9, 5]))
-
-
 @pytest.mark.parametrize("style", ["older", "newer"])
 @pytest.mark.parametrize(
     "change", [{}, {"norm_bias": True, "attention_bias": True, "mlp_bias": True}], ids=["plain", "biased"]
@@ -155,12 +148,6 @@ def test_modernbert_beyond_its_local_window_in_both_styles_of_config(style, chan
     encoder = load_encoder(tmp_path)
     assert encoder.shape.reach == 4
     _check(model, encoder, pack([129, 3, 250, 9, 8, 5, 4, 1], seed=1), close=2e-5)
-
-
-def test_mpnet_beyond_its_farthest_bucket(tmp_path):
-    model = _theirs("mpnet", max_position_embeddings=400)
-    model.save_pretrained(tmp_path)
-    _check(model, load_encoder(tmp_path), pack([301, 129, 128, 17]), close=2e-5)
 
 
 @pytest.mark.parametrize("length", [64, 900])
@@ -231,20 +218,6 @@ class JinasBert:
         return torch.nn.functional.layer_norm(x + wide, x.shape[-1:], *norm, eps=self.bert.config.layer_norm_eps)
 
 
-@pytest.mark.parametrize("change", [{}, {"max_relative_positions": 40}, {"type_vocab_size": 2}], ids=str)
-def test_deberta_beyond_its_farthest_bucket(change, tmp_path):
-    model = _theirs("deberta-v2", max_position_embeddings=300, **change)
-    model.save_pretrained(tmp_path)
-    _check(model, load_encoder(tmp_path), pack([250, 64, 9, 1]), close=2e-5)
-
-
-@pytest.mark.parametrize("family", ["t5", "t5_gated"])
-def test_t5_beyond_its_farthest_bucket(family, tmp_path):
-    model = _theirs(family)
-    model.save_pretrained(tmp_path)
-    _check(model, load_encoder(tmp_path), pack([301, 129, 128, 17]), close=3e-5)
-
-
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("style", ["older", "newer"])
 def test_gemma_both_ways_and_causal_beyond_its_local_window(style, both, tmp_path):
@@ -259,14 +232,22 @@ def test_gemma_both_ways_and_causal_beyond_its_local_window(style, both, tmp_pat
     _check(model, encoder, pack([129, 3, 250, 9, 8, 5, 4, 1], seed=1), close=4e-5)
 
 
-@pytest.mark.parametrize("family", ["qwen3", "gemma3_text"])
-@pytest.mark.parametrize(
-    "change", [{"attention_bias": True}, {"num_key_value_heads": 4}, {"head_dim": 8, "num_attention_heads": 8}], ids=str
-)
-def test_grouped_heads_of_any_number_and_width(family, change, tmp_path):
+LONG = {"max_position_embeddings": 400}
+GROUPED = [{"attention_bias": True}, {"num_key_value_heads": 4}, {"head_dim": 8, "num_attention_heads": 8}]
+SHAPES = [
+    *(("electra", {"embedding_size": width}) for width in (8, 32)),  # narrower words than layers, and equal ones
+    *((family, change) for family in ("qwen3", "gemma3_text") for change in GROUPED),
+    *(("deberta-v2", {**LONG, **change}) for change in ({}, {"max_relative_positions": 40}, {"type_vocab_size": 2})),
+    *(("mpnet", LONG), ("t5", {}), ("t5_gated", {})),
+]
+
+
+@pytest.mark.parametrize(("family", "change"), SHAPES, ids=str)
+def test_other_shapes_and_positions_beyond_the_farthest_bucket(family, change, tmp_path):
     model = _theirs(family, **change)
     model.save_pretrained(tmp_path)
-    _check(model, load_encoder(tmp_path), pack([64, 9, 5]))
+    lengths = [301, 129, 128, 17, 1] if family in ("deberta-v2", "mpnet", "t5", "t5_gated") else [64, 9, 5]
+    _check(model, load_encoder(tmp_path), pack(lengths), close=3e-5)
 
 
 OTHERS = {
