@@ -40,8 +40,8 @@ def test_a_writer_waits_as_long_as_it_has_patience(tmp_path):
 def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
     acquire, acquired = WriterLock._acquire, []
 
-    def removed_once(self, folder):
-        acquire(self, folder)
+    def removed_once(self, *where):
+        acquire(self, *where)
         if not acquired:
             (tmp_path / "lock").unlink()
         acquired.append(self)

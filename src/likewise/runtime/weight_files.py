@@ -172,21 +172,16 @@ def write_safetensors(path: Path, arrays: Mapping[str, tuple[str, Any]]) -> None
 
 def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
     """Read the fp32 torch weights of a small part of a model; raises if their shapes are wrong or any is not finite."""
-    path = folder / "model.safetensors"
-    if not regular_file_exists(path):
+    if not regular_file_exists(folder / "model.safetensors"):
         raise BadModel(f"{folder} contains no model.safetensors, so {what} has no weights (no other format is read)")
-    try:
-        with safe_open(path, framework="pt") as file:
-            parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            found = {name: tuple(part.get_shape()) for name, part in parts.items()}
-            if found != dict(expected):
-                raise BadModel(f"{what} in {folder} needs weights of shapes {dict(expected)}, but has {found}")
-            kinds = sorted({str(part.get_dtype()) for part in parts.values()} - {*FLOAT_TYPES})
-            if kinds:
-                raise BadModel(f"{what} in {folder} is stored as {kinds[0]}; expected {', '.join(FLOAT_TYPES)}")
-            tensors = {name: file.get_tensor(name).float() for name in parts}
-    except (SafetensorError, OSError) as error:
-        raise BadModel(f"{what} in {folder} cannot be read: {error!r}") from error
+    with ExitStack() as stack:
+        reader = WeightReader(folder, stack, "pt")
+        found = {name: kind.shape for name, kind in reader.kinds.items()}
+        if found != dict(expected):
+            raise BadModel(f"{what} in {folder} needs weights of shapes {dict(expected)}, but has {found}")
+        for name, shape in expected.items():
+            reader.check(name, shape)
+        tensors = {name: reader.tensor(name).float() for name in expected}
     if not all(tensor.isfinite().all() for tensor in tensors.values()):
         raise BadModel(f"{what} in {folder} cannot be read: some of its weights are NaN or infinite")
     return tensors

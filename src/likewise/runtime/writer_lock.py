@@ -37,45 +37,33 @@ class WriterLock:
             except OSError as error:
                 raise BadInput(f"{folder} cannot be written: {error.strerror}; {advice}") from None
             try:
-                self._acquire(folder)
+                if fcntl is not None:
+                    self._acquire(folder, self._handle)
+                is_current = os.path.samestat(os.fstat(self._handle), self._path.stat())
+            except FileNotFoundError:  # the previous process removed the file
+                is_current = False
             except BaseException:
                 self.release()
                 raise
-            if not self._is_current():
+            if not is_current:
                 self.release()
         _HELD.add(self)
 
-    def _is_current(self) -> bool:
-        """Whether the locked file still has its name; the previous process may have removed it."""
-        assert self._handle is not None
-        try:
-            return os.path.samestat(os.fstat(self._handle), self._path.stat())
-        except FileNotFoundError:
-            return False
-
-    def _acquire(self, folder: Path) -> None:
-        assert self._handle is not None
-        if fcntl is None:
-            return
-        while not self._locked():
-            if time.monotonic() < self._give_up:
-                time.sleep(RETRY_SECONDS)
-                continue
-            owner = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-            raise BadInput(
-                f"{folder} is being written by process {owner}, and only one can write at a time; wait until it ends, "
-                f"or {self._advice}"
-            ) from None
+    def _acquire(self, folder: Path, handle: int) -> None:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > self._give_up:
+                    owner = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+                    raise BadInput(
+                        f"{folder} is being written by process {owner}, and only one can write at a time; wait until "
+                        f"it ends, or {self._advice}"
+                    ) from None
+            time.sleep(RETRY_SECONDS)
         with suppress(OSError):  # a full disk is harmless: the process id is used only in messages
-            os.pwrite(self._handle, f"{os.getpid():<20}".encode(), 0)
-
-    def _locked(self) -> bool:
-        assert self._handle is not None
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+            os.pwrite(handle, f"{os.getpid():<20}".encode(), 0)
 
     def remove(self) -> None:
         """Let other processes write, and leave no lock file behind."""
