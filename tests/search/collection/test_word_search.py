@@ -60,3 +60,13 @@ def test_a_search_of_vectors_that_is_cancelled_stops(collection):
     with cancellable(lambda: True), pytest.raises(Cancelled):
         collection.search(queries)
     assert len(collection.search(queries, 3)[0]) == 3
+
+
+def test_what_is_written_changes_the_version(tmp_path):
+    with Collection.create(str(tmp_path / "c"), 2) as collection:
+        one = Records(["a"], np.ones((1, 2), np.float32), ["a"])
+        versions = [collection.version()]
+        for change in (lambda: collection.add(one), lambda: collection.upsert(one), lambda: collection.delete(["a"])):
+            change()
+            versions.append(collection.version())
+        assert versions == sorted({*versions})

@@ -165,6 +165,16 @@ class Collection(Index):
             masks = self._derived.passing(self._condition(db, where), db, snapshot)
             return sum(int(mask.sum()) for mask in masks)
 
+    def columns(self) -> dict[str, int]:
+        """The names of all metadata, and how many records have each."""
+        with self._files.reading() as (db, _):
+            return column_counts(db)
+
+    def version(self) -> int:
+        """A number that increases with every change, so that cached results of an older version can be recognized."""
+        with self._files.reading() as (_, snapshot):
+            return snapshot.version
+
     def compact(self, show_progress_bar: Progress = None) -> int:
         """Free the space of deleted records and return their number; this needs space for one segment (65,536 rows)."""
         return compact_collection(self._files, show_progress_bar)
