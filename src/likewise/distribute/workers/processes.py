@@ -111,12 +111,12 @@ class _Pool:
 
     def records(self, workers: int, advance: Advance) -> Iterator[ShardRecord]:
         left = len(self._waiting)
-        for _ in range(workers):
-            self._start()
         while left:
+            while len(self._workers) < workers:
+                self._workers.append(_Worker(self._job, self._model, self._threads, self._replies))
             worker, reply = self._replies.get()
             if reply is None:
-                self._replace(worker, advance)
+                self._remove(worker, advance)
             elif "progress" in reply:
                 worker.count(*reply["progress"])
                 advance(*reply["progress"])
@@ -141,10 +141,7 @@ class _Pool:
             worker.stop()
         remove_abandoned(self._job.folder, SHARD_NAME.pattern)
 
-    def _start(self) -> None:
-        self._workers.append(_Worker(self._job, self._model, self._threads, self._replies))
-
-    def _replace(self, worker: _Worker, advance: Advance) -> None:
+    def _remove(self, worker: _Worker, advance: Advance) -> None:
         worker.stop()
         self._workers.remove(worker)
         self._deaths[worker.shard] += 1
@@ -156,7 +153,6 @@ class _Pool:
         if worker.shard is not None:
             advance(-worker.texts, -worker.tokens)
             self._waiting.appendleft(worker.shard)
-        self._start()
 
 
 def _error(kind: str, message: str) -> Exception:

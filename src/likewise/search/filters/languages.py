@@ -109,9 +109,9 @@ def _postgres_leaf(leaf: Leaf) -> tuple[str, list[Any]]:
         case IsMissing(column, negated):
             return f"(metadata ->> %s) IS {'NOT ' * negated}NULL", [column]
         case Compares(column, operator, value):
-            return _postgres_test(column, value, operator, "{}", _json_text(value))
+            return _postgres_test(column, value, operator, "{}", value if isinstance(value, str) else json_value(value))
         case OneOf(column, values, negated):
-            choices = [_json_text(value) for value in values]
+            choices = [value if isinstance(value, str) else json_value(value) for value in values]
             return _postgres_test(
                 column, values[0], "<>" if negated else "=", "ALL({}[])" if negated else "ANY({}[])", choices
             )
@@ -127,15 +127,10 @@ def _postgres_test(column: str, value: FilterValue, operator: str, form: str, bo
     return f"(jsonb_typeof(metadata -> %s) = '{kind}' AND {test})", [column, column, bound]
 
 
-def _json_text(value: FilterValue) -> str:
-    return value if isinstance(value, str) else json_value(value)
-
-
 FIELD = "kinds"
 KINDS = ("string", "number", "boolean", "null")
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 """The characters that must be escaped in a string; Milvus Lite supports few other escapes."""
-OPERATORS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 def values_by_kind(metadata: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
@@ -167,7 +162,7 @@ def _milvus_leaf(leaf: Leaf) -> str:
             return present if negated else f"not ({present})"
         case Compares(column, operator, value):
             path = _milvus_path(column, value_kind(value))
-            return f"exists {path} and {path} {OPERATORS[operator]} {milvus_literal(value)}"
+            return f"exists {path} and {path} {'==' if operator == '=' else operator} {milvus_literal(value)}"
         case OneOf(column, values, negated):
             path = _milvus_path(column, value_kind(values[0]))
             tests = (f"{path} {'!=' if negated else '=='} {milvus_literal(value)}" for value in values)

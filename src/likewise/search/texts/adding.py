@@ -24,29 +24,21 @@ QUICK = 1.0
 
 @dataclass
 class AddReport:
-    """Counts of an addition: documents with text, and passages.
+    """Counts of an addition."""
 
-    Args:
-        added: new passages, which were embedded.
-        moved: passages whose text is unchanged but whose position or columns changed; these were stored again.
-        deleted: passages that are no longer in their texts or files.
-    """
-
-    documents: int = 0
-    added: int = 0
+    documents: int = 0  # with text
+    added: int = 0  # passages that were embedded
     unchanged: int = 0
-    moved: int = 0
-    deleted: int = 0
+    moved: int = 0  # unchanged passages whose position or columns changed, so that they were stored again
+    deleted: int = 0  # passages that are no longer in their texts or files
 
 
 class PassageBlock(NamedTuple):
     """Passages stored together, how many documents end in this block, and the texts read to their end."""
 
     passages: Sequence[Passage]
-    read: int
-    """Number of documents, with or without text."""
-    documents: int
-    """Number of documents that have text."""
+    read: int  # documents, with or without text
+    documents: int  # documents that have text
     finished: Sequence[str]
 
 
