@@ -77,7 +77,9 @@ class NullDistribution:
             raise BadInput("a cosine is NaN, which has no p-value")
         counted = np.exp(np.interp(found, self.cosines, np.log(self.shares), left=0.0))
         beyond = np.asarray(np.maximum(found - self.tail_from, 0))
-        return np.asarray(np.where(beyond > 0, self.least_counted * self._survival(beyond), counted))
+        scaled = beyond / self.scale
+        survival = np.exp(-scaled if self.shape == 0 else -np.log1p(self.shape * scaled) / self.shape)
+        return np.asarray(np.where(beyond > 0, self.least_counted * survival, counted))
 
     def cosine_at(self, p: float) -> float:
         """The cosine with this p-value; above 1 if no pair can reach that p-value."""
@@ -88,11 +90,6 @@ class NullDistribution:
         rarer = math.log(self.least_counted / p)
         beyond = rarer if self.shape == 0 else math.expm1(self.shape * rarer) / self.shape
         return self.tail_from + self.scale * beyond
-
-    def _survival(self, beyond: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The fraction of the tail that lies at least this far beyond its beginning."""
-        scaled = beyond / self.scale
-        return np.asarray(np.exp(-scaled if self.shape == 0 else -np.log1p(self.shape * scaled) / self.shape))
 
 
 def fit_pareto_tail(beyond: Float[np.ndarray, " n"]) -> tuple[float, float]:

@@ -36,7 +36,8 @@ def _represent(
     nearest, scores = _nearest_representative(vectors, representative, start, stop)
     within = np.tril(unit_cosine(vectors[start:stop], vectors[start:stop]), -1)
     for row in range(stop - start):
-        candidates = _kept_neighbours(within[row], representative[start:stop] - start, row, threshold)
+        near = np.flatnonzero(within[row, :row] >= threshold)
+        candidates = near[representative[start + near] == start + near]  # those that represent themselves
         best = candidates[np.argmax(within[row, candidates])] if len(candidates) else row
         if len(candidates) and within[row, best] > scores[row]:
             representative[start + row] = start + best
@@ -59,11 +60,3 @@ def _nearest_representative(
         nearer = score > scores
         nearest[nearer], scores[nearer] = some[best[nearer]], score[nearer]
     return nearest, scores
-
-
-def _kept_neighbours(
-    scores: Float[np.ndarray, " n"], representative: Int[np.ndarray, " n"], row: int, threshold: float
-) -> Int[np.ndarray, " m"]:
-    """Earlier rows in the block that are within the threshold and represent themselves."""
-    near = np.flatnonzero(scores[:row] >= threshold)
-    return np.asarray(near[representative[near] == near])

@@ -80,7 +80,8 @@ def _triplets(encode: Encode, sides: Sequence[Sequence[str]]) -> Scorer:
 
 def _ordered(title: str, values: Mapping[str, Sequence[Any]], seed: int, notes: tuple[str, ...]) -> ItemSource:
     labelled = "label" in values
-    gold = [binary_label(x) for x in values["label"]] if labelled else [_number(x) for x in values["score"]]
+    missing_as_nan = (float("nan") if x is None or x == "" else float(x) for x in values.get("score", ()))
+    gold = [binary_label(x) for x in values["label"]] if labelled else [*missing_as_nan]
     numbers = np.array(gold, np.float64)
     if missing := int(np.isnan(numbers).sum()):
         left_out = counted(missing, "row has no score and was", "rows have no score and were")
@@ -116,11 +117,6 @@ def _matched_rows(gold: Float[np.ndarray, " n"], seed: int) -> tuple[Int[np.ndar
     return above, below
 
 
-def _number(value: Any) -> float:
-    """A score; NaN if it is missing."""
-    return float("nan") if value is None or value == "" else float(value)
-
-
 def _ranked(
     title: str,
     collection: RetrievalCollection,
@@ -153,7 +149,9 @@ def _ranked(
                 rankings = others(items, search(queries[:, :dim], documents[:, :dim], k=k).indices)
                 if weight is not None:
                     both = zip(rankings, others(items, map(bm25, part.queries)), strict=True)
-                    rankings = [_fused(*pair, weight) for pair in both]
+                    weights = weight, 1 - weight
+                    fused = (reciprocal_rank_fusion([one.tolist() for one in pair], weights=weights) for pair in both)
+                    rankings = [np.array([document for document, _ in pairs], np.int64) for pairs in fused]
                 evidence = part.scores(rankings, (metric,))[0].evidence
                 assert evidence
                 rows.append(evidence.values)
@@ -163,11 +161,6 @@ def _ranked(
 
     described = f"{metric} of {len(collection.queries):,} queries among {len(collection.documents):,} documents"
     return ItemSource(title, described, len(collection.queries), scorer, True, notes)
-
-
-def _fused(by_vectors: Int[np.ndarray, " n"], by_words: Int[np.ndarray, " m"], weight: float) -> Int[np.ndarray, " _"]:
-    pairs = reciprocal_rank_fusion((by_vectors.tolist(), by_words.tolist()), weights=(weight, 1 - weight))
-    return np.array([document for document, _ in pairs], np.int64)
 
 
 def _cosines(

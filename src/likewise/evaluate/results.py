@@ -94,7 +94,8 @@ def _evidence(stored: Mapping[str, Any] | None) -> Evidence | None:
 
 
 def _cell_as_dict(cell: Cell) -> dict[str, Any]:
-    entry = {"model": cell.model, "task": cell.task, "seconds": round(cell.seconds, 2), "cached": cell.cached}
+    entry: dict[str, Any] = {"model": cell.model, "task": cell.task}
+    entry |= {"seconds": round(cell.seconds, 2), "cached": cell.cached}
     if cell.result is None:
         return {**entry, "error": cell.error}
     scores = [
@@ -106,17 +107,12 @@ def _cell_as_dict(cell: Cell) -> dict[str, Any]:
         }
         for score in cell.result.scores
     ]
-    return {
-        **entry, "protocol": cell.result.protocol, "notes": list(cell.result.notes), "scores": scores,
-        **(_queries_as_dict(cell.result.rankings) if cell.result.rankings else {}),
-    }  # fmt: skip
-
-
-def _queries_as_dict(rankings: Any) -> dict[str, Any]:
-    """The median seconds of a query, and the value of each metric for each query, by id."""
-    ids = rankings.collection.query_ids
-    values = {name: dict(zip(ids, row.tolist(), strict=True)) for name, row in rankings.by_query.items()}
-    return {"seconds_per_query": rankings.median_seconds, "queries": values}
+    entry |= {"protocol": cell.result.protocol, "notes": list(cell.result.notes), "scores": scores}
+    if rankings := cell.result.rankings:
+        ids = rankings.collection.query_ids
+        values = {name: dict(zip(ids, row.tolist(), strict=True)) for name, row in rankings.by_query.items()}
+        entry |= {"seconds_per_query": rankings.median_seconds, "queries": values}
+    return entry
 
 
 def _finite(x: float) -> float | None:

@@ -227,7 +227,9 @@ def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int)
     shares = [_relative(steps[start:], lengths)[word] for start in range(len(layers) - window)]
     settings = DissectionSettings(0, window, "symmetric", "paper")
     inner = np.array([len(content) for content in contents])
-    directions = _directions(layers[:, word], inner)
+    exact = layers[:, word].astype(np.float64)
+    exact /= np.linalg.norm(exact, axis=2, keepdims=True).clip(min=1e-12)
+    directions = np.add.reduceat(exact, np.cumsum(inner) - inner, axis=1)
     return _BatchSums(
         ids=np.concatenate(ids)[word],
         shares=np.stack(shares),
@@ -244,12 +246,6 @@ def _relative(steps: Float[np.ndarray, "l T"], lengths: Int[np.ndarray, " N"]) -
     """A word's importance relative to the mean of its sentence: 1 means an equal share."""
     importance = np.square(steps - steps.mean(0)).mean(0)
     return np.asarray(importance_shares(importance, lengths) * np.repeat(lengths - 1, lengths))
-
-
-def _directions(words: Float[np.ndarray, "L n D"], lengths: Int[np.ndarray, " N"]) -> Float[np.ndarray, "L N D"]:
-    exact = words.astype(np.float64)
-    unit = exact / np.linalg.norm(exact, axis=2, keepdims=True).clip(min=1e-12)
-    return np.asarray(np.add.reduceat(unit, np.cumsum(lengths) - lengths, axis=1))
 
 
 def _anisotropy_and_context(parts: Sequence[_BatchSums]) -> tuple[Float[np.ndarray, " L"], Float[np.ndarray, " L"]]:

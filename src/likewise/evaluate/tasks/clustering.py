@@ -83,18 +83,14 @@ def cluster_agreement(groups: Shaped[np.ndarray, " n"], classes: Shaped[np.ndarr
     group, label = (np.unique(side, return_inverse=True)[1] for side in (groups, classes))
     cell = np.unique(group * (int(label.max()) + 1) + label, return_inverse=True)[1]
     sizes = [np.bincount(side) for side in (group, label, cell)]
-    group_entropy, class_entropy, joint_entropy = (_entropy(size) for size in sizes)
+    shares = (size / size.sum() for size in sizes)
+    group_entropy, class_entropy, joint_entropy = (float(-(share * np.log(share)).sum()) for share in shares)
     mutual_information = group_entropy + class_entropy - joint_entropy
     homogeneity = mutual_information / class_entropy if class_entropy else 1.0
     completeness = mutual_information / group_entropy if group_entropy else 1.0
     total = homogeneity + completeness
     v_measure = 2 * homogeneity * completeness / total if total else 0.0
     return ClusterAgreement(v_measure, homogeneity, completeness, _adjusted_rand(*sizes))
-
-
-def _entropy(sizes: Int[np.ndarray, " c"]) -> float:
-    shares = sizes / sizes.sum()
-    return float(-(shares * np.log(shares)).sum())
 
 
 def _adjusted_rand(

@@ -90,7 +90,8 @@ def fit_regressor(
     """
     initial, shuffles = (np.random.RandomState(seed) for _ in range(2))  # SentEval's generators
     adam = _Adam(linear_weights(initial, train.shape[1], len(CLASSES)).T)
-    train, dev, test = (_with_one(x) for x in (train, dev, test))
+    # a column of ones, whose weights act as the bias
+    train, dev, test = (np.hstack([x, np.ones((len(x), 1), np.float32)]) for x in (train, dev, test))
     best, best_pearson = FittedRegressor(np.full(len(test), np.nan), float("nan"), 0), -1.0
     epochs = failures = 0
     while failures <= PATIENCE and epochs <= MAX_EPOCHS:
@@ -148,11 +149,6 @@ def _scores(weights: RegressorWeights, x: Features) -> Float[np.ndarray, " N"]:
 def _softmax(x: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
     exponentials = np.exp(x - x.max(1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(1, keepdims=True))
-
-
-def _with_one(x: Features) -> Float[np.ndarray, "N F+1"]:
-    """Append a column of ones, whose weights act as the bias."""
-    return np.hstack([x, np.ones((len(x), 1), np.float32)])
 
 
 _SUMMARY = "Pearson of a regressor trained on frozen vectors: SentEval's and SBERT-WK's protocol"

@@ -59,7 +59,9 @@ class RatedPairs:
     @cached_property
     def items(self) -> Int[np.ndarray, " N"]:
         """A number for each pair, from its texts alone, regardless of order, case and punctuation."""
-        return np.array([_digest(*pair) for pair in zip(self.first, self.second, strict=True)], np.int64)
+        sides = ([normalized(text, punctuation=False) for text in side] for side in (self.first, self.second))
+        lines = (" | ".join(sorted(pair)).encode("utf-8", "surrogatepass") for pair in zip(*sides, strict=True))
+        return np.array([int.from_bytes(hashlib.sha256(line).digest()[:8]) >> 1 for line in lines], np.int64)
 
 
 def read_pairs(
@@ -103,11 +105,6 @@ def pair_features(u: Vectors, v: Vectors) -> Float[np.ndarray, "N 2*E"]:
     u, v = u.astype(np.float32), v.astype(np.float32)
     with np.errstate(over="ignore"):
         return np.hstack([np.abs(u - v), u * v])
-
-
-def _digest(*texts: str) -> int:
-    line = " | ".join(sorted(normalized(text, punctuation=False) for text in texts))
-    return int.from_bytes(hashlib.sha256(line.encode("utf-8", "surrogatepass")).digest()[:8]) >> 1
 
 
 def correlation_score(

@@ -16,7 +16,7 @@ from ...arrays.correlation import Numbers
 from ...arrays.similarity import PAIRWISE
 from ...text.normalization import normalized
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task
-from .sentence_pairs import CORRELATIONS, Correlation, RatedPairs, correlation_score, correlations_by_group, read_pairs
+from .sentence_pairs import CORRELATIONS, RatedPairs, correlation_score, correlations_by_group, read_pairs
 
 HEADLINE, MEAN = "spearman/cosine/all", "spearman/cosine/mean"
 STS_NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
@@ -106,22 +106,13 @@ def _scores(kind: str, similarities: Numbers, pairs: RatedPairs) -> Iterator[Sco
         if len(pairs.parts) > 1:
             mean = f"{statistic}/{kind}/mean"
             yield correlation_score(mean, similarities, pairs.gold, statistic, pairs.group, pairs.items)
-            yield _weighted(f"{statistic}/{kind}/wmean", similarities, pairs, statistic)
-    if kind == "cosine" and len(pairs.parts) > 1:
-        yield from _by_part(similarities, pairs)
-
-
-def _by_part(similarities: Numbers, pairs: RatedPairs) -> Iterator[Score]:
-    """Spearman's correlation of the cosine in each subset or language."""
-    for number, part in enumerate(pairs.parts):
+            correlations = correlations_by_group(similarities, pairs.gold, statistic, pairs.group)
+            weighted = float(np.average(correlations, weights=np.bincount(pairs.group)))
+            yield Score(f"{statistic}/{kind}/wmean", weighted, len(pairs))
+    for number, part in enumerate(pairs.parts if kind == "cosine" and len(pairs.parts) > 1 else ()):
         rows = pairs.group == number
         name = f"spearman/cosine/{part}"
         yield correlation_score(name, similarities[rows], pairs.gold[rows], "spearman", None, pairs.items[rows])
-
-
-def _weighted(name: str, similarities: Numbers, pairs: RatedPairs, statistic: Correlation) -> Score:
-    correlations = correlations_by_group(similarities, pairs.gold, statistic, pairs.group)
-    return Score(name, float(np.average(correlations, weights=np.bincount(pairs.group))), len(pairs))
 
 
 def _cautions(dataset: StsSet, pairs: RatedPairs) -> Iterator[str]:
