@@ -155,12 +155,6 @@ def test_scores_that_no_labelled_pairs_can_have_are_refused(labelled):
         Calibration.from_json(found, "c.json")
 
 
-def test_a_cosine_that_every_pair_reaches_and_an_exponential_tail_are_read(calibration):
-    found = calibration.as_json()
-    found["chance"]["tail"]["shape"], found["chance"]["shares"][0] = 0.0, 1.0
-    assert Calibration.from_json(found, "c.json").chance.shape == 0
-
-
 def test_of_too_many_texts_a_sample_is_encoded_in_their_order(tiny, monkeypatch):
     monkeypatch.setattr("likewise.calibrate.calibration.MOST_TEXTS", 110)
     seen, encode = [], type(tiny).encode
@@ -192,3 +186,9 @@ def test_the_interval_of_a_threshold_is_of_resamples_with_both_labels():
     cosines = np.array([*np.linspace(0.1, 0.5, 37), 0.95, 0.7, 0.7])
     fit = fit_labelled_pairs(cosines, labels)  # of resamples of all pairs, one in eight has no positive
     assert 0.3 < fit.threshold.low <= fit.threshold.value <= fit.threshold.high < 0.7
+
+
+def test_a_cosine_that_every_pair_reaches_and_an_exponential_tail_are_read(calibration):
+    found = calibration.as_json()
+    found["chance"]["tail"]["shape"], found["chance"]["shares"][0] = 0.0, 1.0
+    assert Calibration.from_json(found, "c.json").chance.shape == 0

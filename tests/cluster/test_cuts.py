@@ -27,11 +27,6 @@ def test_a_tree_is_cut_into_as_many_clusters_as_asked(method, k):
     assert set(labels.tolist()) == set(range(k))
 
 
-def test_clusters_of_equal_heights_are_as_many_as_asked_too():
-    tree = linkage(np.eye(6))  # all at distance 1
-    assert [len(partition(cut_into(tree, k))) for k in range(1, 7)] == [1, 2, 3, 4, 5, 6]
-
-
 @pytest.mark.parametrize("method", TREES)
 @pytest.mark.parametrize("height", [-1.0, 0.0, 0.3, 1.0, 99.0])
 def test_a_tree_is_cut_at_a_height(method, height):

@@ -79,13 +79,6 @@ def test_vectors_are_compared_by_their_directions(method, metric):
 
 
 @pytest.mark.parametrize("method", LINKAGES)
-def test_copies_merge_first_at_distance_zero(method):
-    vectors = np.repeat(bundles(10, 96), 3, axis=0).astype(np.float32)
-    tree = linkage(vectors, method)
-    assert (tree[:20, 2] == 0).all() and tree[20, 2] > 0
-
-
-@pytest.mark.parametrize("method", LINKAGES)
 @pytest.mark.parametrize("count", [0, 1])
 def test_fewer_than_two_vectors_have_no_merges(method, count):
     assert linkage(np.ones((count, 4)), method).shape == (0, 4)

@@ -57,11 +57,6 @@ def test_central_texts_are_the_nearest_to_the_mean_direction():
     assert cars.cosine == pytest.approx(cosines.mean())
 
 
-def test_copies_have_a_cosine_of_one():
-    (summary,) = describe_clusters(["a", "b"], np.full((2, 3), 0.1, np.float32), np.array([0, 0]))
-    assert summary.cosine == pytest.approx(1, abs=1e-6) and summary.cosine <= 1
-
-
 def test_no_clusters_have_no_names():
     assert c_tf_idf_words(TEXTS, np.full(6, -1)) == []
     assert describe_clusters([], np.empty((0, 2)), np.empty(0, int)) == []
@@ -72,12 +67,6 @@ def test_clusters_keep_their_numbers_if_some_are_missing():
     assert [(first.number, first.name, first.central), (last.number, last.name, last.central)] == [
         (2, "cluster 3", (1,)), (4, "cluster 5", (0,)),
     ]  # fmt: skip
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_columns_of_several_lengths_are_refused():
-    with pytest.raises(BadInput, match="got 6 texts, 2 vectors, 6 labels"):
-        describe_clusters(TEXTS, VECTORS[:2], LABELS)
 
 
 def test_a_name_has_three_words():
@@ -125,3 +114,14 @@ def test_weights_are_those_of_the_paper():
 
 def test_a_single_cluster_is_named_by_its_words():
     assert c_tf_idf_words(["blue whale", "blue sky"], np.array([0, 0]), 1) == [("blue",)]
+
+
+def test_copies_have_a_cosine_of_one():
+    (summary,) = describe_clusters(["a", "b"], np.full((2, 3), 0.1, np.float32), np.array([0, 0]))
+    assert summary.cosine == pytest.approx(1, abs=1e-6) and summary.cosine <= 1
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_columns_of_several_lengths_are_refused():
+    with pytest.raises(BadInput, match="got 6 texts, 2 vectors, 6 labels"):
+        describe_clusters(TEXTS, VECTORS[:2], LABELS)

@@ -83,13 +83,6 @@ def test_pairs_without_a_score_are_found_among_all_positives(count):
     assert headline({"anchor": anchors, "positive": positives}) == ("mrr@10", pytest.approx(expected))
 
 
-def test_an_anchor_with_two_positives_counts_once():
-    pairs = {"anchor": ["a cat", "a cat", "it rains"], "positive": ["a dog", "a cat", "rain falls"]}
-    result = data_task(pairs).run(encode, {}.__getitem__, EvaluationSettings())
-    assert result.headline.n == 2 and result["hit@1"] == 1.0
-    assert "2 anchors" in result.protocol and "all 3" in result.protocol
-
-
 def test_a_frame_is_refused_with_what_to_pass_instead():
     with pytest.raises(BadInput, match=r"the type DataFrame; expected a file.*to_dict\('list'\)"):
         data_task(pandas.DataFrame(TRIPLETS))
@@ -99,12 +92,6 @@ def test_a_frame_is_refused_with_what_to_pass_instead():
 def test_settings_out_of_range_are_refused_at_once(settings):
     with pytest.raises(BadInput, match=f"{next(iter(settings))} is .*expected a"):
         EvaluationSettings(**settings)
-
-
-def test_a_reason_that_all_similarities_share_is_given_once():
-    one = {name: values[:1] for name, values in {**PAIRS, "score": SCORES}.items()}
-    cell = evaluate({"m": encode}, data_task(one, name="one"))["m", "one"]
-    assert cell.error.count("fewer than two pairs") == 1 and "cosine, dot, euclidean, manhattan: the" in cell.error
 
 
 def test_one_positive_for_all_is_refused():
@@ -221,3 +208,10 @@ def test_what_is_no_file_is_the_name_of_a_data_set(monkeypatch, tmp_path):
     read = lambda name: asked.append(name) or {**PAIRS, "score": SCORES}  # noqa: E731
     monkeypatch.setattr("likewise.evaluate.own_data.read_dataset", read)
     assert headline("stsb/dev") == headline({**PAIRS, "score": SCORES}) and asked == ["stsb/dev"]
+
+
+def test_an_anchor_with_two_positives_counts_once():
+    pairs = {"anchor": ["a cat", "a cat", "it rains"], "positive": ["a dog", "a cat", "rain falls"]}
+    result = data_task(pairs).run(encode, {}.__getitem__, EvaluationSettings())
+    assert result.headline.n == 2 and result["hit@1"] == 1.0
+    assert "2 anchors" in result.protocol and "all 3" in result.protocol

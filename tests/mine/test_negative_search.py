@@ -12,7 +12,6 @@ from likewise.mine import (
     MiningSettings,
     Precomputed,
     RankBetween,
-    RerankerScoreBelow,
     Rule,
     ScoreBetween,
     mine_negatives,
@@ -128,19 +127,6 @@ def test_a_reranker_scores_a_pair_again_only_after_its_scores_were_cleared():
     assert len(reader.read) == 9
 
 
-def test_the_scores_of_a_block_are_not_kept_for_the_next():
-    reader = Reader()
-    rows = (["a", "a"], ["p", "p"])
-    rules = [RerankerScoreBelow(reader, ScoreBetween(high=9))]
-    settings = MiningSettings(rules=rules, metric="dot")
-    mine_negatives(*rows, Model(), corpus=["x"], settings=settings)
-    once = len(reader.read)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(negative_search, "BLOCK", 1)
-        mine_negatives(*rows, Model(), corpus=["x"], settings=settings)
-    assert (once, len(reader.read)) == (2, 2 + 2 * 2)
-
-
 def test_by_default_64_candidates_are_examined_and_then_four_times_as_many():
     scores = [float(-i) for i in range(300)]
     with pytest.MonkeyPatch.context() as patch:
@@ -161,11 +147,6 @@ def test_a_block_has_1024_rows_or_as_many_as_fit_four_million_candidates(max_can
     known, scorer = KnownPositives.of(["a"], ["b"], ["c"]), RerankerFilter(["a"], ["b"], ["c"])
     search = NegativeSearch(space, known, scorer, MiningSettings(max_candidates=max_candidates))
     assert search.block == rows and search.max_candidates == max_candidates
-
-
-def test_a_random_choice_takes_no_candidate_twice():
-    result = mined_by_scores([5.0, 4.0, 3.0, 2.0, 1.0], k=4, strategy="random", pool_size=4)
-    assert result.negatives == [["text 5.0", "text 4.0", "text 3.0", "text 2.0"]]
 
 
 @pytest.mark.parametrize(("name", "expected"), [("top", [10, 11, 12]), ("spread", [11, 14, 17])])

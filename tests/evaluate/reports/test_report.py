@@ -360,25 +360,10 @@ def test_a_comparison_looks_like_this(three):
     assert rows(half)["two"].split() == ["two", "80.00", *"–––––", "not", "comparable"]
 
 
-def test_seconds_have_two_decimals_in_json(three):
-    expected = [1200.61, 1200.61, 2401.23, 0.46, 3601.84, 3601.84]
-    assert [cell["seconds"] for cell in three.as_dict()["cells"]] == expected
-
-
 @pytest.mark.parametrize(("width", "rule"), [(90, 90), (89, 73), (73, 73), (72, 67), (10, 67)])
 def test_a_comparison_takes_the_widest_layout_that_fits(three, width, rule):
     lines = comparison_lines(three, "alpha", "gamma", compare_two(three, "alpha", "gamma"), width=width).splitlines()
     assert [len(line) for line in lines if set(line) == {"─"}] == [rule]
-
-
-def test_a_report_of_one_model_compares_nothing():
-    text = format_report(of_scores(1, (SURE,)))
-    assert "compared" not in text and "next best" not in text and "± half the 95 % interval" in text
-
-
-def test_scores_without_intervals_are_not_said_to_have_any():
-    text = format_report(of_scores(1, (SURE,), best="sure"))
-    assert "±" not in text and "× 100" in text
 
 
 def test_a_huge_difference_is_starred_in_each_of_60_tasks_and_none_between_equals():
@@ -387,3 +372,13 @@ def test_a_huge_difference_is_starred_in_each_of_60_tasks_and_none_between_equal
     results = replace(results, settings=EvaluationSettings())
     assert winners(results) == {one.name: "huge" for one in tasks}
     assert winners(replace(results, models=("low", "as low"))) == {}
+
+
+def test_seconds_have_two_decimals_in_json(three):
+    expected = [1200.61, 1200.61, 2401.23, 0.46, 3601.84, 3601.84]
+    assert [cell["seconds"] for cell in three.as_dict()["cells"]] == expected
+
+
+def test_a_report_of_one_model_compares_nothing():
+    text = format_report(of_scores(1, (SURE,)))
+    assert "compared" not in text and "next best" not in text and "± half the 95 % interval" in text

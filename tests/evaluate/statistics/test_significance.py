@@ -120,15 +120,6 @@ def test_an_interval_leaves_out_a_fortieth_on_either_side():
     np.testing.assert_allclose((between.low, between.high), lead, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", range(3, 9))
-@pytest.mark.parametrize("statistic", ["pearson", "spearman"])
-def test_one_item_drawn_again_and_again_has_no_correlation(statistic, n):
-    random = np.random.default_rng(n)
-    predicted, gold = random.normal(size=(2, n)) * 10.0 ** random.integers(-3, 4, size=(2, 1))
-    result = STATISTICS[statistic]([predicted], gold)(n * np.eye(n, dtype=np.int64))
-    assert np.isnan(result).all()
-
-
 def test_resamples_are_drawn_in_blocks_of_65536_counts_so_that_a_seed_means_the_same_everywhere():
     random = np.random.default_rng(5)
     expected = []
@@ -169,12 +160,6 @@ def test_a_group_without_a_correlation_is_left_out_of_the_mean(count):
         assert np.isnan([result.value, result.low, result.high]).all()
     else:
         assert result.value == pytest.approx(np.mean(left)) and result.low < result.value < result.high
-
-
-def test_two_groups_count_equally():
-    values, groups = np.array([1.0, 1, 1, 4]), np.array([0, 0, 0, 1])
-    result = intervals([values], None, groups, statistic="mean", resamples=9)[0]
-    assert (result.value, result.low, result.high) == (2.5, 2.5, 2.5)
 
 
 def test_p_counts_the_resamples_whose_difference_is_nothing_or_has_the_other_sign():
@@ -238,3 +223,9 @@ def test_beyond_the_resamples_p_is_a_t_tests_and_never_below_that_of_the_sign_te
 def test_a_few_items_prove_nothing_however_many_are_equal(better, ties, p):
     ours, theirs = np.array([1.0] * better + [0.0] * ties), np.zeros(better + ties)
     assert paired(ours, theirs, statistic="mean", resamples=2000)[1] == p
+
+
+def test_two_groups_count_equally():
+    values, groups = np.array([1.0, 1, 1, 4]), np.array([0, 0, 0, 1])
+    result = intervals([values], None, groups, statistic="mean", resamples=9)[0]
+    assert (result.value, result.low, result.high) == (2.5, 2.5, 2.5)

@@ -164,17 +164,6 @@ def test_the_notes_count_leaks_pairs_and_training_sizes():
     assert any("cross-topic: 0 of 60 test pairs" in n and "was trained on 30 pairs on average" in n for n in across)
 
 
-def test_pairs_without_a_prediction_and_folds_without_a_correlation_are_counted():
-    columns = arguments(60, 2)
-    both = zip(columns["topic"], columns["score"], strict=True)
-    columns["score"] = [3.0 if topic == "topic 0" else score for topic, score in both]
-    result = run("afs-10-fold", columns)
-    assert any(n == "10-fold/folds: 10 of 20 folds have no defined correlation and are left out" for n in result.notes)
-    assert np.isnan(result.headline.value)
-    alone = run("afs-cross-topic", {key: values[:1] * 30 + values[30:] for key, values in columns.items()})
-    assert alone.headline.n <= 60
-
-
 @pytest.mark.usefixtures("unchecked")
 def test_folds_are_too_uneven_where_a_component_has_more_than_two_folds_of_its_topic():
     group = np.repeat([0, 1], 40)

@@ -189,14 +189,6 @@ def test_the_figures_are_those_of_the_pairs_that_were_kept(kept, monkeypatch):
     assert result["recall@mined"] == gold.sum() / 4
 
 
-def test_a_model_that_knows_the_groups_finds_all_of_them():
-    group = dict(zip("abcde", [0, 0, 0, 1, 1], strict=True))
-    result = TASKS["mining"].run(
-        lambda texts: np.eye(2)[[group[t] for t in texts]], MINED.__getitem__, EvaluationSettings()
-    )
-    assert {score.value for score in result.scores if "threshold" not in score.name} == {1}
-
-
 @needs_data
 def test_the_real_duplicates_are_closed_as_connected_components_are():
     columns = real("qqp_subset/pairs")
