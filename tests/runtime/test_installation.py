@@ -20,6 +20,9 @@ SHOWN = [
 ]
 
 
+ABSENT = metadata.PackageNotFoundError("likewise")
+
+
 class Noted:
     """An installed likewise with pip's note of where it came from."""
 
@@ -28,6 +31,8 @@ class Noted:
 
     def read_text(self, name):
         assert name == "direct_url.json"
+        if self.note is ABSENT:
+            raise ABSENT
         return self.note
 
 
@@ -78,17 +83,8 @@ def test_where_pip_installed_from_a_folder_that_is_named(editable, monkeypatch, 
 
 @pytest.mark.parametrize(
     "note",
-    [None, "", "{", "[]", '{"url": 3}', '{"url": "https://example.org/l.git", "vcs_info": {"vcs": "git"}}'],
+    [ABSENT, None, "", "{", "[]", '{"url": 3}', '{"url": "https://example.org/l.git", "vcs_info": {"vcs": "git"}}'],
 )
 def test_where_it_came_another_way_the_packages_are_named(note, monkeypatch, tmp_path):
     _installed(monkeypatch, tmp_path, note)
-    assert install_command("torch") == 'pip install "torch>=2.10"'
-
-
-def test_where_nothing_is_noted_the_packages_are_named(monkeypatch, tmp_path):
-    def nobody(name):
-        raise metadata.PackageNotFoundError(name)
-
-    _installed(monkeypatch, tmp_path, None)
-    monkeypatch.setattr(metadata, "distribution", nobody)
     assert install_command("torch") == 'pip install "torch>=2.10"'

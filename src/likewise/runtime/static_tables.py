@@ -135,8 +135,12 @@ def _read(folder: Path, own: bool, state: object) -> StaticTable | None:  # noqa
         mapped, weighted = "mapping" in reader.kinds, "weights" in reader.kinds
         tokenizer = token_facts(folder / "tokenizer.json")
         for one, types in (("mapping", INTEGERS), ("weights", FLOAT_TYPES)):
-            if one in reader.kinds:
-                _check_list(reader, one, types, tokenizer.tokens)
+            found = reader.kinds.get(one)
+            if found and (found.type not in types or len(found.shape) != 1 or found.shape[0] < tokenizer.tokens):
+                raise BadModel(
+                    f"{one} in {folder} is {found.type} of shape {found.shape}; expected {', '.join(types)} for each "
+                    f"of the tokenizer's {tokenizer.tokens:,} tokens"
+                )
     if not mapped and rows < tokenizer.tokens:
         raise BadModel(f"{name} in {folder} has {rows:,} rows, and its tokenizer {tokenizer.tokens:,} tokens")
     if (tokenizer.tokens + 1) * width > MOST_NUMBERS:
@@ -153,15 +157,6 @@ def _read(folder: Path, own: bool, state: object) -> StaticTable | None:  # noqa
         _limit(config, folder) if own else tokenizer.truncation,
         boolean_setting(config, "normalize", False, folder / "config.json"),
     )
-
-
-def _check_list(reader: WeightReader, name: str, types: tuple[str, ...], tokens: int) -> None:
-    kind = reader.kinds[name]
-    if kind.type not in types or len(kind.shape) != 1 or kind.shape[0] < tokens:
-        raise BadModel(
-            f"{name} in {reader.folder} is {kind.type} of shape {kind.shape}; expected one of {', '.join(types)} for "
-            f"each of the tokenizer's {tokens:,} tokens"
-        )
 
 
 def _floats(reader: WeightReader, name: str) -> Float[np.ndarray, "..."]:

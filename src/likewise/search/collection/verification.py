@@ -5,7 +5,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from .derived_files import map_arrays
 from .journal import SCHEMA
 from .record_table import OF_KEYS, StoredRow, column_counts, stored_between
 from .segments import FOLDER, SEGMENT_ROWS, RowFormat, map_rows, row_checksums, rows_there, segment_path
-from .snapshot import OpenFiles, SegmentRows, Snapshot
+from .snapshot import OpenFiles, Snapshot
 
 OUTSIDE = """SELECT key, id FROM records WHERE NOT EXISTS
     (SELECT 1 FROM segments WHERE records.row >= number * ? AND records.row < number * ? + rows)"""
@@ -76,11 +76,12 @@ def _read_all(db: sqlite3.Connection, folder: Path, layout: RowFormat, advance: 
     report.problems += _check_schema(db)
     counts: Counter[str] = Counter()
     for number, rows in db.execute("SELECT number, rows FROM segments ORDER BY number").fetchall():
-        there = min(rows, rows_there(segment_path(folder, number), number, layout))
-        if there < rows:
-            report.problems.append(f"{FOLDER}/{segment_path(folder, number).name} has {there:,} of {rows:,} rows")
+        vectors = _readable_rows(folder, number, rows, layout)
+        if len(vectors) < rows:
+            name = segment_path(folder, number).name
+            report.problems.append(f"{FOLDER}/{name} has {len(vectors):,} of {rows:,} rows")
         for block in _blocks(db, number * SEGMENT_ROWS):
-            _check_block(block, _vectors(folder, number, there, layout), number, report)
+            _check_block(block, vectors, number, report)
             _count(block, counts)
             advance(len(block), 0)
         _check_dead(db, number, rows, report)
@@ -106,10 +107,11 @@ def _check_words(db: sqlite3.Connection) -> list[str]:
     return []
 
 
-def readable_part(segment: SegmentRows, folder: Path, layout: RowFormat) -> SegmentRows:
-    """A segment whose file is too short or missing, with its remaining rows mapped."""
-    there = min(segment.rows, rows_there(segment_path(folder, segment.number), segment.number, layout))
-    return SegmentRows(segment.number, segment.rows, segment.alive, _vectors(folder, segment.number, there, layout))
+def _readable_rows(folder: Path, number: int, rows: int, layout: RowFormat) -> Any:
+    """The rows of a segment that its file still has."""
+    path = segment_path(folder, number)
+    there = min(rows, rows_there(path, number, layout))
+    return map_rows(path, number, there, layout) if there else np.empty((0, layout.width), layout.dtype)
 
 
 def _blocks(db: sqlite3.Connection, first: int) -> Iterator[list[StoredRow]]:
@@ -117,14 +119,6 @@ def _blocks(db: sqlite3.Connection, first: int) -> Iterator[list[StoredRow]]:
     for start in range(first, end, BLOCK):
         if block := list(stored_between(db, start, min(start + BLOCK, end))):
             yield block
-
-
-def _vectors(folder: Path, number: int, there: int, layout: RowFormat) -> Any:
-    return (
-        map_rows(segment_path(folder, number), number, there, layout)
-        if there
-        else np.empty((0, layout.width), layout.dtype)
-    )
 
 
 def _check_block(block: list[StoredRow], vectors: Any, number: int, report: CollectionReport) -> None:
@@ -202,10 +196,11 @@ def repair_collection(files: OpenFiles, show_progress_bar: Progress) -> RepairRe
         with files.reading() as (_, snapshot):
             short = [segment for segment in snapshot.segments if segment.mapped is None]
         for segment in short:  # what is left of truncated segments moves to new ones
-            rewrite_segments(files, [readable_part(segment, files.folder, files.settings.layout)])
-        left = verify_collection(files, False)
-        if not left.is_clean:
-            raise _beyond_repair(files.folder, [*left.problems, *left.damaged][0])
+            left = _readable_rows(files.folder, segment.number, segment.rows, files.settings.layout)
+            rewrite_segments(files, [replace(segment, mapped=left)])
+        again = verify_collection(files, False)
+        if not again.is_clean:
+            raise _beyond_repair(files.folder, [*again.problems, *again.damaged][0])
     for name in report.stale:
         (files.folder / name).unlink(missing_ok=True)
     with files.reading() as (_, snapshot):

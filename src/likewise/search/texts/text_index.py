@@ -74,7 +74,7 @@ class TextIndex:
         self.index, self.embedder = index, embedder
         self.headings = bool(headings) if index.model is None else index.model.headings
         index.check_headings(self.headings if headings is None else headings)
-        self.chunking = _checked_chunking(chunking, embedder)
+        self.chunking = chunk_settings(embedder, *((chunking.size, chunking.overlap) if chunking else ()))
 
     @classmethod
     def open(
@@ -115,7 +115,7 @@ class TextIndex:
                 known_name("allow", allow, (INT8,))
             model = model or DEFAULT_MODEL
             embedder = _embedder(model)
-            chunking = _checked_chunking(chunking, embedder)
+            chunk_settings(embedder, chunking.size if chunking else None)  # checked before the index is created
             name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
             identity = identity_of_embedder(embedder, name, headings is not False)
             try:
@@ -309,17 +309,11 @@ def chunk_settings(embedder: Embedder, size: int | None = None, overlap: int = 0
     Raises:
         BadInput: the model cannot read chunks of that size, or the overlap is not below the size.
     """
-    usual = min(ChunkSettings.size, embedder.tokenizer.max_content_length)
-    return _checked_chunking(ChunkSettings(usual if size is None else size, overlap), embedder)
-
-
-def _checked_chunking(chunking: ChunkSettings | None, embedder: Embedder) -> ChunkSettings:
-    if chunking is None:
-        return chunk_settings(embedder)
     limit = embedder.tokenizer.max_content_length
-    if chunking.size > limit:
-        raise BadInput(f"chunks of {chunking.size:,} tokens exceed the model's limit of {limit:,} tokens")
-    return chunking
+    settings = ChunkSettings(min(ChunkSettings.size, limit) if size is None else size, overlap)
+    if settings.size > limit:
+        raise BadInput(f"chunks of {settings.size:,} tokens exceed the model's limit of {limit:,} tokens")
+    return settings
 
 
 def identity_of_embedder(
