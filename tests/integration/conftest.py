@@ -29,6 +29,15 @@ def running(kind):
             server.stop()
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium; it is imported here, as not every environment has Playwright."""
+    from tests.integration.browser import chromium
+
+    with chromium() as browser:
+        yield browser
+
+
 @pytest.fixture(scope="session")
 def postgres():
     with running(Postgres) as server:

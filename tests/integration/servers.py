@@ -50,7 +50,7 @@ class Milvus:
     """Milvus Lite's server: Milvus' protocol, on 127.0.0.1 only."""
 
     folder: Path
-    port: int = field(default_factory=lambda: _free_port())
+    port: int = field(default_factory=lambda: free_port())
     process: subprocess.Popen | None = None
 
     def start(self) -> None:
@@ -79,7 +79,7 @@ class Milvus:
         return f"milvus://127.0.0.1:{self.port}{options}#{name}"
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from likewise import Embedder
-from tests.integration.browser import ANY, LOOKS, Tab, chromium, served
+from tests.integration.browser import ANY, LOOKS, Tab, served
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build/site"
@@ -41,12 +41,6 @@ def site():
     subprocess.run(["make", "docs"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     with served(SITE) as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

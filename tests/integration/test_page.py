@@ -11,7 +11,7 @@ from likewise.cluster.maps.cluster_map import ClusterMap
 from likewise.cluster.maps.page import write_page
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve.api_keys import add_key
-from tests.integration.browser import ANY, LOOKS, Tab, chromium
+from tests.integration.browser import ANY, LOOKS, Tab
 from tests.serve.running_server import running_server
 from tests.tiny import classifier_folder
 
@@ -51,12 +51,6 @@ REACHED = """() => {
     .filter((one) => one.type !== "radio" || one.checked).length;
 }"""
 """How many controls the tab key stops at: of radio buttons, the chosen one."""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +150,7 @@ def test_a_layer_is_in_the_link(tab):
     assert "layer 1" in page.get_by_role("slider", name="Layer").get_attribute("aria-valuetext")
     page.get_by_role("slider", name="Layer").press("ArrowRight")
     page.wait_for_url(re.compile("layer=2"))
+    assert page.locator(".layer-bars .chosen").count() == 1
 
 
 def test_every_layer_and_measure_is_explained_in_a_sentence_of_the_example(tab):
@@ -189,16 +184,6 @@ def test_before_the_first_request_there_are_no_flat_lines(browser):
         page.evaluate("fetch('/embed', { method: 'POST', body: JSON.stringify({ inputs: 'a' }) })")
         page.wait_for_selector("canvas:visible")
         tab.context.close()
-
-
-def test_the_slider_shows_the_part_of_one_layer(tab):
-    page = tab.open("why?model=layered")
-    page.wait_for_selector(".layer-bars .adds")
-    slider = page.get_by_role("slider", name="Layer")
-    slider.focus()
-    page.keyboard.press("ArrowRight")
-    assert "layer 0" in slider.get_attribute("aria-valuetext")
-    assert page.locator(".layer-bars .chosen").count() == 1
 
 
 def test_results_come_as_one_types_with_the_words_marked(tab):

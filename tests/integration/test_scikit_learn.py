@@ -10,16 +10,8 @@ from sklearn.pipeline import make_pipeline
 from likewise import Embedder
 from likewise.integrations.scikit_learn import EmbeddingTransformer
 
-TEXTS = [
-    "a cat sleeps",
-    "the kitten naps",
-    "a dog barks",
-    "puppies play",
-    "stocks fell",
-    "shares rose",
-    "the bank lent",
-    "prices rise",
-]
+TEXTS = ["a cat sleeps", "the kitten naps", "a dog barks", "puppies play"]
+TEXTS += ["stocks fell", "shares rose", "the bank lent", "prices rise"]
 pytestmark = pytest.mark.filterwarnings("default")
 LABELS = ["animal"] * 4 + ["money"] * 4
 

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.servers import free_port
 from tests.serve.running_server import running_server
 
 CONFIG = Path(__file__).parents[2] / "examples" / "deploy" / "nginx.conf"
@@ -20,7 +20,7 @@ BODY = b'{"inputs": "A cat sleeps.", "dimensions": 2}'
 def test_two_processes_behind_nginx_answer_as_one(tmp_path):
     options = ("likewise-static", "--allow-host", "likewise", "--log", "off")
     with running_server(*options) as first, running_server(*options) as second:
-        port = _free_port()
+        port = free_port()
         ports = iter([first.port, second.port, port])
         text = re.sub(r"127\.0\.0\.1:\d+", lambda _: f"127.0.0.1:{next(ports)}", CONFIG.read_text("utf-8"))
         (tmp_path / "nginx.conf").write_text(text)
@@ -38,12 +38,6 @@ def test_two_processes_behind_nginx_answer_as_one(tmp_path):
         finally:
             proxy.terminate()
             proxy.wait()
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _post(url):

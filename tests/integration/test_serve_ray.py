@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import sys
 import time
 import urllib.error
@@ -16,6 +15,7 @@ import pytest
 import ray
 
 from likewise import Embedder
+from tests.integration.servers import free_port
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # Ray's own use of pydantic
@@ -32,9 +32,7 @@ def url():
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     paths = os.pathsep.join([str(EXAMPLES), *filter(None, sys.path)])
     ray.init(num_cpus=4, include_dashboard=False, runtime_env={"env_vars": {"PYTHONPATH": paths}})
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     sys.path.insert(0, str(EXAMPLES))
     try:
         from ray_deployment import application

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from likewise import Embedder
-from tests.integration.browser import chromium, served
+from tests.integration.browser import served
 from tests.native.test_folder import TEXTS
 
 ROOT = Path(__file__).parents[2]
@@ -43,12 +43,6 @@ def site():
     """The checkout over HTTP."""
     with served(ROOT) as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from tests.tiny import OWN_CODE, TRANSFORMERS, amend, config_of, pack, random_en
 
 KNOWN = [family for family in TRANSFORMERS if family not in OWN_CODE]
 LENGTHS = [1, 3, 7, 7, 31, 13, 64]
+EAGER = {"attn_implementation": "eager"}  # attention as it is written down
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,7 @@ def seeded():
 def _theirs(family, **changes):
     """transformers' own model of this shape, every weight drawn at random."""
     config = transformers.AutoConfig.for_model(**{**config_of(family), **changes})
-    model = _auto(config).from_config(config).eval()
+    model = _auto(config).from_config(config, **EAGER).eval()
     middle = 0.0 if family == "gemma3_text" else 1.0  # Gemma's norms add 1 to their weight
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -39,19 +40,7 @@ def _theirs(family, **changes):
 
 def _auto(config):
     """The class of encoders: of T5 not the whole, which has a decoder too."""
-    return transformers.AutoModelForTextEncoding if config.model_type == "t5" else EagerModel
-
-
-class EagerModel:
-    """AutoModel, with attention as it is written down; T5's and DeBERTa's is always."""
-
-    @staticmethod
-    def from_config(config):
-        return transformers.AutoModel.from_config(config, attn_implementation="eager")
-
-    @staticmethod
-    def from_pretrained(folder):
-        return transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
+    return transformers.AutoModelForTextEncoding if config.model_type == "t5" else transformers.AutoModel
 
 
 @torch.no_grad()
@@ -77,7 +66,7 @@ def test_all_layers_are_those_of_transformers(family, tmp_path):
 def test_a_config_of_the_required_keys_alone_is_read_as_transformers_reads_it(family, tmp_path):
     padding = {"pad_token_id": 0} if family == "modernbert" else {}  # its own lies beyond a small vocabulary
     config = transformers.AutoConfig.for_model(**required(family), **padding)
-    model = _auto(config).from_config(config).eval()
+    model = _auto(config).from_config(config, **EAGER).eval()
     model.save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(required(family)))
     encoder = load_encoder(tmp_path)
@@ -97,7 +86,7 @@ def test_transformers_reads_what_we_write(family, tmp_path):
     encoder = load_encoder(tmp_path / "theirs")
     save_encoder(encoder, tmp_path / "ours")
     config = transformers.AutoConfig.from_pretrained(tmp_path / "ours")
-    model = _auto(config).from_pretrained(tmp_path / "ours").eval()
+    model = _auto(config).from_pretrained(tmp_path / "ours", **EAGER).eval()
     _check(model, encoder, pack(LENGTHS))
 
 

@@ -53,15 +53,10 @@ def their_guided(how):
     loss = losses.CachedGISTEmbedLoss.__new__(losses.CachedGISTEmbedLoss)
     torch.nn.Module.__init__(loss)
     given = {"contrast_anchors": True, "contrast_positives": True, "margin": 0.0, **how, "temperature": 0.05}
-    for name, value in {
-        **given,
-        "mini_batch_size": 5,
-        "show_progress_bar": False,
-        "gather_across_devices": False,
-    }.items():
+    given |= {"mini_batch_size": 5, "show_progress_bar": False, "gather_across_devices": False}
+    given |= {"similarity_fct": torch.nn.CosineSimilarity(dim=-1), "cross_entropy_loss": torch.nn.CrossEntropyLoss()}
+    for name, value in given.items():
         setattr(loss, name, value)
-    loss.similarity_fct = torch.nn.CosineSimilarity(dim=-1)
-    loss.cross_entropy_loss = torch.nn.CrossEntropyLoss()
     return loss.calculate_loss([[one] for one in (A, P, M)], [[one] for one in GUIDE])
 
 

@@ -19,6 +19,7 @@ from likewise.heads import Dense as OurDense
 from likewise.heads import Norm
 from likewise.heads import Normalize as OurNormalize
 from likewise.model_files import locate
+from likewise.model_files.word_vectors.word_tables import WordVectors, write_word_vectors
 from tests.native_library import NATIVE
 from tests.parity.assemble import assemble
 from tests.tiny import LONG, TEXTS, config_of, model_folder, wordpieces
@@ -56,9 +57,7 @@ def _agree(folder: Path, texts: list[str], close: float) -> None:
 
 
 def test_minilm_has_the_vectors_of_sentence_transformers(data):
-    texts = _texts(data, 2000)
-    assert len(texts) == 2000
-    _agree(locate("all-MiniLM-L6-v2"), texts, 2e-6)
+    _agree(locate("all-MiniLM-L6-v2"), _texts(data, 2000), 2e-6)
 
 
 def test_mpnet_has_the_vectors_of_sentence_transformers(data):
@@ -170,3 +169,9 @@ def _agree_with_mean(folder: Path, texts: list[str]) -> None:
 def test_weights_in_eight_bits_are_refused_rather_than_misread(name):
     with pytest.raises(ValueError, match="likewise-int8"):
         SentenceTransformer(str(locate(name)), device="cpu")
+
+
+def test_a_table_of_words_is_refused(tmp_path):
+    write_word_vectors(tmp_path, WordVectors(["a", "cat"], np.zeros((3, 4), np.float32)))
+    with pytest.raises(ValueError, match="words"):
+        SentenceTransformer(str(tmp_path), device="cpu")
