@@ -2,10 +2,7 @@
 
 import json
 
-import pytest
-
 from likewise import Embedder
-from likewise.errors import BadModel
 from likewise.evaluate.runner import OVERLAPPING_TASKS, leak_note
 from likewise.evaluate.task import Task
 from likewise.model_files import PACKAGED_MODELS
@@ -14,22 +11,6 @@ from likewise.model_files.provenance import CARDS, UNKNOWN_PROVENANCE, Provenanc
 
 def task(name, *data):
     return Task(name, "made", data, "", lambda encode, read, settings: None)
-
-
-def test_a_folder_says_it_in_likewise_json(own):
-    folder = own()
-    assert provenance(Embedder.load(folder)) == UNKNOWN_PROVENANCE
-    (folder / "likewise.json").write_text(json.dumps({"trained_on": ["stsb", "nli"], "less_tests": ["mrpc"]}))
-    assert provenance(Embedder.load(folder)) == Provenance(("stsb", "nli"), ("mrpc",))
-
-
-@pytest.mark.parametrize("message", ["stsb", [3], {"stsb": 1}])
-@pytest.mark.parametrize("key", ["trained_on", "less_tests"])
-def test_what_is_no_list_of_names_is_reported(own, key, message):
-    folder = own()
-    (folder / "likewise.json").write_text(json.dumps({key: message}))
-    with pytest.raises(BadModel, match=f"{key} = .*expected a list of names"):
-        provenance(Embedder.load(folder))
 
 
 def test_what_is_saved_anew_says_it_too(own, tmp_path):
@@ -41,10 +22,6 @@ def test_what_is_saved_anew_says_it_too(own, tmp_path):
     (folder / "likewise.json").write_text("not valid JSON")  # nothing is lost for it
     embedder.save(tmp_path / "once more")
     assert provenance(Embedder.load(tmp_path / "once more")) == UNKNOWN_PROVENANCE
-
-
-def test_what_is_no_embedder_says_nothing():
-    assert provenance(len) == UNKNOWN_PROVENANCE
 
 
 def test_tasks_are_touched_by_their_own_data_and_by_data_that_shares_sentences():
@@ -74,13 +51,3 @@ def test_every_name_is_a_data_set_or_a_model_known_here():
         *(n for c in CARDS.values() for n in c.trained_on),
     }
     assert names <= set(DATASETS)
-
-
-def test_what_was_known_of_a_model_is_not_told_of_the_one_saved_over_it(own, tmp_path):
-    known = own()
-    (known / "likewise.json").write_text(json.dumps({"trained_on": ["stsb"]}))
-    Embedder.load(known).save(tmp_path / "out")
-    assert (tmp_path / "out" / "likewise.json").exists()
-    (known / "likewise.json").unlink()
-    Embedder.load(known).save(tmp_path / "out")
-    assert not (tmp_path / "out" / "likewise.json").exists()

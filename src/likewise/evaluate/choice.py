@@ -196,8 +196,14 @@ def choose(
         loaded[name, precision] = model = _Model(name, _opened(named[name], name, precision, load))
         model.needs = max(dim or 0 for dim in variations.truncate_dim)
         model.score = source.scorer(model.encode)
+
+    def report(state: Race) -> None:
+        if callback:
+            left = f"{int(state.alive.sum())} of {len(candidates)} candidates left"
+            done = f"{state.scores.shape[1]:,} of {state.items:,} items"
+            callback(f"{done} · {left} · {candidates[state.best].name} leads")
+
     score = partial(_scores, candidates, loaded)
-    report = partial(_report, candidates, callback) if callback else None
     found = race(score, len(candidates), source.count, rule=rule, callback=report)
     return _choice(found, candidates, loaded, source, rule)
 
@@ -224,11 +230,6 @@ def _scores(
             variants = [(candidates[alive[i]].truncate_dim, candidates[alive[i]].hybrid) for i in mine]
             rows[mine] = model.score(items, variants)
     return rows
-
-
-def _report(candidates: Sequence[Candidate], callback: Callable[[str], None], state: Race) -> None:
-    left = f"{int(state.alive.sum())} of {len(candidates)} candidates left"
-    callback(f"{state.scores.shape[1]:,} of {state.items:,} items · {left} · {candidates[state.best].name} leads")
 
 
 def _choice(

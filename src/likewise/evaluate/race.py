@@ -76,7 +76,7 @@ def race(
     items: int,
     *,
     rule: StoppingRule = DEFAULT_RULE,
-    callback: Callable[[Race], None] | None = None,
+    callback: Callable[[Race], None] = lambda _: None,
 ) -> Race:
     """Score items until one candidate is left, or none left is better than the leader by the margin, or none remain.
 
@@ -98,8 +98,7 @@ def race(
         others = np.delete(bets.close[best], best)[np.delete(alive, best)]
         verdict = "undecided" if not others.all() else "tie" if len(others) else "winner"
         state = Race(verdict, best, alive, scores[:, :done], bets.close, items)
-        if callback:
-            callback(state)
+        callback(state)
         if verdict != "undecided" or done == items:
             return state
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sklearn.linear_model
 
-from likewise.evaluate.classifiers.ridge import PENALTIES, _squared_error, ridge
+from likewise.evaluate.classifiers.ridge import PENALTIES, ridge
 
 
 def slowly(x, y, test, fold):
@@ -32,18 +32,6 @@ def test_prediction_and_penalty_are_those_of_refitting_every_fold(n, width, nois
     expected, best = slowly(x, y, test, fold)
     assert penalty == best
     np.testing.assert_allclose(predicted, expected, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_the_error_on_rows_is_that_of_a_fit_without_them_and_with_its_own_intercept(penalty):
-    x, y = np.random.default_rng(0).normal(size=(2, 8, 3))
-    x, y, out = x - x.mean(0), y[:, 0] - y[:, 0].mean(), np.array([0, 3])
-    u, singular, _ = np.linalg.svd(x, full_matrices=False)
-    shrinkage = singular**2 / (singular**2 + penalty)
-    residual = y - u @ (shrinkage * (u.T @ y))
-    model = sklearn.linear_model.Ridge(penalty).fit(np.delete(x, out, 0), np.delete(y, out))
-    expected = ((model.predict(x[out]) - y[out]) ** 2).sum()
-    assert _squared_error(u[out], shrinkage, residual[out], len(y)) == pytest.approx(expected)
 
 
 def test_without_folds_the_middle_penalty_is_taken():

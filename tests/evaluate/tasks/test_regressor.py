@@ -20,7 +20,7 @@ from likewise.evaluate.tasks.regressor import (
     soft_labels,
 )
 from likewise.evaluate.tasks.sentence_pairs import read_pairs
-from tests.evaluate.sample_pairs import letters, made, needs_data, parquet
+from tests.evaluate.sample_pairs import letters, made
 
 TASKS = {task.name: task for task in REGRESSOR_TASKS}
 
@@ -150,10 +150,3 @@ def test_no_task_loads_torch_before_it_trains():
     modules = ", ".join(f"likewise.evaluate.tasks.{name}" for name in ("sts", "regressor", "triplets", "arguments"))
     script = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
-@needs_data
-def test_soft_labels_of_real_scores_are_those_of_the_rule():
-    gold = np.array(parquet("stsb/train")["score"])
-    assert (gold < 1).any()
-    np.testing.assert_allclose(soft_labels(gold), slow_labels(gold), atol=1e-6)

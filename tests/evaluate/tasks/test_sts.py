@@ -243,11 +243,6 @@ def test_a_correlation_is_undefined_for_a_reason(predicted, gold, reason):
     assert (score.evidence is None) == (reason is not None) == bool(np.isnan(score.value)) and score.n == len(gold)
 
 
-@pytest.mark.parametrize(("value", "number"), [(None, np.nan), ("", np.nan), ("1.5", 1.5), (2, 2.0), (0, 0.0)])
-def test_a_rating_is_a_number_or_missing(value, number):
-    np.testing.assert_equal(sentence_pairs._number(value, None, "x"), number)
-
-
 def test_the_digest_of_pairs_does_not_depend_on_their_order_sides_or_punctuation():
     def digest(pairs):
         columns = {"sentence1": [a for a, _ in pairs], "sentence2": [b for _, b in pairs], "score": [1.0] * len(pairs)}
@@ -256,13 +251,6 @@ def test_the_digest_of_pairs_does_not_depend_on_their_order_sides_or_punctuation
     one = digest([("A cat.", "dogs"), ("x", "y")])
     assert len(one) == 16 and one == digest([("Y", "x"), ("dogs!", "a cat"), ("a  cat", "dogs")])
     assert one != digest([("A cat.", "dogs"), ("x", "z")])
-
-
-def test_of_two_parts_the_one_without_a_correlation_is_named():
-    columns = {"sentence1": list("abcd"), "sentence2": list("efgh"), "score": [1, 2, 3, 3], "part": list("xxyy")}
-    pairs = sentence_pairs.read_pairs(lambda _: columns, "x", EvaluationSettings(), part="part")
-    notes = list(sentence_pairs.undefined_notes(np.array([0.1, 0.2, 0.3, 0.4]), pairs))
-    assert notes == ["the correlation is undefined in y, and so is the mean: people gave every pair the same score"]
 
 
 def test_broken_vectors_are_zeros_and_said_to_be():
