@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
-from operator import setitem
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,7 +22,8 @@ from .text.truncation import TruncationCounter
 
 Item = TypeVar("Item", bound=Hashable)
 Inputs = TypeVar("Inputs")
-Buffer = TypeVar("Buffer")
+Buffer = TypeVar("Buffer", bound=Any)
+"""An array of rows, or a list of one array per item."""
 Block = TypeVar("Block")
 Results = TypeVar("Results", Float[np.ndarray, "..."], list[Float[np.ndarray, "..."]])
 """A row per item, or an array per item."""
@@ -127,22 +127,20 @@ class WindowBatches:
     max_tokens: int
     advance: Advance
 
-    def run(
-        self,
-        lengths: Int[np.ndarray, " n"],
-        compute: Callable[[Rows], Block],
-        results: Buffer,
-        store: Callable[[Buffer, Rows, Block], None] = setitem,  # type: ignore[assignment]
-    ) -> Buffer:
+    def run(self, lengths: Int[np.ndarray, " n"], compute: Callable[[Rows], Any], results: Buffer) -> Buffer:
         """Fill `results`; `compute` returns the results of the sequences with these indices."""
         items_per_token = self.items / max(1, int(lengths.sum()))
         for batch, tokens, block in in_batches(lengths, self.max_tokens, compute):
-            store(results, batch, block)
+            if isinstance(results, list):
+                for i, one in zip(batch, block, strict=True):
+                    results[i] = one
+            else:
+                results[batch] = block
             self.advance(items_per_token * tokens, tokens)
         return results
 
     def run_windows(
-        self, windows: Windows, compute: Callable[[Sequences, Rows | None], Block], results: Buffer
+        self, windows: Windows, compute: Callable[[Sequences, Rows | None], Any], results: Buffer
     ) -> Buffer:
         """Fill `results` with `compute(tokens, skips)` of windows; `skips` is None if no window hides tokens."""
         tokens, skips = windows.tokens, windows.skips

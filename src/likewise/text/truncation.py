@@ -41,6 +41,22 @@ class TruncationReport:
 
 
 @dataclass
+class Tally:
+    """How many texts something was found in, the first of them, and the largest number found."""
+
+    count: int = 0
+    first: int = 0
+    largest: int = 0
+
+    def add(self, found: Mapping[int, int], start: int) -> None:
+        """Add numbers by the index of their text, counted from `start`."""
+        if found:
+            self.first = self.first if self.count else start + min(found)
+            self.count += len(found)
+            self.largest = max(self.largest, *found.values())
+
+
+@dataclass
 class TruncationCounter:
     """Counts the texts (or pairs of texts) of one call, and those with more tokens than `limit`."""
 
@@ -48,17 +64,12 @@ class TruncationCounter:
     overflow: Overflow
     what: str = "texts"
     windows: bool = True  # whether overflow="mean" is possible
-    texts: int = 0
-    cut: int = 0
-    first: int | None = None
-    longest: int = 0
     skips: bool = False  # whether the tokenizer skips unknown words
-    empty: int = 0
-    first_empty: int | None = None
     word_limit: int | None = None  # characters of the longest word that the tokenizer splits
-    unread: int = 0
-    first_unread: int | None = None
-    longest_word: int = 0
+    texts: int = 0
+    cut: Tally = field(default_factory=Tally)  # tokens of texts that have too many
+    empty: Tally = field(default_factory=Tally)
+    unread: Tally = field(default_factory=Tally)  # characters of over-long words
 
     def __post_init__(self) -> None:
         choices = get_args(Overflow) if self.windows else get_args(Overflow)[:-1]  # "mean" is the last
@@ -69,27 +80,17 @@ class TruncationCounter:
         self, lengths: Sequence[int] | Int[np.ndarray, " n"], long_words: Mapping[int, int] = MappingProxyType({})
     ) -> None:
         counted = np.asarray(lengths, dtype=np.int64)
-        over = np.flatnonzero(counted > self.limit)
-        if self.overflow == "error" and (len(over) or long_words):
-            self._raise_too_long(counted, over, long_words)
-        if len(over):
-            self.cut += len(over)
-            self.first = self.texts + int(over[0]) if self.first is None else self.first
-            self.longest = max(self.longest, int(counted.max()))
-        if long_words:
-            self.unread += len(long_words)
-            self.first_unread = self.texts + min(long_words) if self.first_unread is None else self.first_unread
-            self.longest_word = max(self.longest_word, *long_words.values())
-        empty = np.flatnonzero(counted == 0) if self.skips else counted[:0]
-        if len(empty):
-            self.empty += len(empty)
-            self.first_empty = self.texts + int(empty[0]) if self.first_empty is None else self.first_empty
+        over = {i: int(counted[i]) for i in np.flatnonzero(counted > self.limit).tolist()}
+        if self.overflow == "error" and (over or long_words):
+            self._raise_too_long(over, long_words)
+        self.cut.add(over, self.texts)
+        self.unread.add(long_words, self.texts)
+        if self.skips:
+            self.empty.add(dict.fromkeys(np.flatnonzero(counted == 0).tolist(), 0), self.texts)
         self.texts += len(counted)
 
-    def _raise_too_long(
-        self, counted: Int[np.ndarray, " n"], over: Int[np.ndarray, " o"], long_words: Mapping[int, int]
-    ) -> NoReturn:
-        first = min(*over[:1].tolist(), *long_words, len(counted))
+    def _raise_too_long(self, over: Mapping[int, int], long_words: Mapping[int, int]) -> NoReturn:
+        first = min([*over, *long_words])
         which = f"{self.what}[{self.texts + first}]"
         if first not in over:
             raise TooLong(
@@ -99,32 +100,32 @@ class TruncationCounter:
             )
         choices = '"mean" (all of it, in windows), "warn"' if self.windows else '"warn"'
         raise TooLong(
-            f"{which} has {int(counted[first]):,} tokens, and the model reads {self.limit:,}. "
+            f"{which} has {over[first]:,} tokens, and the model reads {self.limit:,}. "
             f'To encode it anyway, choose overflow={choices} or "truncate" (only its beginning)'
         )
 
     def warn(self) -> None:
         """Warn of truncated texts under "warn", of over-long words, and of texts without any known word."""
-        if self.unread and self.overflow in ("warn", "mean"):
+        if self.unread.count and self.overflow in ("warn", "mean"):
             warnings.warn(
-                f"{self._subject(self.unread, 'has', 'have')} words of more than {self.word_limit} characters, "
+                f"{self._subject(self.unread.count, 'has', 'have')} words of more than {self.word_limit} characters, "
                 "which the tokenizer does not split: the model reads one unknown token for each (the "
-                f"first is {self.what}[{self.first_unread}], the longest word has {self.longest_word:,} characters). "
+                f"first is {self.what}[{self.unread.first}], the longest word has {self.unread.largest:,} characters). "
                 'overflow="truncate" silences this',
                 stacklevel=caller_stacklevel(),
             )
-        if self.empty:
+        if self.empty.count:
             warnings.warn(
-                f"{self._subject(self.empty, 'contains', 'contain')} no word that this model knows (the first is "
-                f"texts[{self.first_empty}]); each is encoded as the unknown word, whose vector is zero",
+                f"{self._subject(self.empty.count, 'contains', 'contain')} no word that this model knows (the first is "
+                f"texts[{self.empty.first}]); each is encoded as the unknown word, whose vector is zero",
                 stacklevel=caller_stacklevel(),
             )
-        if self.cut and self.overflow == "warn":
+        if self.cut.count and self.overflow == "warn":
             alternative = 'overflow="mean" reads all of them, ' if self.windows else ""
             warnings.warn(
-                f"{self._subject(self.cut, 'was', 'were')} truncated to the {self.limit} tokens that the model "
+                f"{self._subject(self.cut.count, 'was', 'were')} truncated to the {self.limit} tokens that the model "
                 "reads, special ones not counted "
-                f"(the first is {self.what}[{self.first}], the longest has {self.longest:,} tokens). "
+                f"(the first is {self.what}[{self.cut.first}], the longest has {self.cut.largest:,} tokens). "
                 f'{alternative}overflow="truncate" silences this',
                 stacklevel=caller_stacklevel(),
             )

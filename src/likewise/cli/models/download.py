@@ -29,8 +29,8 @@ def run(args: argparse.Namespace) -> int:
     from ...model_files.download import download
     from ...runtime.progress import on_terminal
 
-    result = download(args.name, args.output, show_progress_bar=not args.json and on_terminal())
-    value = {"model": args.name, "folder": str(result.folder), "source": result.source}
-    found = "is already there" if result.source is None else f"from {result.source}"
-    print_result(args, value, f"{args.name} {found}: {result.folder}", indent=None)
+    folder, source = download(args.name, args.output, show_progress_bar=not args.json and on_terminal())
+    value = {"model": args.name, "folder": str(folder), "source": source}
+    found = "is already there" if source is None else f"from {source}"
+    print_result(args, value, f"{args.name} {found}: {folder}", indent=None)
     return 0

@@ -209,16 +209,15 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
     def _layers(self, tokens: Sequences, only_last: bool, batches: WindowBatches) -> list[Float[np.ndarray, "L t D"]]:
         leave_training_mode(self)
         results = [np.empty((0, 0, 0), np.float32)] * len(tokens)
-        return batches.run(
-            tokens.lengths, lambda rows: self._block(tokens.take(rows), only_last), results, _store_layers
-        )
+        return batches.run(tokens.lengths, lambda rows: self._block(tokens.take(rows), only_last), results)
 
-    def _block(self, sequences: Sequences, only_last: bool) -> tuple[Float[Tensor, "L T D"], list[int]]:
-        """All layers of some texts, or only the last one, on the host; and the number of tokens of each text."""
+    def _block(self, sequences: Sequences, only_last: bool) -> list[Float[np.ndarray, "L t D"]]:
+        """All layers of some texts, or only the last one, on the host."""
         tokens = Ragged.packed(sequences, self.device)
         layers = self.encoder(tokens)
         chosen = [last(layers)] if only_last else layers
-        return torch.stack([x.float().cpu() for x in chosen]), list(self.encoder.units(tokens).lengths)
+        stacked = torch.stack([x.float().cpu() for x in chosen])
+        return [one.numpy().copy() for one in torch.split(stacked, list(self.encoder.units(tokens).lengths), dim=1)]
 
 
 def require_torch_engine(embedder: Embedder, purpose: str) -> TorchEmbedder:
@@ -236,11 +235,6 @@ def _pooling(described: str | ModulePart, depth: int) -> Pooling:
     if isinstance(described, str):
         return pooling_of(described, depth)
     return read_pooling(described.kind, described.config, described.folder, depth)
-
-
-def _store_layers(results: list[np.ndarray], batch: Rows, block: tuple[Float[Tensor, "L T D"], list[int]]) -> None:
-    for i, layers in zip(batch, torch.split(block[0], block[1], dim=1), strict=True):
-        results[i] = layers.numpy().copy()
 
 
 def _check_fit(embedder: TorchEmbedder) -> None:
