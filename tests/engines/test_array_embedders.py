@@ -99,9 +99,10 @@ SPECS = ["sbert-wk:start=0", "sbert-wk:window=1", "sbert-wk:start=0,boundary=sym
 
 
 @pytest.mark.parametrize("family", [name for name in DESCRIBED if name != "words"])
-@pytest.mark.parametrize("spec", SPECS[:1])
-def test_sbert_wk_is_that_of_torch_in_every_family(folders, family, spec, alike):
-    alike(folders(family), pooling=spec, overflow="mean", atol=3e-5)  # QR magnifies what torch's processors differ by
+def test_sbert_wk_is_that_of_torch_in_every_family(folders, family, alike):
+    alike(
+        folders(family), pooling="sbert-wk:start=0", overflow="mean", atol=3e-5
+    )  # QR magnifies what torch's processors differ by
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -229,9 +230,6 @@ def test_it_does_not_train_and_names_itself(own, light):
     ours = light.load(own())
     assert not hasattr(ours, "train")
     assert "mean" in repr(ours) and "32 dimensions" in repr(ours)
-    for load in (Embedder.load, light.load):
-        with pytest.raises(BadInput, match="engine is 'onnx'; expected one of native, torch, numpy"):
-            load(own(), engine="onnx")
 
 
 @pytest.mark.parametrize("activation", OF_HEADS)
@@ -289,9 +287,10 @@ def test_load_gives_it_when_asked_and_says_what_it_cannot(own, tiny, light):
             light.load(folder, **{option: value})
     with pytest.raises(BadInput, match="Embedder.load does"):
         light.load(folder, engine="torch")
-    for unknown in ("abacus", ["numpy"], {"numpy": 1}, 3):
-        with pytest.raises(BadInput, match="engine is .*; expected one of native, torch, numpy"):
-            Embedder.load(folder, engine=unknown)
+    for unknown in ("onnx", ["numpy"], {"numpy": 1}, 3):
+        for load in (Embedder.load, light.load):
+            with pytest.raises(BadInput, match="engine is .*; expected one of native, torch, numpy"):
+                load(folder, engine=unknown)
     with pytest.raises(BadInput, match="truncate_dim is 0"):
         light.load(folder, truncate_dim=0)
     with pytest.raises(ModelNotFound):

@@ -136,6 +136,7 @@ def test_weights_that_are_not_finite_are_refused(
         ({"order": [0, 1, 3]}, "a block's number is 3"),
         ({"activation": "maxout"}, "'maxout' is unknown"),
         ({"blocks": []}, "number of blocks is 0; wanted 1 to 1024"),
+        ({"blocks": [BlockWeights(EMPTY, EMPTY, EMPTY, EMPTY)] * 3}, "wanted 32 by 32"),
         ({"blocks": [BlockWeights(EMPTY, EMPTY, EMPTY, EMPTY)] * 1025}, "blocks is 1025; wanted 1 to 1024"),
         ({"words": StoredTensor(np.zeros((200, 32)))}, "float64"),
         ({"words": StoredTensor(np.zeros((200, 32), np.int8))}, "one scale per row"),
@@ -147,13 +148,6 @@ def test_bad_descriptions_are_refused(
 ) -> None:
     with pytest.raises(BadModel, match=message):
         Model(replace(bert, **change), precision=precision, library=library)
-
-
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_a_block_without_weights_is_refused(precision: str, bert: Description, library: Library) -> None:
-    block = BlockWeights(query=EMPTY, out=EMPTY, up=EMPTY, down=EMPTY)
-    with pytest.raises(BadModel, match="wanted 32 by 32"):
-        Model(replace(bert, blocks=[block] * 3), precision=precision, library=library)
 
 
 @pytest.mark.parametrize(

@@ -209,16 +209,6 @@ def test_equal_angles_have_closed_weights(
         assert found.alignment[k].item() == pytest.approx(spanned**0.5 / cosine / (2 * (m + 1)), abs=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_a_sentence_is_the_same_alone_and_in_company(dtype: torch.dtype) -> None:
-    paths, lengths = random_paths(400, 9, 768), (40, 3, 150, 2, 5, 200)
-    together = pooled(Dissection(0), paths, *lengths, dtype=dtype)
-    ends = np.cumsum(lengths)
-    for i, (end, length) in enumerate(zip(ends, lengths, strict=True)):
-        alone = pooled(Dissection(0), paths[end - length : end], length, dtype=dtype)
-        assert (alone - together[i]).abs().max() < 1e-6
-
-
 # ── what the reference cannot bear
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]

@@ -67,26 +67,31 @@ def test_fences_are_no_headings_and_hold_none(text):
     assert [section.headings for section in document_sections(text)] == [()]
 
 
-def test_sentences_are_put_together_while_they_fit():
-    text = "One two. Three four five. Six. Seven eight nine ten."
-    chunks = parts(text, split_document(text, words, ChunkSettings(6)))
-    assert chunks == ["One two. Three four five. Six.", "Seven eight nine ten."]
+CUT = {
+    "sentences are put together while they fit": (
+        "One two. Three four five. Six. Seven eight nine ten.", words, ChunkSettings(6),
+        ["One two. Three four five. Six.", "Seven eight nine ten."],
+    ),
+    "the space between two sentences counts for neither": ("Ab. Cd.", letters, ChunkSettings(6), ["Ab. Cd."]),
+    "whole sentences of the chunk before are repeated": (
+        "One two. Three. Four five. Six. Seven eight.", words, ChunkSettings(4, overlap=2),
+        ["One two. Three.", "Three. Four five. Six.", "Six. Seven eight."],
+    ),
+    "only while they fit the overlap": (
+        "A a a a. Bo. C c c. D d d. Eh. F f f f f.", words, ChunkSettings(8, overlap=2),
+        ["A a a a. Bo. C c c.", "D d d. Eh.", "Eh. F f f f f."],
+    ),
+    "a sentence that is too long is cut at white space": (
+        "a bb ccc dddd eeeee ffffff", words, ChunkSettings(2), ["a bb", "ccc dddd", "eeeee ffffff"],
+    ),
+    "and a word anywhere": ("x" * 10, letters, ChunkSettings(4), ["xxx", "xxx", "xxxx"]),
+}  # fmt: skip
 
 
-def test_the_space_between_two_sentences_counts_for_neither():
-    assert parts("Ab. Cd.", split_document("Ab. Cd.", letters, ChunkSettings(6))) == ["Ab. Cd."]
-
-
-def test_a_chunk_repeats_whole_sentences_of_the_one_before_it():
-    text = "One two. Three. Four five. Six. Seven eight."
-    chunks = parts(text, split_document(text, words, ChunkSettings(4, overlap=2)))
-    assert chunks == ["One two. Three.", "Three. Four five. Six.", "Six. Seven eight."]
-
-
-def test_a_sentence_that_is_too_long_is_cut_at_white_space_and_a_word_anywhere():
-    text = "a bb ccc dddd eeeee ffffff"
-    assert parts(text, split_document(text, words, ChunkSettings(2))) == ["a bb", "ccc dddd", "eeeee ffffff"]
-    assert parts("x" * 10, split_document("x" * 10, letters, ChunkSettings(4))) == ["xxx", "xxx", "xxxx"]
+@pytest.mark.parametrize("name", CUT)
+def test_a_document_is_cut_between_sentences(name):
+    text, count, settings, chunks = CUT[name]
+    assert parts(text, split_document(text, count, settings)) == chunks
 
 
 def test_a_sentence_far_too_long_is_counted_a_few_times_only():
@@ -110,12 +115,6 @@ def test_headings_are_text_where_they_are_not_asked_for():
 @pytest.mark.parametrize("text", ["", " \n\t"])
 def test_a_document_without_text_has_no_chunk(text):
     assert split_document(text, words) == []
-
-
-def test_a_chunk_repeats_the_last_sentences_only_while_they_fit_the_overlap():
-    text = "A a a a. Bo. C c c. D d d. Eh. F f f f f."
-    found = parts(text, split_document(text, words, ChunkSettings(8, overlap=2)))
-    assert found == ["A a a a. Bo. C c c.", "D d d. Eh.", "Eh. F f f f f."]
 
 
 @pytest.mark.usefixtures("unchecked")
