@@ -63,30 +63,13 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
         ] = None
 
     about, example = "The passages that best answer a query", {"query": "how long do cats sleep", "k": 5}
-    one, seconds, errors = "/v1/collections/{name}", settings.map_deadline, ("other_model",)
+    one, of_map, errors = "/v1/collections/{name}", "A position and a cluster for each text", ("other_model",)
+    get, post = partial(ApiRoute, "GET", answer=OBJECT), partial(ApiRoute, "POST", answer=FOUND)
     return [
-        ApiRoute(
-            "POST",
-            "/v1/search",
-            search_collection,
-            about,
-            body=SearchRequest,
-            example=example,
-            answer=FOUND,
-            errors=errors,
-        ),
-        ApiRoute("GET", "/v1/collections", list_collections, "The collections that can be searched", answer=OBJECT),
-        ApiRoute("GET", one, show_collection, "One of the collections", answer=OBJECT, errors=errors),
-        ApiRoute(
-            "GET",
-            f"{one}/map",
-            show_map,
-            "A position and a cluster for each text",
-            query=MapQuery,
-            answer=OBJECT,
-            seconds=seconds,
-            errors=errors,
-        ),
+        post("/v1/search", search_collection, about, body=SearchRequest, example=example, errors=errors),
+        get("/v1/collections", list_collections, "The collections that can be searched"),
+        get(one, show_collection, "One of the collections", errors=errors),
+        get(f"{one}/map", show_map, of_map, query=MapQuery, seconds=settings.map_deadline, errors=errors),
     ]
 
 
@@ -114,17 +97,13 @@ async def search_collection(exchange: Exchange) -> Reply:
 
 
 async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: int) -> "Sequence[Passage]":
-    """The k passages that the search finds.
-
-    Raises:
-        ApiError: the filter cannot be parsed.
-    """
-    body, store = exchange.body, exchange.server.collections
+    """The k passages that the search finds."""
+    body = exchange.body
     search = partial(found.texts.for_query(vectors).search, body.query, k, body.filter, hybrid=body.hybrid)
     try:
         result: SearchResult = await watched(exchange, found.thread.compute(search))
     except BadInput as error:
-        raise ApiError("invalid", store.message(error, found.name)) from None
+        raise ApiError("invalid", exchange.server.collections.message(error, found.name)) from None
     return result.passages
 
 
@@ -132,19 +111,18 @@ async def _reranked(
     exchange: Exchange, reranker: "ServedModel", passages: "Sequence[Passage]"
 ) -> "tuple[list[Passage], dict[str, Any]]":
     """The best candidates in the order of a reranker's scores, then the rest; and a report for the answer."""
-    body = exchange.body
-    candidates, others = passages[: body.candidates], passages[body.candidates :]
+    body, candidates = exchange.body, passages[: exchange.body.candidates]
     report = {"model": reranker.name, "candidates": len(candidates), "truncated": []}
     if not candidates:
         return [], report
     texts = [passage.text for passage in candidates]
     options = {"prompt": prompt_of(reranker, None), "truncate": body.truncate}
     job, scores = await pair_scores(exchange, reranker, body.query, texts, False, **options)
-    ordered = [
-        candidates[i]._replace(scores={**candidates[i].scores, "reranked": float(scores[i])})
-        for i in places_by_score(scores)
+    scored = [
+        one._replace(scores={**one.scores, "reranked": float(s)}) for one, s in zip(candidates, scores, strict=True)
     ]
-    return [*ordered, *others], {**report, "truncated": job.truncated}
+    ordered = [scored[i] for i in places_by_score(scores)]
+    return [*ordered, *passages[body.candidates :]], {**report, "truncated": job.truncated}
 
 
 def _plain(one: "Passage", headings: bool) -> dict[str, Any]:
@@ -171,9 +149,8 @@ async def list_collections(exchange: Exchange) -> Reply:
 
 async def show_collection(exchange: Exchange) -> Reply:
     """Show the name, size, columns and model of a collection, and how far t-SNE has come with its map."""
-    name = exchange.path_values["name"]
-    await exchange.server.collections.opened(name)
-    store = exchange.server.collections
+    name, store = exchange.path_values["name"], exchange.server.collections
+    await store.opened(name)
     return Reply({**await store.described(name), "map_progress": store.map_progress.get(name)})
 
 

@@ -26,14 +26,14 @@ Truncate = Annotated[
 ModelName = Annotated[Name | None, Meta(description="the name of a model; the first by default")]
 PromptName = Annotated[Name | None, Meta(description="one of the model's prompts, prepended to every text")]
 
+Direction = Annotated[Literal["right", "Right"] | None, Meta(description="texts are truncated at their end")]
+
 
 class TruncationFields(Body, kw_only=True):
     """The fields that all TEI requests have."""
 
     truncate: Truncate = None
-    truncation_direction: Annotated[
-        Literal["right", "Right"] | None, Meta(description="texts are truncated at their end")
-    ] = "right"
+    truncation_direction: Direction = "right"
     prompt_name: PromptName = None
     model: ModelName = None
 

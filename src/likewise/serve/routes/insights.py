@@ -1,7 +1,6 @@
 """Explain embeddings: how similar texts are, why two texts are similar, and how a sentence moves through the layers."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,25 +56,24 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
         model: ModelName = None
         truncate: Truncate = True
 
-    two, three = {"first": "A cat sleeps.", "second": "A kitten naps."}, ["A cat sleeps.", "A kitten naps.", "A fox."]
+    two, texts = {"first": "A cat sleeps.", "second": "A kitten naps."}, {"texts": ["A cat sleeps.", "A kitten naps."]}
     either = {"oneOf": [{"type": "array", "items": {"type": "number"}}, {"type": "object", "required": ["matrix"]}]}
-    rows: tuple[Any, ...] = (
-        ("/similarity", similarity, "Compare texts", "tei", SimilarityRequest, {"texts": three}, either, "embed"),
-        ("/explain", explain, "Which words make two texts similar", "openai", ExplainRequest, two, OBJECT, None),
-        (
-            "/dissect",
-            dissect,
-            "How a sentence moves through layers",
-            "openai",
-            DissectRequest,
-            {"text": "A"},
-            OBJECT,
-            None,
-        ),
-    )
+    why, how = "Which words make two texts similar", "How a sentence moves through layers"
+    post = partial(ApiRoute, "POST")
     return [
-        ApiRoute("POST", path, handle, about, api, body, example, answer=answer, measured_as=measured)
-        for path, handle, about, api, body, example, answer, measured in rows
+        post(
+            "/similarity",
+            similarity,
+            "Compare texts",
+            "tei",
+            SimilarityRequest,
+            texts,
+            None,
+            either,
+            measured_as="embed",
+        ),
+        post("/explain", explain, why, body=ExplainRequest, example=two, answer=OBJECT),
+        post("/dissect", dissect, how, body=DissectRequest, example={"text": "A cat sleeps."}, answer=OBJECT),
     ]
 
 
@@ -98,32 +96,30 @@ async def similarity(exchange: Exchange) -> Reply:
 
 async def explain(exchange: Exchange) -> Reply:
     """The cosine of two texts as a sum over pairs of words, and over layers if the pooling reads several."""
-    return await _explained(exchange, _pair, exchange.body.first, exchange.body.second)
+    return await _explained(exchange, "explain_pair", exchange.body.first, exchange.body.second)
 
 
 async def dissect(exchange: Exchange) -> Reply:
     """The path of one sentence through the layers."""
-    return await _explained(exchange, _path, exchange.body.text)
+    return await _explained(exchange, "sentence_path", exchange.body.text)
 
 
-async def _explained(exchange: Exchange, function: Callable[..., dict[str, Any]], *texts: str) -> Reply:
-    """Count the texts' tokens, then apply a function to them, both on the model's thread."""
+async def _explained(exchange: Exchange, function: str, *texts: str) -> Reply:
+    """Count the texts' tokens, then apply a function of `likewise.explain` to them, both on the model's thread."""
     body = exchange.body
     served = await model_for(exchange, body.model, "embedder")
     model = served.model  # a reload may swap it meanwhile
     report = await called(exchange, served, partial(model.encode_report, texts))
     _check_size(exchange, model, report)
     overflow: Overflow = "truncate" if body.truncate else "error"
-    found = await called(exchange, served, partial(function, model, *texts, overflow=overflow))
-    return Reply({"model": served.name, **found, "truncated": _cut(report)})
+    found = await called(exchange, served, lambda: _computed(function, model, *texts, overflow=overflow))
+    rows = zip(report.cut.tolist(), report.tokens[report.cut].tolist(), report.used[report.cut].tolist(), strict=True)
+    truncated = [{"index": i, "tokens": tokens, "used": used} for i, tokens, used in rows]
+    return Reply({"model": served.name, **found, "truncated": truncated})
 
 
 def _check_size(exchange: Exchange, model: Embedder, report: "TruncationReport") -> None:
-    """Reject explanations that would be too large, before computing them.
-
-    Raises:
-        ApiError: the texts have too many tokens.
-    """
+    """Reject explanations that would be too large, before computing them."""
     budget, special = exchange.server.memory.budget, len(model.tokenizer.prefix) + len(model.tokenizer.suffix)
     tokens = np.minimum(report.tokens, model.tokenizer.max_content_length) + special
     layers, pairs = 8 * (model.encoder.depth + 1) * model.encoder.width * int(tokens.sum()), int(tokens.prod())
@@ -133,19 +129,7 @@ def _check_size(exchange: Exchange, model: Embedder, report: "TruncationReport")
         raise ApiError("answer_too_large", f"{found}; the limits of this server are {most}. Send less text")
 
 
-def _pair(model: Embedder, first: str, second: str, overflow: Overflow) -> dict[str, Any]:
-    from ...explain import explain_pair  # imported only on demand, on the model's thread
+def _computed(function: str, *given: Any, **options: Any) -> Any:
+    from ... import explain  # imported only on demand, on the model's thread
 
-    return explain_pair(model, first, second, overflow=overflow).as_json()
-
-
-def _path(model: Embedder, text: str, overflow: Overflow) -> dict[str, Any]:
-    from ...explain import sentence_path
-
-    return sentence_path(model, text, overflow=overflow).as_json()
-
-
-def _cut(report: "TruncationReport") -> list[dict[str, int]]:
-    """The truncated texts, as in all replies."""
-    rows = zip(report.cut.tolist(), report.tokens[report.cut].tolist(), report.used[report.cut].tolist(), strict=True)
-    return [{"index": i, "tokens": tokens, "used": used} for i, tokens, used in rows]
+    return getattr(explain, function)(*given, **options).as_json()

@@ -2,6 +2,7 @@
 
 from binascii import b2a_base64
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -38,13 +39,10 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
         truncate: Truncate = None
 
     example = {"input": ["A cat sleeps.", "A kitten naps."], "model": "likewise-mini"}
-    about, answer = "Embed texts", EMBEDDINGS_ANSWER
+    post = partial(ApiRoute, "POST", answer=EMBEDDINGS_ANSWER, measured_as="embed")
     return [
-        ApiRoute(
-            "POST", path, embeddings, about, body=EmbeddingsRequest, example=example, answer=answer, measured_as="embed"
-        )
-        for path in ("/v1/embeddings", "/embeddings")
-    ] + [
+        post("/v1/embeddings", embeddings, "Embed texts", body=EmbeddingsRequest, example=example),
+        post("/embeddings", embeddings, "Embed texts", body=EmbeddingsRequest, example=example),
         ApiRoute("GET", "/v1/models", list_models, "The served models", answer=MODELS_ANSWER),
         ApiRoute("GET", "/v1/models/{model:path}", show_model, "One of the models", answer=MODEL_ANSWER),
     ]
@@ -58,12 +56,8 @@ async def embeddings(exchange: Exchange) -> Reply:
     if entry is None:
         shape = (b"x-embedding-shape", b"%d,%d" % rows.shape)
         return Reply(rows.astype("<f4").tobytes(), (*headers, shape), media_type="application/octet-stream")
-    rest = {
-        "object": "list",
-        "model": served.name,
-        "usage": {"prompt_tokens": job.tokens, "total_tokens": job.tokens},
-        "truncated": job.truncated,
-    }
+    usage = {"prompt_tokens": job.tokens, "total_tokens": job.tokens}
+    rest = {"object": "list", "model": served.name, "usage": usage, "truncated": job.truncated}
     return Reply(json_around("data", await json_rows(rows, entry), rest), headers)
 
 

@@ -34,20 +34,9 @@ def predict_routes(settings: ServeSettings) -> list[ApiRoute]:
             Meta(description="how many classes, most probable first"),
         ] = USUAL_CLASSES
 
-    example = {"inputs": "My card was stolen."}
-    return [
-        ApiRoute(
-            "POST",
-            "/predict",
-            predict,
-            "Classify texts",
-            "tei",
-            PredictRequest,
-            example,
-            answer={"type": "array"},
-            errors=("not_supported",),
-        )
-    ]
+    example, answer, errors = {"inputs": "My card was stolen."}, {"type": "array"}, ("not_supported",)
+    about = "Classify texts"
+    return [ApiRoute("POST", "/predict", predict, about, "tei", PredictRequest, example, answer=answer, errors=errors)]
 
 
 async def predict(exchange: Exchange) -> Reply:
@@ -56,7 +45,8 @@ async def predict(exchange: Exchange) -> Reply:
     served = await model_for(exchange, body.model, "embedder")
     classifier = served.classifier
     if classifier is None:
-        raise ApiError("not_supported", f"{served.name} has no classifier; {HOW}")
+        how = "Classifier.fit(texts, labels, model).save(folder) writes one into the model's folder"
+        raise ApiError("not_supported", f"{served.name} has no classifier; {how}")
     texts, classes = as_inputs(exchange, "inputs"), classifier.classes
     count = min(body.top_k or USUAL_CLASSES, len(classes))
     exchange.hold_answer(len(texts) * count * (ENTRY_BYTES + 6 * classifier.longest_label))
@@ -79,6 +69,3 @@ def _classified(classifier: "Classifier", rows: Float[np.ndarray, "n D"], count:
         for row, places in zip(chances, best, strict=True)
     ]
     return json_bytes(found)[1:-1]
-
-
-HOW = "Classifier.fit(texts, labels, model).save(folder) writes one into the model's folder"

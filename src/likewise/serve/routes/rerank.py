@@ -12,19 +12,19 @@ from ..web.api_errors import ApiError
 from ..web.bodies import Body, Name
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from .computing import Headers, TruncationFields, model_for, pair_scores, places_by_score, prompt_of, timing_headers
+from .computing import (
+    Direction,
+    Headers,
+    PromptName,
+    model_for,
+    pair_scores,
+    places_by_score,
+    prompt_of,
+    timing_headers,
+)
 
+Count = Annotated[int, Meta(ge=1, le=1 << 31)]
 IGNORED = Meta(description="ignored: documents are not split into chunks")
-TopN = Annotated[
-    Annotated[int, Meta(ge=1, le=1 << 31)] | None,
-    Meta(description="how many of the best documents to return; by default all of them"),
-]
-ReturnDocuments = Annotated[bool | None, Meta(description="whether results include the documents' texts")]
-Chunks = Annotated[Annotated[int, Meta(ge=1, le=1 << 31)] | None, IGNORED]
-Fields = Annotated[
-    Annotated[list[Name], Meta(min_length=1, max_length=100)] | None, Meta(description="ignored: text is ranked")
-]
-Priority = Annotated[Annotated[int, Meta(ge=0, le=1 << 31)] | None, Meta(description="ignored")]
 
 
 def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -37,32 +37,29 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
     ranked = Annotated[list[string | Document], Meta(min_length=1, max_length=settings.max_texts)]
     strings = Annotated[list[string], Meta(min_length=1, max_length=settings.max_texts)]
 
-    class RerankRequest(Body):
-        documents: ranked
+    class RankingFields(Body, kw_only=True):
         query: string
         model: Annotated[Name | None, Meta(description="the name of a reranker; the first by default")] = None
-        top_n: TopN = None
-        return_documents: ReturnDocuments = False
+        top_n: Annotated[Count | None, Meta(description="how many of the best documents; by default all")] = None
+        return_documents: Annotated[bool | None, Meta(description="whether results include the texts")] = False
         truncate: Annotated[bool | None, Meta(description="false: reject pairs longer than the model's limit")] = None
-        max_chunks_per_doc: Chunks = None
-        max_tokens_per_doc: Chunks = None
-        rank_fields: Fields = None
-        priority: Priority = None
+        max_chunks_per_doc: Annotated[Count | None, IGNORED] = None
+        max_tokens_per_doc: Annotated[Count | None, IGNORED] = None
+        rank_fields: Annotated[
+            Annotated[list[Name], Meta(min_length=1, max_length=100)] | None, Meta(description="ignored")
+        ] = None
+        priority: Annotated[Annotated[int, Meta(ge=0, le=1 << 31)] | None, Meta(description="ignored")] = None
 
-    class TeiRerankRequest(TruncationFields):
-        query: string
+    class RerankRequest(RankingFields):
+        documents: ranked
+
+    class TeiRerankRequest(RankingFields):
         texts: Annotated[strings | None, Meta(description="TEI's name for documents")] = None
-        raw_scores: Annotated[bool | None, Meta(description="whether scores are logits instead of probabilities")] = (
-            False
-        )
+        raw_scores: Annotated[bool | None, Meta(description="whether scores are logits, not probabilities")] = False
         return_text: Annotated[bool | None, Meta(description="whether results include the texts")] = False
         documents: ranked | None = None
-        top_n: TopN = None
-        return_documents: ReturnDocuments = False
-        max_chunks_per_doc: Chunks = None
-        max_tokens_per_doc: Chunks = None
-        rank_fields: Fields = None
-        priority: Priority = None
+        prompt_name: PromptName = None
+        truncation_direction: Direction = "right"
 
     example = {"query": "how do cats sleep", "documents": ["Cats nap.", "Shares fell."], "top_n": 1}
     rows = (

@@ -1,6 +1,7 @@
 """text-embeddings-inference's API: `/embed` and `/info`, with its timing headers."""
 
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -25,11 +26,11 @@ def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
         )
 
     example = {"inputs": ["A cat sleeps.", "A kitten naps."]}
+    answer = {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}
+    post = partial(ApiRoute, "POST", answer=answer, measured_as="embed")
     return [
-        *(
-            ApiRoute("POST", path, embed, "Embed texts", "tei", EmbedRequest, example, answer=ROWS, measured_as="embed")
-            for path in ("/embed", "/")  # Hugging Face clients use the root path
-        ),
+        post("/embed", embed, "Embed texts", "tei", EmbedRequest, example),
+        post("/", embed, "Embed texts", "tei", EmbedRequest, example),  # Hugging Face clients use this path
         ApiRoute("GET", "/info", info, "The model and the limits", "tei", answer=OBJECT),
     ]
 
@@ -64,6 +65,3 @@ async def info(exchange: Exchange) -> Reply:
             "docker_label": None,
         }
     )
-
-
-ROWS: dict[str, Any] = {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}

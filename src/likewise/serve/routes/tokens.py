@@ -20,6 +20,8 @@ AT_A_TIME = 1_000
 """How many tokens of an answer are written as JSON at a time."""
 CHARACTERS = 100_000
 """How many characters or ids are processed before other requests get a turn; a single text is never split."""
+SOME_IDS = {"ids": [101, 1037, 4937, 102]}
+SPARSE = "models here return dense vectors, not sparse ones (SPLADE); use /embed"
 MOST_TEXTS = 1_000
 MOST_CHARACTERS = 200_000
 """Maximum characters in a text to tokenize; they take about 100 ms, while the tokenizer holds the GIL."""
@@ -52,26 +54,13 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
         prompt_name: PromptName = None
         model: ModelName = None
 
-    text: dict[str, Any] = {"inputs": "A cat sleeps."}
-    some_ids: dict[str, Any] = {"ids": [101, 1037, 4937, 102]}
+    post, answer, text = partial(ApiRoute, "POST", api="tei"), {"type": "array"}, {"inputs": "A cat sleeps."}
+    refused, errors = f"Refused: {SPARSE}", ("not_supported",)
     return [
-        *(
-            ApiRoute("POST", path, handle, about, "tei", body, example, answer={"type": "array"})
-            for path, handle, about, body, example in (
-                ("/embed_all", embed_all, "A vector for each token", EmbedAllRequest, text),
-                ("/tokenize", tokenize, "The tokens of texts", TokenizeRequest, text),
-                ("/decode", decode, "The texts of token ids", DecodeRequest, some_ids),
-            )
-        ),
-        ApiRoute(
-            "POST",
-            "/embed_sparse",
-            partial(refuse_route, SPARSE),
-            f"Refused: {SPARSE}",
-            "tei",
-            answers_only_errors=True,
-            errors=("not_supported",),
-        ),
+        post("/embed_all", embed_all, "A vector for each token", body=EmbedAllRequest, example=text, answer=answer),
+        post("/tokenize", tokenize, "The tokens of texts", body=TokenizeRequest, example=text, answer=answer),
+        post("/decode", decode, "The texts of token ids", body=DecodeRequest, example=SOME_IDS, answer=answer),
+        post("/embed_sparse", embed_sparse, refused, answers_only_errors=True, errors=errors),
     ]
 
 
@@ -105,24 +94,22 @@ def _tokens(model: Embedder, text: str, special: bool) -> Pieces:
     """A text's tokens as JSON, in pieces, because Python objects take several times as much memory."""
     tokenizer = model.tokenizer
     ids, spans = tokenizer.ids_and_spans(text)
-    before, after = ([_special(model, i) for i in part if special] for part in (tokenizer.prefix, tokenizer.suffix))
-    answer = Pieces([b"," + json_bytes(one) for one in before])
+    entries = Pieces(_special(model, tokenizer.prefix) if special else ())
     for first in range(0, len(ids), AT_A_TIME):
         some = zip(ids[first : first + AT_A_TIME], spans[first : first + AT_A_TIME].tolist(), strict=True)
         found = [
             {"id": i, "text": text[start:stop], "special": False, "start": start, "stop": stop}
             for i, (start, stop) in some
         ]
-        answer.append(b"," + json_bytes(found)[1:-1])
-    answer += [b"," + json_bytes(one) for one in after]
-    if answer:
-        answer[0] = answer[0][1:]
-    return Pieces([b"[", *answer, b"]"])
+        entries += [b",", json_bytes(found)[1:-1]]
+    entries += _special(model, tokenizer.suffix) if special else ()
+    return _as_list(entries)
 
 
-def _special(model: Embedder, number: int) -> dict[str, Any]:
-    name = model.tokenizer.id_to_token(number)
-    return {"id": number, "text": name, "special": True, "start": None, "stop": None}
+def _special(model: Embedder, ids: Sequence[int]) -> Iterator[bytes]:
+    for i in ids:
+        name = model.tokenizer.id_to_token(i)
+        yield from (b",", json_bytes({"id": i, "text": name, "special": True, "start": None, "stop": None}))
 
 
 async def decode(exchange: Exchange) -> Reply:
@@ -132,11 +119,9 @@ async def decode(exchange: Exchange) -> Reply:
     tokenizer, lists = served.model.tokenizer, as_inputs(exchange, "ids")
     if len(lists) > MOST_TEXTS:
         raise ApiError("invalid", f"ids: expected 1 to {MOST_TEXTS:,} lists; got {len(lists):,}", param="ids")
-    largest = max(map(max, lists))
-    if largest >= tokenizer.vocabulary:
-        raise ApiError(
-            "invalid", f"there is no token {largest:,}; ids must be below {tokenizer.vocabulary:,}", param="ids"
-        )
+    if (largest := max(map(max, lists))) >= tokenizer.vocabulary:
+        found = f"there is no token {largest:,}; ids must be below {tokenizer.vocabulary:,}"
+        raise ApiError("invalid", found, param="ids")
     decoder = partial(tokenizer.decode, skip_special_tokens=body.skip_special_tokens)
     return await _in_parts(exchange, served, lists, lambda ids: Pieces([json_bytes(decoder(ids))]))
 
@@ -185,9 +170,6 @@ def _as_list(entries: Pieces) -> Pieces:
     return Pieces([b"[", *entries[1:], b"]"])
 
 
-async def refuse_route(wanted: str, exchange: Exchange) -> Reply:  # noqa: ARG001, a handler's parameters
-    """Report that a route is not supported, and say what to use instead."""
-    raise ApiError("not_supported", wanted)
-
-
-SPARSE = "models here return dense vectors, not sparse ones (SPLADE); use /embed"
+async def embed_sparse(exchange: Exchange) -> Reply:  # noqa: ARG001, a handler's parameters
+    """Report that this route is not supported, and say what to use instead."""
+    raise ApiError("not_supported", SPARSE)
