@@ -2,10 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from likewise import Embedder
-from likewise.errors import LikewiseError
 from likewise.files.documents import read_documents
 from likewise.runtime.home_folder import expanded
 
@@ -21,9 +17,3 @@ def test_a_file_whose_name_begins_with_a_tilde_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("~no-such-user.md").write_text("a cat sleeps\n")
     assert [document.text for document in read_documents(["~no-such-user.md"])] == ["a cat sleeps\n"]
-
-
-def test_a_model_of_such_a_name_is_missing_like_any_other(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(LikewiseError, match="~no-such-user"):
-        Embedder.load("~no-such-user/model")

@@ -56,11 +56,9 @@ class VectorCache:
                 part = digests[start : start + ASKED_AT_ONCE]
                 marks = ",".join("?" * len(part))
                 for digest, blob in db.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", part):
-                    if (
-                        len(blob) == self._row_bytes
-                        and _checksum(digest, blob[CHECKSUM_BYTES:]) == blob[:CHECKSUM_BYTES]
-                    ):
-                        found[by_digest[digest]] = np.frombuffer(blob, "<f4", offset=CHECKSUM_BYTES)
+                    row = blob[CHECKSUM_BYTES:]
+                    if len(blob) == self._row_bytes and _checksum(digest, row) == blob[:CHECKSUM_BYTES]:
+                        found[by_digest[digest]] = np.frombuffer(row, "<f4")
         return found
 
     def add(self, texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
