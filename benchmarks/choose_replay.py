@@ -7,7 +7,7 @@ if the race chose the candidate with the highest mean over all items, or one wit
 took all items; its leader counts too. The table of docs/how-to/choose-a-model.md is drawn from the results.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from likewise.evaluate.collection import read_collection
 from likewise.evaluate.items import ItemSource, items_of_collection, items_of_data
 from likewise.evaluate.race import StoppingRule, race
 
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import place, read, save
 
 MODELS = ("likewise-mini", "likewise-static", "avg-glove")
@@ -87,24 +87,21 @@ def measure() -> dict[str, Any]:
     return results
 
 
-def table() -> Iterator[str]:
+def table() -> list[str]:
     """A line for each data set and margin."""
-    stored = read("choose_replay")
-    yield "| data | items | best, second | margin | right | undecided | items needed, median (95 %) |"
-    yield "|---|---|---|---|---|---|---|"
+    stored, body = read("choose_replay"), []
     for name, of in stored["results"].items():
         first, second = sorted(of["means"].values(), reverse=True)[:2]
         for margin, one in of["margins"].items():
             needed = f"{one['items']:.1%} ({one['items of 95 %']:.1%})"
-            yield (
-                f"| {name} | {of['items']:,} | {100 * first:.2f}, {100 * second:.2f} | {margin} | {one['right']:.1%} | "
-                f"{one['undecided']:.1%} | {needed} |"
-            )
-    yield ""
-    yield f"{place(stored['machine'])}."
+            best = f"{100 * first:.2f}, {100 * second:.2f}"
+            cells = f"{of['items']:,}", best, margin, f"{one['right']:.1%}", f"{one['undecided']:.1%}", needed
+            body.append([name, *cells])
+    head = "data | items | best, second | margin | right | undecided | items needed, median (95 %)"
+    return rows(head, body, f"{place(stored['machine'])}.")
 
 
-TABLES: PageTables = {"docs/how-to/choose-a-model.md": {"choose-replay": lambda: [*table()]}}
+TABLES: PageTables = {"docs/how-to/choose-a-model.md": {"choose-replay": table}}
 
 if __name__ == "__main__":
     save("choose_replay", measure())

@@ -24,7 +24,7 @@ from likewise.evaluate.statistics.comparison import estimate
 from likewise.integrations.few_shot import FewShotClassifier
 
 from .options import options
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import place, read, save
 
 MODELS = ["likewise-mini", "likewise-static", "all-MiniLM-L6-v2"]
@@ -36,7 +36,7 @@ TRAINED = {"likewise-mini": {"banking77": 5, "trec": 20}}
 Learn = Callable[[Sequence[str], Sequence[Any]], Classifier]
 
 
-def rows(name: str, per_class: int | None = None) -> tuple[list[str], list[Any]]:
+def split(name: str, per_class: int | None = None) -> tuple[list[str], list[Any]]:
     """The texts and labels of a split, or the first of each class."""
     columns, seen = read_dataset(name), Counter[Any]()
     texts, labels = list[str](), list[Any]()
@@ -50,11 +50,11 @@ def rows(name: str, per_class: int | None = None) -> tuple[list[str], list[Any]]
 
 def measure(learn: Learn, data: str, per_class: int | None) -> dict[str, Any]:
     """Accuracy with its interval, calibration error and seconds of CPU to learn, encoding included."""
-    texts, labels = rows(f"{data}/train", per_class)
+    texts, labels = split(f"{data}/train", per_class)
     began = process_time()
     classifier = learn(texts, labels)
     seconds = process_time() - began
-    texts, truth = rows(f"{data}/test")
+    texts, truth = split(f"{data}/test")
     chances = classifier.predict_proba(texts)
     right = np.array(classifier.decide(chances)) == np.array(truth)
     found = estimate(Evidence(right.astype(float)))
@@ -70,21 +70,19 @@ def measure(learn: Learn, data: str, per_class: int | None) -> dict[str, Any]:
     }
 
 
-def table() -> Iterator[str]:
+def table() -> list[str]:
     """A line for each model, data set and number of labels."""
-    stored = read("classification")
-    yield "| learned from | model | accuracy, % | calibration error | CPU seconds |"
-    yield "|---|---|---|---|---|"
+    stored, body = read("classification"), []
     for one in sorted(stored["results"], key=lambda one: (one["data"], one["rows"])):
         share = "all rows" if one["per class"] is None else f"{one['per class']} rows a class"
         accuracy = f"{100 * one['accuracy']:.1f} [{100 * one['low']:.1f}, {100 * one['high']:.1f}]"
         about = f"{DATA[one['data']]}: {share}"
-        yield f"| {about} | {one['model']} | {accuracy} | {one['calibration']:.3f} | {one['seconds']:.1f} |"
-    yield ""
-    yield f"{place(stored['machine'])} ([script](../../benchmarks/classification.py))."
+        body.append([about, one["model"], accuracy, f"{one['calibration']:.3f}", f"{one['seconds']:.1f}"])
+    below = f"{place(stored['machine'])} ([script](../../benchmarks/classification.py))."
+    return rows("learned from | model | accuracy, % | calibration error | CPU seconds", body, below)
 
 
-TABLES: PageTables = {"docs/how-to/classify.md": {"classification": lambda: [*table()]}}
+TABLES: PageTables = {"docs/how-to/classify.md": {"classification": table}}
 
 
 def run(models: Sequence[str]) -> list[dict[str, Any]]:

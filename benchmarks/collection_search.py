@@ -11,7 +11,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from likewise.evaluate.collection import JudgedCollection
 from likewise.evaluate.rankers import EmbeddingRanker, HybridRanker, WordRanker
 
 from .options import options
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import place, read, save
 
 DOCUMENTS, QUERIES, WORDS, WIDTH = 100_000, 1000, 80, 384
@@ -67,19 +67,16 @@ def measure(ranker: str, documents: int, queries: int) -> dict[str, float]:
     }
 
 
-def table() -> Iterator[str]:
+def table() -> list[str]:
     """A line for each ranker."""
     stored = read("collection_search")
     of = stored["results"]
-    yield f"| {of['documents']:,} documents, {of['queries']:,} queries | seconds beyond encoding | peak memory, MB |"
-    yield "|---|---|---|"
-    for ranker in RANKERS:
-        yield f"| {ranker} | {of[ranker]['seconds beyond encoding']} | {of[ranker]['peak MB']:,} |"
-    yield ""
-    yield f"{place(stored['machine'])}."
+    head = f"{of['documents']:,} documents, {of['queries']:,} queries | seconds beyond encoding | peak memory, MB"
+    body = ((name, of[name]["seconds beyond encoding"], f"{of[name]['peak MB']:,}") for name in RANKERS)
+    return rows(head, body, f"{place(stored['machine'])}.")
 
 
-TABLES: PageTables = {"docs/how-to/evaluate-on-your-documents.md": {"collection-search": lambda: [*table()]}}
+TABLES: PageTables = {"docs/how-to/evaluate-on-your-documents.md": {"collection-search": table}}
 
 
 def main() -> None:

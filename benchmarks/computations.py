@@ -16,7 +16,7 @@ from likewise import Embedder
 from likewise.engine_registry import ENGINES, mixes_int8
 
 from .options import options
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .real_sentences import real_sentences
 from .record import place, read, save
 
@@ -54,14 +54,13 @@ def differences(model: str, texts: Sequence[str]) -> list[dict[str, object]]:
 def table() -> list[str]:
     """The largest differences of each kind of pair."""
     found = read("computations")
-    lines = ["| compared | largest 1 − cosine of a text's vectors | largest change of a cosine |", "|---|---|---|"]
-    rows = [(kind, row) for row in found["results"]["pairs"] for kind in [_kind(row)]]
+    results, body = found["results"], []
     for kind in KINDS:
-        worst = [max(float(row[what]) for one, row in rows if one == kind) for what in ("text", "pair")]
-        lines.append(f"| {kind} | {worst[0]:.1e} | {worst[1]:.1e} |")
-    results = found["results"]
+        pairs = [row for row in results["pairs"] if _kind(row) == kind]
+        body.append([kind, *(f"{max(float(row[what]) for row in pairs):.1e}" for what in ("text", "pair"))])
     about = f"{results['texts']:,} real sentences, {', '.join(results['models'])}; {place(found['machine'])}"
-    return [*lines, "", f"{about} ([script](../benchmarks/computations.py))."]
+    head = "compared | largest 1 − cosine of a text's vectors | largest change of a cosine"
+    return rows(head, body, f"{about} ([script](../benchmarks/computations.py)).")
 
 
 TABLES: PageTables = {"docs/indexes.md": {"computations": table}}

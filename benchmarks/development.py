@@ -16,10 +16,9 @@ benchmarks/results/development.jsonl has a line for each model, from which the t
 model with the same fingerprint already has a line, only missing scores are measured.
 """
 
-import argparse
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from likewise.data.columns import DatasetColumns
@@ -31,7 +30,8 @@ from likewise.model_names import load_torch_embedder
 from likewise.runtime.atomic_files import atomic_file
 from papers.recipes.recipe import named_shortly
 
-from .pages import PageTables, draw
+from .options import options
+from .pages import PageTables, draw, rows
 from .record import RESULTS, machine
 
 MEAN_OF = ("stsb-dev", "qqp", "scifact", "wiki-sections", "trec")
@@ -84,17 +84,14 @@ def of_model(lines: Sequence[dict[str, Any]], new: dict[str, Any]) -> dict[str, 
     return next((line for line in lines if line["fingerprint"] == new["fingerprint"]), new)
 
 
-def table() -> Iterator[str]:
+def table() -> list[str]:
     """The models in the order of the file: the teacher, then the students, with each column's best in bold."""
     lines = read()
     columns = {task: [line["scores"].get(task, math.nan) for line in lines] for task in MEAN_OF}
     columns["mean"] = [line["mean"] for line in lines]
     columns |= {task: [line["scores"].get(task, math.nan) for line in lines] for task in DEVELOPMENT[len(MEAN_OF) :]}
-    yield f"| | {' | '.join(columns)} |"
-    yield f"|---|{'---|' * len(columns)}"
-    for i, line in enumerate(lines):
-        cells = (cell(of, i) for of in columns.values())
-        yield f"| {line['label']} | {' | '.join(cells)} |"
+    body = ([line["label"], *(cell(of, i) for of in columns.values())] for i, line in enumerate(lines))
+    return rows(f" | {' | '.join(columns)}", body)
 
 
 def cell(scores: Sequence[float], i: int) -> str:
@@ -105,15 +102,12 @@ def cell(scores: Sequence[float], i: int) -> str:
     return f"**{scores[i]:.2f}**" if i and scores[i] == best else f"{scores[i]:.2f}"
 
 
-TABLES: PageTables = {"docs/models.md": {"development": lambda: [*table()]}}
+TABLES: PageTables = {"docs/models.md": {"development": table}}
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Measure the models, print their scores and append their lines."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="names or folders")
-    parser.add_argument("--label", help="a description for the table (default: the model's name)")
-    args = parser.parse_args(argv)
+    args = options(__doc__, argv, {"models": []}, label=str)
     lines = [measured(load_torch_embedder(name, precision="fp32"), name, args.label) for name in args.models]
     draw(TABLES)
     return lines

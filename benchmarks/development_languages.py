@@ -9,7 +9,6 @@
 benchmarks/results/development_languages.jsonl has a line for each model.
 """
 
-import argparse
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +21,7 @@ from likewise.model_names import load_named_embedder
 from likewise.runtime.atomic_files import atomic_file
 from papers.recipes.distillation.multilingual import STS_DEVELOPMENT, TATOEBA, is_aside
 
+from .options import options
 from .record import RESULTS, machine
 
 FILE = RESULTS / "development_languages.jsonl"
@@ -66,10 +66,7 @@ def development_scores(model: Any) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure the models, print their scores and append their lines."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="names or folders")
-    parser.add_argument("--label", help="a description (default: the model's name)")
-    args = parser.parse_args(argv)
+    args = options(__doc__, argv, {"models": []}, label=str)
     lines = FILE.read_text("utf-8").splitlines() if FILE.exists() else []
     for name in args.models:
         model = load_named_embedder(name)

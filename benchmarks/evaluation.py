@@ -26,7 +26,7 @@ from likewise.model_names import load_named_embedder
 from likewise.runtime.progress import StatusLine
 from likewise.text.normalization import normalized
 
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import RESULTS, machine
 from .record import read as read_results
 
@@ -186,64 +186,61 @@ PARTS: dict[str, Callable[[], Any]] = {
 
 def agreement_table() -> list[str]:
     """Both modes' accuracies and CPU times."""
-    record = read_results("senteval_agreement")
-    lines = ["| task | fast | faithful | items that differ | CPU time, fast | faithful |", "|---|---|---|---|---|---|"]
+    record, body = read_results("senteval_agreement"), []
     for name, row in record["results"]["tasks"].items():
         if "faithful" in row:
-            spent = f"{row['fast_cpu_seconds']:.0f} s | {row['faithful_cpu_seconds']:,.0f} s"
-            figures = f"{row['fast']:.2f} | {row['faithful']:.2f} | {row['items_that_differ']} of {row['items']:,}"
-            lines.append(f"| {name} | {figures} | {spent} |")
-    return [*lines, "", _when(record["machine"])]
+            figures = f"{row['fast']:.2f}", f"{row['faithful']:.2f}", f"{row['items_that_differ']} of {row['items']:,}"
+            spent = f"{row['fast_cpu_seconds']:.0f} s", f"{row['faithful_cpu_seconds']:,.0f} s"
+            body.append([name, *figures, *spent])
+    head = "task | fast | faithful | items that differ | CPU time, fast | faithful"
+    return rows(head, body, _when(record["machine"]))
 
 
 def aggregates_table(scores: dict[str, dict[str, float]]) -> list[str]:
-    lines = [f"| | {' | '.join(STS_NAMES)} | mean |", "|---|" + "---|" * (len(STS_NAMES) + 1)]
+    body = []
     for name in AGGREGATES:
         # STS-B and SICK-R have no subsets: every aggregate is `all`
         row = [scores[task].get(name, scores[task][f"{name.split('/')[0]}/cosine/all"]) for task in STS_NAMES]
-        lines.append(_row(name.replace("/", ", "), row))
+        body.append(_row(name.replace("/", ", "), row))
     trained = [
         scores[t].get("pearson/regressor", scores[t].get("pearson/cosine/mean", float("nan"))) for t in STS_NAMES
     ]
-    return [*lines, _row("SBERT-WK's: pearson, mean; regressors", trained)]
+    body.append(_row("SBERT-WK's: pearson, mean; regressors", trained))
+    return rows(f" | {' | '.join(STS_NAMES)} | mean", body)
 
 
-def _row(name: str, values: Sequence[float]) -> str:
-    return f"| {name} | " + " | ".join(f"{100 * value:.2f}" for value in (*values, sum(values) / len(values))) + " |"
+def _row(name: str, values: Sequence[float | None]) -> list[str]:
+    measured = [value for value in values if value is not None]
+    mean = sum(measured) / len(values) if len(measured) == len(values) else None
+    return [name, *("–" if value is None else f"{100 * value:.2f}" for value in (*values, mean))]
 
 
 def baselines_table(found: dict[str, Any], tasks: Sequence[str]) -> list[str]:
-    lines = [f"| | {' | '.join(tasks)} | mean |", "|---|" + "---|" * (len(tasks) + 1)]
-    for model, cells in found.items():
-        if not set(tasks) <= set(cells):
-            continue
-        values = [cells[task].get("value") for task in tasks]
-        shown = " | ".join("–" if value is None else f"{100 * value:.2f}" for value in values)
-        whole = "–" if None in values else f"{100 * sum(values) / len(values):.2f}"
-        lines.append(f"| {model} | {shown} | {whole} |")
-    return lines
+    measured = {model: cells for model, cells in found.items() if set(tasks) <= set(cells)}
+    body = (_row(model, [cells[task].get("value") for task in tasks]) for model, cells in measured.items())
+    return rows(f" | {' | '.join(tasks)} | mean", body)
 
 
 def time_table(seconds: dict[str, float]) -> list[str]:
-    return ["| suite | seconds |", "|---|---|", *(f"| {suite} | {value:.0f} |" for suite, value in seconds.items())]
+    return rows("suite | seconds", ([suite, f"{value:.0f}"] for suite, value in seconds.items()))
 
 
 def shared_table(record: dict[str, Any]) -> list[str]:
-    lines = ["| test set | distinct pairs | also in STS-B's training split |", "|---|---|---|"]
-    lines += [f"| {name} | {of:,} | {count:,} |" for name, (count, of) in record["pairs"].items()]
-    folds = [f"- {note}" for note in record["folds"]]
-    return [*lines, "", "The task of ten folds over argument pairs adds a note for each way to split them:", "", *folds]
+    body = ([name, f"{of:,}", f"{count:,}"] for name, (count, of) in record["pairs"].items())
+    below = "The task of ten folds over argument pairs adds a note for each way to split them:"
+    folds = "\n".join(f"- {note}" for note in record["folds"])
+    return rows("test set | distinct pairs | also in STS-B's training split", body, below, folds)
 
 
 def separate_table(found: dict[str, Any]) -> list[str]:
     """The main scores on the suites that `all` leaves out."""
-    lines = [f"| task | score | {' | '.join(found)} |", "|---" * (2 + len(found)) + "|"]
+    body = []
     for task in select_tasks(SEPARATE):
         cells = [cells[task.name] for cells in found.values()]
         name = next((cell["name"] for cell in cells if "name" in cell), "")
-        lines.append(f"| {task.name} | {name} | {' | '.join(map(_with_interval, cells))} |")
+        body.append([task.name, name, *map(_with_interval, cells)])
     missing = any("value" not in cell for cells in found.values() for cell in cells.values())
-    return [*lines, *(["", "A dash: not measured."] if missing else [])]
+    return rows(f"task | score | {' | '.join(found)}", body, *(["A dash: not measured."] if missing else []))
 
 
 def _with_interval(cell: dict[str, Any]) -> str:
@@ -260,21 +257,19 @@ def languages_table(found: dict[str, Any]) -> list[str]:
         scores = {model: cells[task]["scores"] for model, cells in found.items() if "scores" in cells[task]}
         own = {name: None for of in scores.values() for name in of if name.rpartition("/")[0] == prefix}
         names = [name for name in own if name.rpartition("/")[2] not in ("all", "wmean")]
-        lines += ["", f"{caption}:", "", f"| | {' | '.join(n.rpartition('/')[2] for n in names)} |"]
-        lines.append("|---" * (1 + len(names)) + "|")
-        for model, of in scores.items():
-            lines.append(f"| {model} | " + " | ".join(f"{100 * of[n]:.1f}" if n in of else "–" for n in names) + " |")
+        body = ([model, *(f"{100 * of[n]:.1f}" if n in of else "–" for n in names)] for model, of in scores.items())
+        lines += ["", f"{caption}:", "", *rows(f" | {' | '.join(n.rpartition('/')[2] for n in names)}", body)]
     return lines[1:]
 
 
 def multilingual_table(found: dict[str, Any]) -> list[str]:
     """likewise-multi beside its teacher and its targets; likewise-mini shows what an English model makes of this."""
     scores = {name: _means(found[name]) for name in (MULTILINGUAL, MULTILINGUAL_TEACHER, "likewise-mini")}
-    lines = [f"| | target | {' | '.join(scores)} |", "|---" * (2 + len(scores)) + "|"]
-    for name, target in MULTILINGUAL_SCORES.items():
-        shown = f"{target:.1f}" if target else "–"
-        lines.append(f"| {name} | {shown} | {' | '.join(f'{of[name]:.1f}' for of in scores.values())} |")
-    return lines
+    body = (
+        [name, f"{target:.1f}" if target else "–", *(f"{of[name]:.1f}" for of in scores.values())]
+        for name, target in MULTILINGUAL_SCORES.items()
+    )
+    return rows(f" | target | {' | '.join(scores)}", body)
 
 
 def _means(cells: dict[str, Any]) -> dict[str, float]:
@@ -309,14 +304,13 @@ LANGUAGE_TABLES = {
 
 def sets_table(record: dict[str, dict[str, int]]) -> list[str]:
     """The licence and source of each test, and how many of its texts the bundled models learned from."""
-    head = f"| test | licence | source | distinct texts | in {' | in '.join(LEARNED)} |"
-    lines = [head, "|---" * (4 + len(LEARNED)) + "|"]
+    body = []
     for name, counts in record.items():
         dataset = dataset_entry(name)[0]
         assert dataset
-        shared = " | ".join(f"{counts[source]:,}" for source in LEARNED)
-        lines.append(f"| {name} | {dataset.licence} | {dataset.citation} | {counts['texts']:,} | {shared} |")
-    return lines
+        shared = (f"{counts[source]:,}" for source in ("texts", *LEARNED))
+        body.append([name, dataset.licence, dataset.citation, *shared])
+    return rows(f"test | licence | source | distinct texts | in {' | in '.join(LEARNED)}", body)
 
 
 def _when(where: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from papers.reporting.chart import WIDTH, Box, Chart, Mark, Scale, around, dot_rows, text_width
 
 from .layers.page import layers_chart
-from .models import WANTED, rows_of
+from .models import WANTED, measured
 from .models import read as read_models
 from .page_tables import MODELS, RATES, SEARCHES, results
 from .pages import ROOT, PageTables, draw
@@ -119,7 +119,7 @@ def scatter(points: Points, titles: tuple[str, str], words: str, ours: Sequence[
 
 def models() -> Chart:
     """Speed against quality, measured here."""
-    rows = {name: row for name, row in rows_of(read_models()).items() if "sts" in row and "texts_per_s" in row}
+    rows = {name: row for name, row in measured(read_models()).items() if "sts" in row and "texts_per_s" in row}
     points = {name: (row["texts_per_s"], row["sts"]) for name, row in rows.items()}
     listed = "; ".join(f"{name} {speed:,.0f} per second and {score:.1f}" for name, (speed, score) in points.items())
     titles = "sentences per second on one thread, fp32", STS7
@@ -130,7 +130,7 @@ def published() -> Chart:
     """Size against quality, beside published models."""
     rows = {name.partition("/")[2]: row for name, row in read("published")["results"].items()}
     points = {name: (row["parameters"] / 1e6, row["sts"]) for name, row in rows.items()}
-    for name, row in rows_of(read_models()).items():
+    for name, row in measured(read_models()).items():
         if name in WANTED:
             points[name] = (row["megabytes"], row["sts"])  # a byte for each parameter
     listed = "; ".join(f"{name} {size:.0f} million and {score:.1f}" for name, (size, score) in points.items())

@@ -23,7 +23,7 @@ from likewise.search.indexes import INDEXES
 from likewise.search.records import Records
 
 from .options import options
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import in_turn, read, save
 
 ROWS, QUERIES, BLOCK = 10_000, 20, 1000
@@ -109,21 +109,24 @@ def table() -> list[str]:
     """The results in Markdown."""
     record = read("indexes")
     found, machine = record["results"], record["machine"]
-    return [
-        "| index | adding all | one query | one query with a filter | recall of the exact top ten |",
-        "|---|---|---|---|---|",
-        *(
-            f"| {label} | {row['add_s']:.2f} s | {row['query_ms']:.2f} ms | {row['filtered_ms']:.2f} ms "
-            f"| {row['recall']:.3f} |"
-            for name, label in LABELS.items()
-            for row in [found["indexes"][name]]
+    of = {label: found["indexes"][name] for name, label in LABELS.items()}
+    return rows(
+        "index | adding all | one query | one query with a filter | recall of the exact top ten",
+        (
+            [
+                label,
+                f"{r['add_s']:.2f} s",
+                f"{r['query_ms']:.2f} ms",
+                f"{r['filtered_ms']:.2f} ms",
+                f"{r['recall']:.3f}",
+            ]
+            for label, r in of.items()
         ),
-        "",
         f"The indexes hold {found['rows']:,} questions of `qqp_subset`, embedded with likewise-static "
         f"({found['width']} dimensions) and added {BLOCK:,} per call. The {found['queries']} queries ran one at a "
         f"time; figures are medians of alternating rounds. The filter is `{found['filter']}`. {machine['cpu']}, "
         f"{machine['cores']} cores, {machine['date']}, commit {machine['commit']}.",
-    ]
+    )
 
 
 TABLES: PageTables = {"docs/indexes.md": {"indexes": table}}

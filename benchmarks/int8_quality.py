@@ -8,7 +8,7 @@ is the CPU time of both precisions for STS-B's sentences on one thread, as the m
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from likewise.engines.int8.quantize import OVERALL, Bar, quantize
 from likewise.evaluate import evaluate
 
 from .options import options
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import place, read, save
 
 MODELS = ["all-MiniLM-L6-v2", "e5-small-v2", "multilingual-e5-small-cut"]
@@ -59,21 +59,21 @@ def _seconds(model: Embedder, texts: Sequence[str]) -> float:
     return process_time() - began
 
 
-def table() -> Iterator[str]:
+def table() -> list[str]:
     """A line for each model."""
-    stored = read("int8_quality")
-    yield "| STS-B, Spearman × 100 | fp32 | int8 | difference | mean and lowest cosine | int8 is faster |"
-    yield "|---|---|---|---|---|---|"
+    stored, body = read("int8_quality"), []
     for name, found in stored["results"].items():
         fp32, int8 = (found["stsb"][precision] for precision in PRECISIONS)
         missed = "" if abs(int8 - fp32) <= BAR else f" (more than {BAR})"
         cosines = f"{found['mean cosine']:.4f}, {found['lowest cosine']:.4f}"
-        yield f"| {name} | {fp32:.2f} | {int8:.2f} | {int8 - fp32:+.2f}{missed} | {cosines} | {found['faster']:.2f} × |"
-    yield ""
-    yield f"{place(stored['machine'])}, one thread, CPU time ([script](../benchmarks/int8_quality.py))."
+        scores = f"{fp32:.2f}", f"{int8:.2f}", f"{int8 - fp32:+.2f}{missed}"
+        body.append([name, *scores, cosines, f"{found['faster']:.2f} ×"])
+    head = "STS-B, Spearman × 100 | fp32 | int8 | difference | mean and lowest cosine | int8 is faster"
+    below = f"{place(stored['machine'])}, one thread, CPU time ([script](../benchmarks/int8_quality.py))."
+    return rows(head, body, below)
 
 
-TABLES: PageTables = {"docs/models.md": {"int8": lambda: [*table()]}}
+TABLES: PageTables = {"docs/models.md": {"int8": table}}
 
 
 def main() -> None:

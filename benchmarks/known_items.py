@@ -6,7 +6,7 @@ Every model is evaluated on SciFact's test queries, on its titles against bodies
 their documents. τ compares the order of the models' nDCG@10 with the order by judgements.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -18,7 +18,7 @@ from likewise.evaluate.own_collection import known_items
 from likewise.evaluate.task import Task
 
 from .options import options
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import place, read, save
 
 KINDS = ("judgements", "titles", "sentences")
@@ -56,20 +56,17 @@ def measure(models: Sequence[str]) -> dict[str, Any]:
     return {"ndcg@10": values, "tau": {kind: kendall(rows[KINDS[0]], rows[kind]) for kind in KINDS[1:]}}
 
 
-def table() -> Iterator[str]:
+def table() -> list[str]:
     """A line for each model, best first by judgements, and τ."""
     stored = read("known_items")
     values, taus = stored["results"]["ndcg@10"], stored["results"]["tau"]
-    yield "| nDCG@10 on SciFact | judged claims | titles | sentences |"
-    yield "|---|---|---|---|"
-    for model in sorted(values[KINDS[0]], key=values[KINDS[0]].get, reverse=True):
-        yield f"| {model} | " + " | ".join(f"{100 * values[kind][model]:.2f}" for kind in KINDS) + " |"
-    yield f"| Kendall's τ with the order by judgements | | {' | '.join(f'{tau:.2f}' for tau in taus.values())} |"
-    yield ""
-    yield f"{place(stored['machine'])}."
+    models = sorted(values[KINDS[0]], key=values[KINDS[0]].get, reverse=True)
+    body = [[model, *(f"{100 * values[kind][model]:.2f}" for kind in KINDS)] for model in models]
+    body.append(["Kendall's τ with the order by judgements", "", *(f"{tau:.2f}" for tau in taus.values())])
+    return rows("nDCG@10 on SciFact | judged claims | titles | sentences", body, f"{place(stored['machine'])}.")
 
 
-TABLES: PageTables = {"docs/how-to/evaluate-on-your-documents.md": {"known-items": lambda: [*table()]}}
+TABLES: PageTables = {"docs/how-to/evaluate-on-your-documents.md": {"known-items": table}}
 
 
 def main() -> None:

@@ -7,11 +7,11 @@ What dissection costs and is worth and what fusion gains is settled: the scripts
 benchmarks/dissection.py and benchmarks/fusion.py last in commit 3751acd5, benchmarks/dissection_quality.py in 8892dd04.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
-from .pages import PageTables, draw
+from .options import options
+from .pages import PageTables, draw, rows
 from .record import read, save
 
 CURVES = ("similarity", "novelty", "alignment", "anisotropy", "context")
@@ -19,9 +19,7 @@ SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "mean of
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measure", nargs="*", default=[], metavar="MODEL", help="models whose layers are measured")
-    models = parser.parse_args().measure
+    models = options(__doc__, measure=[]).measure
     if models:
         save("layer_paths", {Path(name).name: layer_paths(name) for name in models})
     draw(TABLES)
@@ -38,31 +36,28 @@ def layer_paths(name: str) -> dict[str, Any]:
 
 
 def quality() -> list[str]:
-    lines = [f"| model | pooling | {' | '.join(SETS)} |", "|---|---|" + "---|" * len(SETS)]
+    body = []
     for model, record in read("dissection_quality").items():
         best = max(record["spearman"], key=lambda pooling: record["spearman"][pooling]["mean of seven"])
         for pooling, scores in record["spearman"].items():
             mark = "**" if pooling == best else ""
-            lines.append(f"| {model} | {mark}{pooling}{mark} | " + " | ".join(f"{scores[s]:.2f}" for s in SETS) + " |")
-    return lines
+            body.append([model, f"{mark}{pooling}{mark}", *(f"{scores[s]:.2f}" for s in SETS)])
+    return rows(f"model | pooling | {' | '.join(SETS)}", body)
 
 
 def overhead() -> list[str]:
     output = read("dissection")
-    rows = output["results"]
-    by_word = {(row["model"], row["pooling"]): row["times"] for row in rows if "times" in row}
-    lines = [
-        "| model | layers read | CPU time in addition to mean pooling | compared with word by word |",
-        "|---|---|---|---|",
-    ]
-    for row in rows:
+    found, body = output["results"], []
+    by_word = {(row["model"], row["pooling"]): row["times"] for row in found if "times" in row}
+    for row in found:
         if "overhead_percent" in row:
             span = f"{row['lowest_percent']:.1f} to {row['highest_percent']:.1f}"
             times = by_word[row["model"], row["pooling"]]
             cost = f"{row['overhead_percent']:.1f} % ({span})"
-            lines.append(f"| {row['model']} | {row['layers']} | {cost} | {times:.0f} × faster |")
+            body.append([row["model"], row["layers"], cost, f"{times:.0f} × faster"])
+    head = "model | layers read | CPU time in addition to mean pooling | compared with word by word"
     where = output["machine"]["processor"]
-    return [*lines, "", f"{where}, one thread, {output['date']}, commit {output['commit']}."]
+    return rows(head, body, f"{where}, one thread, {output['date']}, commit {output['commit']}.")
 
 
 def _interval(row: dict[str, Any], key: str) -> str:
@@ -70,47 +65,45 @@ def _interval(row: dict[str, Any], key: str) -> str:
     return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]" if key == "gain" else f"{value:.2f}"
 
 
-def _row(name: str, row: dict[str, Any]) -> str:
-    return (
-        f"| {name} | {row['n']:,} | {_interval(row, 'plain')} | {_interval(row, 'fused')} | {_interval(row, 'gain')} |"
-    )
+def _row(name: str, row: dict[str, Any]) -> list[str]:
+    return [name, f"{row['n']:,}", *(_interval(row, key) for key in ("plain", "fused", "gain"))]
 
 
-def _head(first: str) -> list[str]:
-    return [f"| {first} | pairs | mean pooling | fused | gain, 95 % |", "|---|---|---|---|---|"]
+FUSED = "pairs | mean pooling | fused | gain, 95 %"
 
 
 def fusion() -> list[str]:
     output = read("fusion")
-    lines = _head("seed, set")
-    for run in output["stsb"]:
-        lines += [_row(f"{run['seed']}, {name}", run[name]) for name in run if isinstance(run[name], dict)]
+    body = [
+        _row(f"{run['seed']}, {name}", run[name])
+        for run in output["stsb"]
+        for name in run
+        if isinstance(run[name], dict)
+    ]
     seconds = " / ".join(f"{run['seconds']:.0f}" for run in output["stsb"])
-    return [*lines, "", f"Training took {seconds} s. {output['machine']}, {output['date']}, commit {output['commit']}."]
+    below = f"Training took {seconds} s. {output['machine']}, {output['date']}, commit {output['commit']}."
+    return rows(f"seed, set | {FUSED}", body, below)
 
 
 def nli() -> list[str]:
     output = read("fusion")["nli"]
     mean = output["mean of STS12-16 and SICK"]
-    lines = [*_head("set"), *(_row(name, row) for name, row in output.items() if isinstance(row, dict) and "n" in row)]
-    change = mean["fused"] - mean["plain"]
-    return [*lines, f"| mean of STS12–16 and SICK-R | | {mean['plain']:.2f} | {mean['fused']:.2f} | {change:+.2f} |"]
+    body = [_row(name, row) for name, row in output.items() if isinstance(row, dict) and "n" in row]
+    means = f"{mean['plain']:.2f}", f"{mean['fused']:.2f}", f"{mean['fused'] - mean['plain']:+.2f}"
+    return rows(f"set | {FUSED}", [*body, ["mean of STS12–16 and SICK-R", "", *means]])
 
 
 def depth() -> list[str]:
-    lines = [
-        "| blocks | speed, × all 6 | STS-B test | gain over plain, all 6 | gain, SICK-R test | gain, STS12–16 |",
-        "|---|---|---|---|---|---|",
-    ]
+    body = []
     for row in read("fusion")["depth"]:
         tuned = row["imitation of train texts"]
         near, far = tuned["stsb test, beside plain 6"], tuned["sick test"]
         worst = min(r["gain"][0] for name, r in row["trained on nli"].items() if name.startswith("sts1"))
-        lines.append(
-            f"| {row['depth']} | {row['times faster']:.2f} × | {near['fused'][0]:.2f} | {_interval(near, 'gain')} | "
-            f"{_interval(far, 'gain')} | down to {worst:+.1f} (trained on NLI) |"
-        )
-    return lines
+        gains = _interval(near, "gain"), _interval(far, "gain"), f"down to {worst:+.1f} (trained on NLI)"
+        body.append([row["depth"], f"{row['times faster']:.2f} ×", f"{near['fused'][0]:.2f}", *gains])
+    return rows(
+        "blocks | speed, × all 6 | STS-B test | gain over plain, all 6 | gain, SICK-R test | gain, STS12–16", body
+    )
 
 
 TABLES: PageTables = {

@@ -5,10 +5,10 @@
 Writes benchmarks/results/models.json, and the tables of docs/models.md. Speed is measured on the distinct
 sentences of STS-B's test split, in fp32; quality is the mean Spearman × 100 over the seven STS sets, the mean accuracy
 over SentEval's seven tasks, and nDCG@10 on SciFact. `--tasks all` measures every task, as `likewise evaluate` does, and
-draws a table of them. Scores are kept in the user's cache, so an interrupted run resumes.
+draws a table of them; `--only` measures one part and keeps the rest. Scores are kept in the user's cache, so an
+interrupted run resumes.
 """
 
-import argparse
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +29,9 @@ from likewise.evaluate.tasks.sts import STS_NAMES
 from likewise.model_names import load_named_embedder
 from likewise.runtime.progress import StatusLine
 
-from .pages import PageTables, draw
-from .record import RESULTS, in_turn, machine, ratio
+from .options import options
+from .pages import PageTables, draw, rows
+from .record import RESULTS, in_turn, machine, place, ratio
 
 REFERENCE = "all-MiniLM-L6-v2"
 FIELD = (
@@ -58,23 +59,17 @@ SCORES = {
     "qqp": "Quora's pairs",
     "senteval": "SentEval's seven",
 }
-TASKS = {"sts": STS_NAMES, "usual": (*STS_NAMES, *SENTEVAL, "scifact"), "all": ("all",)}
+TASKS = {"usual": (*STS_NAMES, *SENTEVAL, "scifact"), "sts": STS_NAMES, "all": ("all",)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=FIELD, help="(%(default)s)")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--tasks", choices=TASKS, default="usual", help="tasks besides STS take minutes (%(default)s)")
-    parts_named = ("speed", "engines", "quality", "draw")
-    parser.add_argument("--only", choices=parts_named, help="measure only this part and keep the rest")
-    args = parser.parse_args()
+    only = (None, "speed", "engines", "quality", "draw")
+    args = options(__doc__, None, {"models": [*FIELD]}, rounds=5, threads=1, tasks=(*TASKS,), only=only)
     records = read()
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "quality": lambda: quality(args.models, TASKS[args.tasks]),
-        "speed": lambda: speed(args.models, args),
-        "engines": lambda: engines(args),
+        "speed": lambda: speed(args.models, args.threads, args.rounds),
+        "engines": lambda: engines(args.threads, args.rounds),
     }
     for part, measure in parts.items():
         if args.only in (None, part):
@@ -112,14 +107,13 @@ def with_former(
 
 def shipped(records: Mapping[str, Any]) -> list[str]:
     """Our models compared with their targets, their earlier weights, and the reference."""
-    rows = records["quality"]["results"]
-    lines = [f"| | target | earlier weights | these | {REFERENCE} |", "|---|---|---|---|---|"]
+    found, body = records["quality"]["results"], []
     for name, goals in WANTED.items():
         for score, goal in goals.items():
             former = ", ".join(f"{_score(row, score):.2f}" for row in records["former"].get(name, ())) or "–"
-            cells = former, f"{_score(rows[name], score):.2f}", f"{_score(rows[REFERENCE], score):.2f}"
-            lines.append(f"| {name}, {SCORES[score]} | {goal:.1f} | {' | '.join(cells)} |")
-    return lines
+            both = (f"{_score(found[model], score):.2f}" for model in (name, REFERENCE))
+            body.append([f"{name}, {SCORES[score]}", f"{goal:.1f}", former, *both])
+    return rows(f" | target | earlier weights | these | {REFERENCE}", body)
 
 
 def _score(row: Mapping[str, Any], name: str) -> float:
@@ -148,11 +142,11 @@ def _interval(result: Result) -> list[float] | None:
     return None if results is None else [100 * results.low, 100 * results.high]
 
 
-def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str, float]]:
+def speed(names: Sequence[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
     """Texts per second, the ratio to the reference in each round, and megabytes of weights on disk."""
-    texts = sentences_on(args.threads)
+    texts = sentences_on(threads)
     models = {name: load_named_embedder(name, precision="fp32", device="cpu") for name in names}
-    seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, args.rounds)
+    seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, rounds)
     return {
         short(name): {
             "texts_per_s": len(texts) / median(seconds[name]),
@@ -171,16 +165,16 @@ def sentences_on(threads: int) -> list[str]:
     return list(dict.fromkeys([*pairs["sentence1"], *pairs["sentence2"]]))
 
 
-def engines(args: argparse.Namespace) -> dict[str, dict[str, float]]:
+def engines(threads: int, rounds: int) -> dict[str, dict[str, float]]:
     """The ratio of our models' speed to the reference's, by model name and then by engine and precision."""
-    texts = sentences_on(args.threads)
+    texts = sentences_on(threads)
     result: dict[str, dict[str, float]] = {name: {} for name in BUNDLED}
     for engine, precision in ENGINES:
         models = {
             name: load_named_embedder(name, engine=engine, precision=precision, device="cpu")
             for name in (REFERENCE, *BUNDLED)
         }
-        seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, args.rounds)
+        seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, rounds)
         for name in BUNDLED:
             result[name][f"{engine} {precision}"] = ratio(seconds, name, REFERENCE)
     return result
@@ -189,10 +183,9 @@ def engines(args: argparse.Namespace) -> dict[str, dict[str, float]]:
 def engines_table(record: Mapping[str, Any]) -> list[str]:
     """A table of ratios to the reference, with engines as columns."""
     where, columns = record["machine"], [f"{engine} {precision}" for engine, precision in ENGINES]
-    lines = [f"| times MiniLM-L6 | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
-    for name, row in record["results"].items():
-        lines.append(f"| {name} | {' | '.join(f'{row[column]:.2f} ×' for column in columns)} |")
-    return [*lines, "", f"{where['cpu']}, {record['threads']} thread(s), {where['date']}, commit {where['commit']}."]
+    body = ([name, *(f"{row[column]:.2f} ×" for column in columns)] for name, row in record["results"].items())
+    below = f"{where['cpu']}, {record['threads']} thread(s), {where['date']}, commit {where['commit']}."
+    return rows(f"times MiniLM-L6 | {' | '.join(columns)}", body, below)
 
 
 def _reads(model: Embedder, texts: Sequence[str]) -> Any:
@@ -211,42 +204,37 @@ def read() -> dict[str, Any]:
     return records
 
 
-def rows_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def measured(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Speed and quality of each model."""
     speeds = record["speed"]["results"]
     return {name: {**speeds.get(name, {}), **row} for name, row in record["quality"]["results"].items()}
 
 
-def table(rows: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> list[str]:
+def table(record: Mapping[str, Any]) -> list[str]:
     """Models by decreasing STS average."""
     where, threads = record["speed"]["machine"], record["speed"]["threads"]
-    lines = [
-        "| model | weights | texts/s | times MiniLM-L6 | STS, mean of 7 | SentEval, mean of 7 | SciFact nDCG@10 |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, row in sorted(rows.items(), key=lambda item: -item[1].get("sts", 0)):
+    body = []
+    for name, row in sorted(measured(record).items(), key=lambda item: -item[1].get("sts", 0)):
         cells = [
             f"{row['megabytes']:.1f} MB" if "megabytes" in row else "–",
             f"{row['texts_per_s']:,.0f}" if "texts_per_s" in row else "–",
             f"{row['times_reference']:.2f} ×" if "times_reference" in row else "–",
             *(f"{row[part]:.2f}" if part in row else "–" for part in ("sts", "senteval", "scifact")),
         ]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    lines += ["", f"{where['cpu']}, {threads} thread(s), fp32, {where['date']}, commit {where['commit']}."]
-    return lines
+        body.append([name, *cells])
+    head = "model | weights | texts/s | times MiniLM-L6 | STS, mean of 7 | SentEval, mean of 7 | SciFact nDCG@10"
+    return rows(head, body, f"{where['cpu']}, {threads} thread(s), fp32, {where['date']}, commit {where['commit']}.")
 
 
 def every_task(quality: Mapping[str, Any]) -> list[str]:
     """Tasks as rows, and as columns the models measured on more than the usual tasks, with intervals."""
-    usual = TASKS["usual"]
-    rows = {name: row for name, row in quality["results"].items() if {*row["tasks"]} - {*usual}}
-    names = sorted(rows, key=lambda name: -rows[name].get("sts", 0))
-    lines = [f"| task | score | {' | '.join(names)} |", "|---" * (2 + len(names)) + "|"]
-    for task in dict.fromkeys(task for name in names for task in rows[name]["tasks"]):
-        score = next(rows[name]["scores"][task] for name in names if task in rows[name]["scores"])
-        lines.append(f"| {task} | {score} | {' | '.join(_figure(rows[name], task) for name in names)} |")
-    places = dict.fromkeys("{cpu}, {date}, commit {commit}".format(**row["machine"]) for row in rows.values())
-    return [*lines, "", f"{'; '.join(places)}."]
+    found = {name: row for name, row in quality["results"].items() if {*row["tasks"]} - {*TASKS["usual"]}}
+    names, body = sorted(found, key=lambda name: -found[name].get("sts", 0)), []
+    for task in dict.fromkeys(task for name in names for task in found[name]["tasks"]):
+        score = next(found[name]["scores"][task] for name in names if task in found[name]["scores"])
+        body.append([task, score, *(_figure(found[name], task) for name in names)])
+    places = dict.fromkeys(place(row["machine"]) for row in found.values())
+    return rows(f"task | score | {' | '.join(names)}", body, f"{'; '.join(places)}.")
 
 
 def _figure(row: Mapping[str, Any], task: str) -> str:
@@ -258,7 +246,7 @@ def _figure(row: Mapping[str, Any], task: str) -> str:
 
 TABLES: PageTables = {
     "docs/models.md": {
-        "models": lambda: table(rows_of(read()), read()),
+        "models": lambda: table(read()),
         "engines": lambda: engines_table(read()["engines"]),
         "tasks": lambda: every_task(read()["quality"]),
         "shipped": lambda: shipped(read()),

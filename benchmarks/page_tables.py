@@ -6,10 +6,10 @@ See benchmarks/pages.py.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import read
 
 MODELS = ("likewise-mini", "all-MiniLM-L6-v2")
@@ -61,13 +61,6 @@ def difference(values: Sequence[float]) -> str:
     """Format as +.110 [.099, .120]: only the difference and negative values get a sign."""
     value, low, high = values
     return f"{signed(value)} [{fraction(low)}, {fraction(high)}]"
-
-
-def rows(head: str, body: Iterable[Iterable[str]]) -> list[str]:
-    """A table in Markdown; the head is `a | b | c`."""
-    return [f"| {head} |".replace("|  |", "| |"), "|---" * len(head.split("|")) + "|"] + [
-        f"| {' | '.join(cells)} |" for cells in body
-    ]
 
 
 def clustering() -> list[str]:
@@ -148,8 +141,7 @@ def late_chunking() -> list[str]:
             for metric, shown in (("ndcg@10", "nDCG@10"), ("mrr@10", "MRR@10")):
                 first = [f"{size} tokens" if not k else "", query] if metric == "ndcg@10" else ["", ""]
                 body.append([*first, shown, *(_late(way[metric]) for way in ways.values())])
-    table = rows("chunks | query | metric | alone | late | title + chunk", body)
-    return [line.replace("|  |", "| |").replace("|  |", "| |") for line in table]
+    return rows("chunks | query | metric | alone | late | title + chunk", body)
 
 
 def _late(cell: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ maps pages and names of tables to the functions that draw them. A test redraws a
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -39,10 +39,18 @@ MODULES = (
     "trainer_programs",
 )
 
-Draw = Callable[[], Sequence[str]]
+Draw = Callable[[], Iterable[str]]
 """A function that returns a table as lines of Markdown."""
 PageTables = Mapping[str, Mapping[str, Draw]]
 """Pages by their path from the root, each with its tables by name."""
+
+
+def rows(head: str, body: Iterable[Iterable[object]], *below: str) -> list[str]:
+    """A table in Markdown with the head `a | b | c`, and the paragraphs below it."""
+    columns = head.split(" | ")
+    lines = ["|" + "".join(f" {cell} |" if cell != "" else " |" for cell in cells) for cells in (columns, *body)]
+    paragraphs = [line for text in below for line in ("", text)]
+    return [lines[0], "|---" * len(columns) + "|", *lines[1:], *paragraphs]
 
 
 def all_tables() -> dict[str, dict[str, Draw]]:

@@ -8,17 +8,14 @@ everything else is projected. Two assumptions are made: hours fall in proportion
 but the queue, and scans grow in proportion to vectors, since they are bound by memory. No GPU has been measured.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 import pyarrow.parquet as pq
 
 from likewise import Embedder
 from likewise.native.threads import thread_count
 
 from .options import options
-from .pages import PageTables, draw
-from .record import data, in_turn, read, save
+from .pages import PageTables, draw, rows
+from .record import data, in_turn, place, read, save
 
 CONTENDERS = {
     "likewise-static": ("likewise-static", "fp32"),
@@ -30,6 +27,7 @@ SIZES = (10**6, 10**8, 10**10)
 CORE_HOUR = 0.04  # US dollars, for a rented core: an assumption, to be replaced by your own
 WIDTH = 384
 BYTES = {"float32": 4 * WIDTH, "float16": 2 * WIDTH, "int8": WIDTH + 4, "one bit": WIDTH // 8}
+SCANNED = ("float32", "int8", "one bit")
 KINDS = {"sentences": 2000, "paragraphs": 100}  # number of texts measured
 ROUNDS = 3
 
@@ -54,28 +52,6 @@ def core_hours(rate: float, cores: int, texts: int) -> float:
     return texts / rate * cores / 3600
 
 
-def encoding_rows(results: Mapping[str, Any]) -> Iterator[str]:
-    """Core hours and their price, by model and kind of text."""
-    for name, kinds in results["texts_per_s"].items():
-        for kind, rate in kinds.items():
-            hours = [core_hours(rate, results["threads"], texts) for texts in SIZES]
-            cells = [f"{shown(h)} h, ${shown(h * CORE_HOUR)}" for h in hours]
-            yield f"| {name}, {kind} | {rate:,.0f} | {' | '.join(cells)} |"
-
-
-def storage_rows() -> Iterator[str]:
-    """Bytes of 384-dimensional vectors."""
-    for name, size in BYTES.items():
-        yield f"| {name} | {size:,} B | {' | '.join(human_bytes(size * texts) for texts in SIZES)} |"
-
-
-def scan_rows(speed: Mapping[str, Any], rows: int) -> Iterator[str]:
-    """Milliseconds per exact query, by the kind of vectors scanned."""
-    for name in ("float32", "int8", "one bit"):
-        seconds = [speed[name]["ms"] / 1000 / rows * texts for texts in SIZES]
-        yield f"| {name} | {' | '.join(human_seconds(s) for s in seconds)} |"
-
-
 def shown(value: float) -> str:
     """Two significant digits."""
     digits = f"{float(f'{value:.2g}'):,.3f}"
@@ -98,37 +74,35 @@ def human_seconds(seconds: float) -> str:
     return f"{shown(seconds)} s" if seconds < 120 else f"{shown(seconds / 60)} min"
 
 
-def drawn() -> str:
+def drawn() -> list[str]:
     """The whole text between the marks."""
-    rates = read("encoding_rates")
-    scans = read("search-2-threads")
-    where, found = rates["machine"], scans["results"]
+    rates, scans = read("encoding_rates"), read("search-2-threads")
+    threads, found = rates["results"]["threads"], scans["results"]
     head = " | ".join(f"{texts:,} texts" for texts in SIZES)
-    rule = "|---" * (len(SIZES) + 2) + "|"
-    return "\n".join(
-        [
-            f"**Encoding**: measured texts per second on {rates['results']['threads']} threads, one per core "
-            f"({where['cpu']}, {where['date']}, commit {where['commit']}; medians of {ROUNDS} rounds), and projected "
-            f"core hours and cost, at ${CORE_HOUR} per core hour.",
-            "",
-            f"| model, texts | measured, texts/s | {head} |",
-            rule,
-            *encoding_rows(rates["results"]),
-            "",
-            f"**Storage** of {WIDTH}-dimensional vectors, without ids and texts.",
-            "",
-            f"| stored as | per vector | {head} |",
-            rule,
-            *storage_rows(),
-            "",
-            f"**One exact query** on {found['threads']} threads: measured on {found['rows']:,} vectors "
-            f"({scans['machine']['cpu']}, {scans['machine']['date']}) and scaled with the number of vectors.",
-            "",
-            f"| scanned | {head} |",
-            rule[4:],
-            *scan_rows(found["speed"]["1 queries"], found["rows"]),
-        ]
-    )
+    encoding = []
+    for name, kinds in rates["results"]["texts_per_s"].items():
+        for kind, rate in kinds.items():
+            hours = [core_hours(rate, threads, texts) for texts in SIZES]
+            encoding.append(
+                [f"{name}, {kind}", f"{rate:,.0f}", *(f"{shown(h)} h, ${shown(h * CORE_HOUR)}" for h in hours)]
+            )
+    storage = ([name, f"{size:,} B", *(human_bytes(size * texts) for texts in SIZES)] for name, size in BYTES.items())
+    one = {name: found["speed"]["1 queries"][name]["ms"] / 1000 / found["rows"] for name in SCANNED}
+    return [
+        f"**Encoding**: measured texts per second on {threads} threads, one per core ({place(rates['machine'])}; "
+        f"medians of {ROUNDS} rounds), and projected core hours and cost, at ${CORE_HOUR} per core hour.",
+        "",
+        *rows(f"model, texts | measured, texts/s | {head}", encoding),
+        "",
+        f"**Storage** of {WIDTH}-dimensional vectors, without ids and texts.",
+        "",
+        *rows(f"stored as | per vector | {head}", storage),
+        "",
+        f"**One exact query** on {found['threads']} threads: measured on {found['rows']:,} vectors "
+        f"({scans['machine']['cpu']}, {scans['machine']['date']}) and scaled with the number of vectors.",
+        "",
+        *rows(f"scanned | {head}", ([name, *(human_seconds(s * texts) for texts in SIZES)] for name, s in one.items())),
+    ]
 
 
 def main() -> None:
@@ -138,7 +112,7 @@ def main() -> None:
     draw(TABLES)
 
 
-TABLES: PageTables = {"docs/scale.md": {"projection": lambda: drawn().split("\n")}}
+TABLES: PageTables = {"docs/scale.md": {"projection": drawn}}
 
 if __name__ == "__main__":
     main()

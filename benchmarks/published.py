@@ -11,13 +11,13 @@ models.json.
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .models import WANTED, read
 from .options import options
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import RESULTS
 
 FILE = RESULTS / "published.json"
@@ -41,8 +41,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Read and save the figures, and draw the table."""
     folder = options(__doc__, argv, {"results": Path}).results
     commit, date = git(folder, "log", "-1", "--format=%H %cs").split()
-    rows = {name: published(folder, name) for name in NAMES}
-    FILE.write_text(json.dumps({"commit": commit, "date": date, "results": rows}, indent=2) + "\n", "utf-8")
+    found = {name: published(folder, name) for name in NAMES}
+    FILE.write_text(json.dumps({"commit": commit, "date": date, "results": found}, indent=2) + "\n", "utf-8")
     draw(TABLES)
 
 
@@ -83,23 +83,23 @@ def english(task: Mapping[str, Any]) -> float:
     return float(scores[0])
 
 
-def table() -> Iterator[str]:
+def table() -> list[str]:
     """Models by number of parameters, with ours in bold."""
     kept, ours = json.loads(FILE.read_text("utf-8")), read()
-    rows = dict(kept["results"])
+    found = dict(kept["results"])
     for name in WANTED:
         size = ours["speed"]["results"][name]["megabytes"] * 1e6
-        rows[f"**{name}**"] = {"parameters": size, **ours["quality"]["results"][name]}
-    yield "| model | parameters | STS, mean of 7 | SciFact nDCG@10 |"
-    yield "|---|---|---|---|"
-    for name, row in sorted(rows.items(), key=lambda item: item[1]["parameters"]):
-        yield f"| {name} | {row['parameters'] / 1e6:.1f} million | {row['sts']:.2f} | {row['scifact']:.2f} |"
-    yield ""
+        found[f"**{name}**"] = {"parameters": size, **ours["quality"]["results"][name]}
+    body = (
+        [name, f"{row['parameters'] / 1e6:.1f} million", f"{row['sts']:.2f}", f"{row['scifact']:.2f}"]
+        for name, row in sorted(found.items(), key=lambda item: item[1]["parameters"])
+    )
     source = f"github.com/embeddings-benchmark/results, commit {kept['commit'][:12]} of {kept['date']}"
-    yield f"The scores of the other models are from {source}; ours are from the table above."
+    below = f"The scores of the other models are from {source}; ours are from the table above."
+    return rows("model | parameters | STS, mean of 7 | SciFact nDCG@10", body, below)
 
 
-TABLES: PageTables = {"docs/models.md": {"published": lambda: [*table()]}}
+TABLES: PageTables = {"docs/models.md": {"published": table}}
 
 
 if __name__ == "__main__":

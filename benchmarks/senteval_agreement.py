@@ -2,15 +2,13 @@
 
     LIKEWISE_DATA=data python -m benchmarks.senteval_agreement --model all-MiniLM-L6-v2 cr trec mrpc sick-e
 
-Figures are accuracies × 100. Texts are encoded once, before the clock starts; `--vectors` keeps the vectors between
-runs. `--fast-only` skips the faithful mode, which takes an hour or more for the large tasks.
+Figures are accuracies × 100. Texts are encoded once, before the clock starts. The faithful mode takes an hour or more
+for the large tasks; each task is saved when it is done.
 """
 
-import json
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,90 +20,69 @@ from likewise.evaluate.task import Encode, EvaluationSettings, Mode, Result, Tas
 from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES, SENTEVAL_TASKS
 
 from .options import options
-from .record import RESULTS, data, machine, save
+from .record import RESULTS, data, machine, read, save
 
 BY_NAME = {task.name: task for task in SENTEVAL_TASKS}
 SUITE = (*SENTEVAL_NAMES, "sick-e")
+MODES: tuple[Mode, ...] = ("fast", "faithful")
 
 
-def read(name: str) -> dict[str, list[Any]]:
+def columns_of(name: str) -> dict[str, list[Any]]:
     return dict(pq.read_table(data(f"{name}.parquet")).to_pydict())
 
 
 class Remembered:
-    """Encodes new texts and remembers their vectors, in a file if one is named."""
+    """Encodes new texts and remembers their vectors."""
 
-    def __init__(self, model: str, path: Path | None):
-        self.model, self.path = model, path
-        self.rows: dict[str, np.ndarray] = {}
-        if path and path.exists():
-            with np.load(path) as stored:
-                self.rows = dict(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
+    def __init__(self, model: str):
+        self.model, self.rows = Embedder.load(model), dict[str, np.ndarray]()
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
-        new = [text for text in texts if text not in self.rows]
-        if new:
-            self.rows |= zip(new, Embedder.load(self.model).encode(new), strict=True)
-            if self.path:
-                np.savez(self.path, texts=list(self.rows), vectors=np.stack(list(self.rows.values())))
+        if new := [text for text in texts if text not in self.rows]:
+            self.rows |= zip(new, self.model.encode(new), strict=True)
         return np.stack([self.rows[text] for text in texts])
 
 
 def timed(task: Task, encode: Encode, mode: Mode) -> tuple[Result, float, float]:
     """The result, with its wall-clock time and CPU time."""
     clock, processor = time.perf_counter(), time.process_time()
-    result = task.run(encode, read, EvaluationSettings(mode=mode))
+    result = task.run(encode, columns_of, EvaluationSettings(mode=mode))
     return result, time.perf_counter() - clock, time.process_time() - processor
 
 
-def measure(task: Task, encode: Encode, modes: Sequence[Mode]) -> tuple[dict[str, Any], Result]:
-    """A task's accuracy in each mode, the items that differ, and the result of the first mode."""
-    timed_results = {mode: timed(task, encode, mode) for mode in modes}
+def measure(task: Task, encode: Encode) -> dict[str, Any]:
+    """A task's accuracy in each mode, and the items that differ."""
+    timed_results = {mode: timed(task, encode, mode) for mode in MODES}
     row: dict[str, Any] = {"task": task.name}
     for mode, (result, clock, processor) in timed_results.items():
         row |= {mode: round(100 * result["accuracy"], 2), f"{mode}_chosen": result.notes[0]}
         row |= {f"{mode}_seconds": round(clock, 1), f"{mode}_cpu_seconds": round(processor, 1)}
-    if len(modes) == 2:
-        fast, faithful = (timed_results[mode][0].headline for mode in modes)
-        row["difference"] = round(100 * (fast.value - faithful.value), 2)
-        assert fast.evidence and faithful.evidence
-        row["items_that_differ"] = int((fast.evidence.values != faithful.evidence.values).sum())
-        row["items"] = fast.n
-    return row, timed_results[modes[0]][0]
+    fast, faithful = (timed_results[mode][0].headline for mode in MODES)
+    row["difference"] = round(100 * (fast.value - faithful.value), 2)
+    assert fast.evidence and faithful.evidence
+    row["items_that_differ"] = int((fast.evidence.values != faithful.evidence.values).sum())
+    row["items"] = fast.n
+    return row
 
 
 def main() -> None:
-    given, threads = {"tasks": [*SUITE]}, os.cpu_count()
-    args = options(__doc__, None, given, model="all-MiniLM-L6-v2", vectors=Path, fast_only=False, threads=threads)
+    args = options(__doc__, None, {"tasks": [*SUITE]}, model="all-MiniLM-L6-v2", threads=os.cpu_count())
     if unknown := set(args.tasks) - set(BY_NAME):
         raise SystemExit(f"unknown task {', '.join(sorted(unknown))}; expected one of {', '.join(BY_NAME)}")
     torch.set_num_threads(args.threads)
-    modes: tuple[Mode, ...] = ("fast",) if args.fast_only else ("fast", "faithful")
-    remembered, rows, results = Remembered(args.model, args.vectors), {}, []
+    remembered = Remembered(args.model)
     for name in args.tasks:
         task = BY_NAME[name]
         encode_ahead(task, remembered)
-        row, result = measure(task, remembered, modes)
-        rows[name] = {**row, "threads": args.threads, "commit": machine()["commit"], "date": machine()["date"]}
-        results.append(result)
+        row, where = measure(task, remembered), machine()
+        row |= {"threads": args.threads, "commit": where["commit"], "date": where["date"]}
         print(row, flush=True)
-        if not args.fast_only:  # an hour's work is saved after each task and merged with earlier runs
-            save("senteval_agreement", {"model": args.model, "tasks": {**known(args.model), name: rows[name]}})
-    if args.fast_only:
-        computed: dict[str, Any] = {"model": args.model, "tasks": rows}
-        if set(SENTEVAL_NAMES) <= set(args.tasks):
-            computed["average_of_seven"] = round(
-                100 * sum(r["accuracy"] for r in results if r.task in SENTEVAL_NAMES) / len(SENTEVAL_NAMES), 2
-            )
-        computed["fast_seconds"] = round(sum(row["fast_seconds"] for row in rows.values()), 1)
-        print({key: value for key, value in computed.items() if key != "tasks"})
-        save("senteval_fast", computed)
+        save("senteval_agreement", {"model": args.model, "tasks": {**known(args.model), name: row}})
 
 
 def known(model: str) -> dict[str, Any]:
     """The rows of earlier runs with this model."""
-    path = RESULTS / "senteval_agreement.json"
-    result = json.loads(path.read_text("utf-8"))["results"] if path.exists() else {}
+    result = read("senteval_agreement")["results"] if (RESULTS / "senteval_agreement.json").exists() else {}
     return dict(result["tasks"]) if result.get("model") == model else {}
 
 
@@ -120,7 +97,7 @@ def encode_ahead(task: Task, remembered: Remembered) -> None:
         raise Enough
 
     try:
-        task.run(listen, read, EvaluationSettings())
+        task.run(listen, columns_of, EvaluationSettings())
     except Enough:
         return
 

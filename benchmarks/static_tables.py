@@ -17,7 +17,7 @@ from likewise.evaluate import evaluate
 from likewise.train.static_distillation import distil_static
 
 from .options import options
-from .pages import PageTables, draw
+from .pages import PageTables, draw, rows
 from .record import place, read, save
 
 TEACHERS = ["all-MiniLM-L6-v2", "e5-small-v2"]
@@ -41,19 +41,17 @@ def scores(model: Embedder) -> dict[str, float]:
     return {task: 100 * found[found.models[0], task].value for task in TASKS}
 
 
-def table() -> Iterator[str]:
+def table() -> list[str]:
     """A line for each model."""
-    stored = read("static_tables")
-    yield "| | STS-B, Spearman × 100 | SciFact, nDCG@10 × 100 | made in |"
-    yield "|---|---|---|---|"
+    stored, body = read("static_tables"), []
     for name, found in stored["results"].items():
         made = f"{found['seconds']:.0f} s" if "seconds" in found else "–"
-        yield f"| {name} | {found['stsb']:.2f} | {found['scifact']:.2f} | {made} |"
-    yield ""
-    yield f"{place(stored['machine'])} ([script](../../benchmarks/static_tables.py))."
+        body.append([name, f"{found['stsb']:.2f}", f"{found['scifact']:.2f}", made])
+    below = f"{place(stored['machine'])} ([script](../../benchmarks/static_tables.py))."
+    return rows(" | STS-B, Spearman × 100 | SciFact, nDCG@10 × 100 | made in", body, below)
 
 
-TABLES: PageTables = {"docs/how-to/distil.md": {"static-tables": lambda: [*table()]}}
+TABLES: PageTables = {"docs/how-to/distil.md": {"static-tables": table}}
 
 
 def main() -> None:

@@ -4,10 +4,10 @@ python -m benchmarks.supported_models
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from .pages import ROOT, PageTables, draw
+from .pages import ROOT, PageTables, draw, rows
 
 FILE = ROOT / "docs" / "supported-models.toml"
 ENGINES = {"native": "native, torch, numpy", "refused": "refused"}
@@ -18,12 +18,10 @@ def supported_models() -> dict[str, dict[str, Any]]:
     return tomllib.loads(FILE.read_text("utf-8"))
 
 
-def table() -> Iterator[str]:
+def table() -> list[str]:
     """A row for each model, and a line that counts them."""
-    rows = supported_models()
-    yield "| model | kind | built of | tokens | computed by | prompts in the folder | licence | note |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for name, row in rows.items():
+    models, body = supported_models(), []
+    for name, row in models.items():
         parts = ", ".join([row["family"], *row.get("modules", [])])
         prompts = ", ".join(row.get("prompts", {})) or "–"
         cells = [
@@ -33,17 +31,17 @@ def table() -> Iterator[str]:
             str(row.get("max_seq_length", "any")),
             ENGINES[row["engine"]],
         ]
-        yield f"| {' | '.join([*cells, prompts, row['licence'], _note(row)])} |"
-    counts = [sum(row["engine"] == engine for row in rows.values()) for engine in ENGINES]
-    yield ""
-    yield f"{len(rows)} models: {counts[0]} computed by every engine, {counts[1]} refused."
+        body.append([*cells, prompts, row["licence"], _note(row)])
+    counts = [sum(row["engine"] == engine for row in models.values()) for engine in ENGINES]
+    below = f"{len(models)} models: {counts[0]} computed by every engine, {counts[1]} refused."
+    return rows("model | kind | built of | tokens | computed by | prompts in the folder | licence | note", body, below)
 
 
 def _note(row: Mapping[str, Any]) -> str:
     return f"instead: {row['instead']}" if "instead" in row else row.get("note", "").replace("\n", "\\n")
 
 
-TABLES: PageTables = {"docs/supported-models.md": {"supported": lambda: [*table()]}}
+TABLES: PageTables = {"docs/supported-models.md": {"supported": table}}
 
 
 if __name__ == "__main__":

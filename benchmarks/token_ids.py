@@ -30,8 +30,7 @@ from likewise.text.tokenizer_json import canonical, read_described
 
 from . import record
 from .options import options
-from .page_tables import rows
-from .pages import PageTables
+from .pages import PageTables, rows
 from .token_kinds import CACHE, KINDS, file_of
 
 PIECE, SAMPLE, TRAINING_SAMPLE = 20_000, 500, 12

@@ -16,6 +16,7 @@ from likewise.evaluate.statistics.hypothesis_tests import holm
 from likewise.evaluate.tasks.sts import SBERT_WK_NAMES, STS_NAMES
 from papers.reporting.chart import Chart, Mark, dot_rows
 
+from ..pages import rows
 from ..record import place, read
 from .contenders import CONTENDERS, FUSED_NLI, FUSED_STSB, MEAN, SELECTED, TRIPLETS, WK
 from .measure import SENTEVAL
@@ -103,19 +104,19 @@ def layers_chart() -> Chart:
     """Each pooling compared with mean pooling: a dot for each STS set, coloured by its verdict."""
     record = read("layers")
     cells = {(cell["model"], cell["task"], cell["pooling"]): cell for cell in record["cells"]}
-    rows, listed = {}, []
+    dots, listed = {}, []
     for model in record["models"]:
         for pooling in (pooling for pooling in CONTENDERS if pooling != MEAN):
             found = verdicts(model, pooling, STS_NAMES, cells)
             gains = {task: 100 * cells[model, task, pooling]["difference"][0] for task in found}
             if any(gains.values()):
                 name = f"{model}, {pooling}"
-                rows[name] = [Mark(gains[task], kind=KINDS[kind]) for task, kind in found.items()]
+                dots[name] = [Mark(gains[task], kind=KINDS[kind]) for task, kind in found.items()]
                 listed.append(f"{name} {min(gains.values()):+.1f} to {max(gains.values()):+.1f}")
     words = f"Difference from mean pooling on STS sets: {'; '.join(listed)}"
     legend = {kind: verdict for verdict, kind in KINDS.items()}
     return dot_rows(
-        rows, words, "difference from mean pooling, a dot for each STS set", legend=legend, lines={0: "dim"}
+        dots, words, "difference from mean pooling, a dot for each STS set", legend=legend, lines={0: "dim"}
     )
 
 
@@ -133,16 +134,16 @@ def verdicts(model: str, pooling: str, tasks: Sequence[str], cells: Mapping[Any,
     return {task: verdict(cell, p) for (task, cell), p in zip(present.items(), adjusted, strict=True)}
 
 
-def summary(models: Mapping[str, Any], cells: Mapping[Any, Any]) -> Iterator[str]:
+def summary(models: Mapping[str, Any], cells: Mapping[Any, Any]) -> list[str]:
     """Means over the seven STS sets, and how many tasks are better, the same and worse by protocol."""
-    yield "| model | pooling | mean of 7 STS | " + " | ".join(f"{p}: ▲ / no mark / ▼" for p in PROTOCOLS) + " |"
-    yield "|---|---|---|" + "---|" * len(PROTOCOLS)
+    body = []
     for model, about in models.items():
         for pooling in CONTENDERS:
             values = [cells[model, t, pooling]["value"] for t in STS_NAMES if (model, t, pooling) in cells]
             mean = f"{100 * np.mean(values):.2f}" if len(values) == len(STS_NAMES) else "–"
             counted = [_counts(model, pooling, tasks, cells) for tasks in PROTOCOLS.values()]
-            yield f"| {model} | {_title(pooling, about)} | {mean} | {' | '.join(counted)} |"
+            body.append([model, _title(pooling, about), mean, *counted])
+    return rows(f"model | pooling | mean of 7 STS | {' | '.join(f'{p}: ▲ / no mark / ▼' for p in PROTOCOLS)}", body)
 
 
 def _counts(model: str, pooling: str, tasks: Sequence[str], cells: Mapping[Any, Any]) -> str:
@@ -181,34 +182,31 @@ def _finding(model: str, pooling: str, cells: Mapping[Any, Any]) -> str:
     )
 
 
-def criteria_table() -> Iterator[str]:
+def criteria_table() -> list[str]:
     """A table of the layers that each criterion picks, with scores on development data."""
     record = read("layer_criteria")
     models = record["results"]
-    yield f"| criterion | {' | '.join(models)} |"
-    yield "|---|" + "---|" * len(models)
-    yield "| (last layer) | " + " | ".join(f"{row['last']:.2f}" for row in models.values()) + " |"
-    yield "| (all layers) | " + " | ".join(f"{row['all layers']:.2f}" for row in models.values()) + " |"
-    yield (
-        "| (best, with labels) | " + " | ".join(f"{r['best']:.2f}: {r['best layers']}" for r in models.values()) + " |"
-    )
+    body = [
+        ["(last layer)", *(f"{row['last']:.2f}" for row in models.values())],
+        ["(all layers)", *(f"{row['all layers']:.2f}" for row in models.values())],
+        ["(best, with labels)", *(f"{row['best']:.2f}: {row['best layers']}" for row in models.values())],
+    ]
     for criterion in next(iter(models.values()))["criteria"]:
         picks = [row["criteria"][criterion] for row in models.values()]
         mark = "**" if criterion == CHOSEN else ""
-        yield f"| {mark}{criterion}{mark} | " + " | ".join(f"{p['dev']:.2f}: {p['layers']}" for p in picks) + " |"
-    yield from ("", place(record["machine"]) + ".")
+        body.append([f"{mark}{criterion}{mark}", *(f"{p['dev']:.2f}: {p['layers']}" for p in picks)])
+    return rows(f"criterion | {' | '.join(models)}", body, place(record["machine"]) + ".")
 
 
-def value_table() -> Iterator[str]:
+def value_table() -> list[str]:
     """A table of hidden states, values and attention's output, with scores on development data."""
-    record = read("value_vectors")
-    yield "| model | vectors | last layer | best layer | mean of all layers | all layers concatenated |"
-    yield "|---|---|---|---|---|---|"
+    record, body = read("value_vectors"), []
     for model, kinds in record["results"].items():
         for kind, row in kinds.items():
             figures = (row["by layer"][-1], max(row["by layer"]), row["mean of all"], row["side by side"])
-            yield f"| {model} | {kind} | {' | '.join(f'{figure:.2f}' for figure in figures)} |"
-    yield from ("", place(record["machine"]) + ".")
+            body.append([model, kind, *(f"{figure:.2f}" for figure in figures)])
+    head = "model | vectors | last layer | best layer | mean of all layers | all layers concatenated"
+    return rows(head, body, place(record["machine"]) + ".")
 
 
 def model_tables(model: str, about: Mapping[str, Any], cells: Mapping[Any, Any]) -> Iterator[str]:
@@ -218,13 +216,12 @@ def model_tables(model: str, about: Mapping[str, Any], cells: Mapping[Any, Any])
         measured = [task for task in tasks if (model, task, MEAN) in cells]
         if not measured:
             continue
-        yield f"| {protocol} | {MEAN} | {' | '.join(_title(pooling, about) for pooling in others)} |"
-        yield "|---|---|" + "---|" * len(others)
-        found = {pooling: verdicts(model, pooling, tasks, cells) for pooling in others}
+        found, body = {pooling: verdicts(model, pooling, tasks, cells) for pooling in others}, []
         for task in measured:
             shown = [_figure(cells.get((model, task, p)), found[p].get(task)) for p in others]
-            yield f"| {task} | {100 * cells[model, task, MEAN]['value']:.2f} | {' | '.join(shown)} |"
-        yield ""
+            body.append([task, f"{100 * cells[model, task, MEAN]['value']:.2f}", *shown])
+        head = f"{protocol} | {MEAN} | {' | '.join(_title(pooling, about) for pooling in others)}"
+        yield from (*rows(head, body), "")
     left = [task for tasks in PROTOCOLS.values() for task in tasks if (model, task, MEAN) not in cells]
     if left:
         yield f"Not measured yet: {', '.join(left)}.\n"

@@ -16,7 +16,7 @@ def test_every_task_has_a_row_and_what_was_not_measured_a_dash():
     assert head == "| task | score | one | two |" and len(rows) == len(select_tasks(SEPARATE))
     assert missing == "A dash: not measured."
     assert "| jsts | spearman/cosine/all | 79.5 [78.1, 80.7] | – |" in rows
-    assert "| korsts |  | – | – |" in rows
+    assert "| korsts | | – | – |" in rows
 
 
 def test_each_language_is_a_column_beside_the_mean():
