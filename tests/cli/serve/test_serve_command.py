@@ -76,7 +76,7 @@ def test_the_default_file_of_keys_is_in_the_users_configuration(monkeypatch, tmp
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_several_workers_are_processes_of_their_own(count, monkeypatch):
     calls = []
-    monkeypatch.setattr("likewise.serve.workers.run_workers", lambda n, *_: calls.append(n) or 0)
+    monkeypatch.setattr("likewise.serve.workers.Supervisor.run", lambda parent: calls.append(parent._count) or 0)
     monkeypatch.setattr("likewise.serve.run_server.run_on", lambda *_, is_shared: calls.append(is_shared))
     assert main(["serve", "--workers", str(count), "--port", "0"]) == 0
     assert calls == ([False] if count == 1 else [count])

@@ -20,7 +20,6 @@ from likewise.train.data.sources import read_rows
 from likewise.train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, CoSENT, Layerwise
 from likewise.train.output.callbacks import TIMING_FIELDS, read_log
 from likewise.train.settings import TrainSettings
-from likewise.train.step.embedder_step import multi_layer_embedder
 from tests.train.run_trainer import run_trainer
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
@@ -272,7 +271,7 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
         place / "pairs.csv", objective, ColumnNames(dict(part.split("=") for part in NAMES[1].split(",")))
     )
     run_trainer(
-        multi_layer_embedder(python, 3),
+        python,
         [DataSource(found, objective)],
         TrainSettings(max_steps=2, batch_size=8, learning_rate=1e-3),
     )
