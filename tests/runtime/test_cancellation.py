@@ -30,8 +30,9 @@ def test_an_endless_statement_is_stopped_and_other_errors_stay_as_they_are():
             db.execute(endless).fetchall()
         long = endless.replace("count(*) FROM n", "i FROM n LIMIT 5000")
         assert len(db.execute(long).fetchall()) == 5000  # nobody is asked once the block has ended
-        missing = pytest.raises(sqlite3.OperationalError, match="no such table")
-        with missing, cancellable(lambda: False), cancellable_sql(db):
-            db.execute("SELECT * FROM absent")
+        for wrong, message in (("SELECT * FROM absent", "no such table"), ("SELECT CAST(x'ff' AS TEXT)", "UTF-8")):
+            other = pytest.raises(sqlite3.OperationalError, match=message)
+            with other, cancellable(lambda: False), cancellable_sql(db):
+                db.execute(wrong).fetchall()
         assert len(asked) == 10
         assert db.execute("SELECT 1").fetchall() == [(1,)]
