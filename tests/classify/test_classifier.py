@@ -195,11 +195,6 @@ def test_a_blank_text_or_one_that_is_no_text_is_named_with_its_row(bad):
         checked_rows(["cat", "dog", bad, "c"])
 
 
-def test_texts_are_checked_before_anything_is_learnt(embedder):
-    with pytest.raises(BadInput, match=r"texts\[1\] is ' '"):
-        Classifier.fit(["cat", " ", "b", "c"], TWO, embedder)
-
-
 @pytest.mark.parametrize("bad", [-0.1, 1.5, float("nan")])
 def test_a_threshold_that_is_no_probability_is_refused(embedder, bad):
     with pytest.raises(BadInput, match="abstain_below"):

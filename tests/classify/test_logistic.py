@@ -12,13 +12,12 @@ from likewise.classify.logistic import (
     probabilities,
 )
 
-RANDOM = np.random.default_rng(0)
-X = RANDOM.normal(0.3, 0.1, (60, 5))
+X = np.random.default_rng(0).normal(0.3, 0.1, (60, 5))
 
 
 def truth_of(is_multi_label):
     if is_multi_label:
-        return (X[:, :3] + RANDOM.normal(0, 0.05, (60, 3)) > 0.3).astype(float)
+        return (X[:, :3] + np.random.default_rng(1).normal(0, 0.05, (60, 3)) > 0.3).astype(float)
     return np.eye(3)[X[:, :3].argmax(1)]
 
 
@@ -48,14 +47,14 @@ def test_lbfgs_finds_the_minimum_that_gradient_descent_finds(is_multi_label, l2)
 @pytest.mark.parametrize("is_multi_label", [False, True])
 def test_the_temperature_is_the_best_of_a_fine_grid(is_multi_label):
     truth = truth_of(is_multi_label)
-    logits = 4 * RANDOM.normal(size=truth.shape) + 3 * truth
+    logits = 4 * np.random.default_rng(2).normal(size=truth.shape) + 3 * truth
     grid = np.exp(np.linspace(-2, 2, 4001))
     expected = grid[np.argmin([log_loss(logits / t, truth, is_multi_label) for t in grid])]
     assert best_temperature(logits, truth, is_multi_label) == pytest.approx(expected, rel=2e-3)
 
 
 def test_log_loss_is_minus_the_mean_log_probability_of_the_truth():
-    truth, logits = truth_of(False), RANDOM.normal(size=(60, 3))
+    truth, logits = truth_of(False), np.random.default_rng(2).normal(size=(60, 3))
     assert log_loss(logits, truth, False) == pytest.approx(
         -np.log((probabilities(logits, False) * truth).sum(1)).mean()
     )

@@ -34,7 +34,7 @@ from tests.tiny import (
     pack,
     random_encoder,
 )
-from tests.train.columns import EVERY, batch_for, model_for
+from tests.train.columns import EVERY, batch_for
 from tests.train.run_trainer import run_trainer, source
 from tests.train.step.test_reranker_step import BOTH as RERANKING
 
@@ -171,7 +171,6 @@ def learner(name, folder):
         model = Reranker.start(model, objective.num_labels) if kind == "cross" else PolyEncoder.start(model, 5)
     else:
         objective = EVERY[name]()
-        model = model_for(objective, model)
     check_objective(model, objective)
     return model, objective
 

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-from likewise import Embedder
 from likewise.train.data.batch import Batch, TrainingRows
 from likewise.train.objectives import (
     OBJECTIVES,
@@ -20,7 +19,6 @@ from likewise.train.objectives import (
     parse_objective,
 )
 from likewise.train.objectives.labelled_pairs import CONCATENATIONS
-from likewise.train.step.embedder_step import multi_layer_embedder
 
 TEXTS = [
     *("a cat sleeps on the mat", "dogs bark", "the quick brown fox", "x", "1 2 3 and on", "a kitten naps, it naps"),
@@ -78,8 +76,3 @@ def columns_for(objective: Objective, rows: int = 8) -> dict[str, list]:
 
 def batch_for(objective: Objective, rows: int = 8) -> Batch:
     return TrainingRows.of(columns_for(objective, rows), objective).take(range(rows))
-
-
-def model_for(objective: Objective, embedder: Embedder) -> Embedder:
-    """The embedder, or, for an objective over layers, one that gives them."""
-    return multi_layer_embedder(embedder, objective.layers) if isinstance(objective, Layerwise) else embedder

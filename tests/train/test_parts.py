@@ -12,7 +12,7 @@ from likewise.train.objectives import OBJECTIVES, Classification, Contrastive
 from likewise.train.settings import TrainSettings
 from likewise.train.step.trainable import backward
 from likewise.train.trained_parts import LowRank, parameters_of_parts, prepared_for_training
-from tests.train.columns import EVERY, batch_for, model_for
+from tests.train.columns import EVERY, batch_for
 from tests.train.run_trainer import load, run_trainer, source, weights_of
 
 FAST = {"learning_rate": 1e-2}
@@ -178,7 +178,7 @@ def test_the_last_pattern_that_matches_a_name_decides_its_rate(own):
 def test_a_rate_by_pattern_moves_only_what_it_matches(name, own):
     torch.manual_seed(0)
     data = [source(EVERY[name]())]
-    embedder = model_for(data[0].objective, load(own()))
+    embedder = load(own())
     before = weights_of(embedder)
     tiny = {r".": 1e-30, r"blocks\.1\.up": 1e-2}
     settings = TrainSettings(batch_size=12, learning_rates=tiny, weight_decay=0, warmup_ratio=0, max_steps=1)

@@ -23,14 +23,13 @@ from likewise.train.output.callbacks import (
     StepRate,
     TensorBoard,
     WeightsAndBiases,
-    _first_rate,
     read_log,
 )
 from likewise.train.output.model_card import model_card
 from likewise.train.output.record import TrainingJob, append_result_line, data_description, training_record
 from likewise.train.settings import REPORTING_ONLY, TrainSettings
 from likewise.train.step_state import StepState
-from tests.train.columns import EVERY, columns_for, model_for
+from tests.train.columns import EVERY, columns_for
 from tests.train.run_trainer import load, run_trainer, source
 
 
@@ -117,7 +116,7 @@ def wandb(monkeypatch):
 def test_wandb_gets_the_numbers_of_every_step(name, wandb, own):
     torch.manual_seed(0)
     data, log = [source(EVERY[name]())], []
-    embedder = model_for(data[0].objective, load(own()))
+    embedder = load(own())
     settings = TrainSettings(max_steps=2, batch_size=12, eval_steps=2)
     reporter = WeightsAndBiases(project="mine")
     run_trainer(embedder, data, settings, evaluator=lambda _: {"dev": 0.5}, callbacks=[log.append, reporter])
@@ -474,13 +473,6 @@ def test_the_line_of_a_step_has_its_smoothed_loss_what_is_left_and_the_rates(clo
     assert f"1:06:24 left · best 0.5000 · {rates}" in str(rate)
     rate.update(StepState(step=1_000, max_steps=1_000, loss=1.0, learning_rate=2e-5))
     assert "left" not in str(rate) and "epoch" not in str(rate) and "step 1,000 of 1,000 · loss" in str(rate)
-
-
-def test_the_first_step_shown_begins_the_rate_where_its_duration_is_known(clock):
-    first = _first_rate(state_of(1))
-    assert (first.began, first.first, first.rows, first.tokens) == (98.0, 0, 8, 100)
-    later = _first_rate(state_of(5))
-    assert (later.began, later.first, later.rows, later.tokens, later.texts) == (100.0, 5, 0, 0, 5)
 
 
 def test_what_is_shown_of_steps_and_evaluations():

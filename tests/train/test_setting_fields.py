@@ -1,6 +1,5 @@
 """Settings: names and values as flags and TOML files have them; defaults of papers and published runs."""
 
-import inspect
 import json
 from dataclasses import MISSING, fields
 from typing import Literal
@@ -10,8 +9,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.train.layers import fusion_training
-from likewise.train.objectives import OBJECTIVES, RERANKER_OBJECTIVES
-from likewise.train.setting_fields import Setting, describe_type, from_settings, parse_value, settings_of
+from likewise.train.setting_fields import Setting, from_settings, parse_value, settings_of
 from likewise.train.settings import CHANGEABLE, REPORTING_ONLY, TrainSettings
 
 
@@ -96,17 +94,6 @@ def test_an_unknown_setting_or_a_wrong_value_is_reported(values, message):
         from_settings(TrainSettings, values, "run.toml")
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        (int | None, "a whole number"), (float, "a number"), (tuple[str, ...], "a list, each item a text"),
-        (tuple[float, float], "2 numbers"), (Literal["a", "b"], "a or b"), (bool, "true or false"),
-    ],
-)  # fmt: skip
-def test_a_type_is_reported_in_words(kind, message):
-    assert describe_type(kind) == message
-
-
 def test_values_are_read_as_their_types():
     def read(kind, value):
         return parse_value(Setting("x", kind, None, "help"), value, "here")
@@ -120,41 +107,6 @@ def test_values_are_read_as_their_types():
     assert (
         Setting("x", Literal["a", "b"], None, "help").choices == ("a", "b") and Setting("x", int, 0, "").choices == ()
     )
-
-
-OF_OBJECTIVES = {
-    "classification": {"num_labels": 3, "concatenation": ("u", "v", "|u-v|")},
-    "regression": {},
-    "cosent": {"scale": 20.0},
-    "angle": {"cosine_weight": 1.0, "angle_weight": 1.0, "cosine_scale": 20.0, "angle_scale": 20.0},
-    "margin-pairs": {"margin": 0.5, "distance": "cosine", "online": False},
-    "contrastive": {"temperature": 0.05, "learn_temperature": False, "symmetric": False},
-    "triplet": {"margin": 1.0, "distance": "euclidean"},
-    "batch-triplets": {"strategy": "hard", "margin": 0.2, "distance": "euclidean", "per_label": 4},
-    "distillation": {"teacher_dimension": None},
-    "margin-mse": {"similarity": "dot"},
-    "score-distillation": {"temperature": 0.05, "teacher_temperature": 1.0},
-    "similarity-distillation": {"loss": "kl", "temperature": 0.05, "teacher_temperature": 0.05},
-    "simcse": {"temperature": 0.05, "learn_temperature": False, "symmetric": False},
-    "tsdae": {"deletion_ratio": 0.6, "decoder_layers": 1, "decoder_heads": 4},
-}
-OF_RERANKING = {
-    "regression": {"loss": "bce", "temperature": 1.0, "offset": 0.0},
-    "classification": {"num_labels": 3},
-    "margin": {"margin": 1.0},
-    "ranking": {"temperature": 1.0, "teacher_temperature": 1.0},
-    "in-batch": {"temperature": 1.0},
-}
-
-
-def defaults(objective):
-    given = inspect.signature(objective.__init__).parameters.items()
-    return {name: one.default for name, one in given if one.default is not inspect.Parameter.empty}
-
-
-@pytest.mark.parametrize(("table", "expected"), [(OBJECTIVES, OF_OBJECTIVES), (RERANKER_OBJECTIVES, OF_RERANKING)])
-def test_objectives_begin_with_the_settings_of_their_papers(table, expected):
-    assert {name: defaults(entry.build) for name, entry in table.items()} == expected
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from likewise.train.setting_fields import settings_of
 from likewise.train.settings import TrainSettings
 from likewise.train.trainer import SLOW_BF16, Diverged
 from tests.runtime.test_temporary_files import left_by
-from tests.train.columns import EVERY, columns_for, model_for
+from tests.train.columns import EVERY, columns_for
 from tests.train.run_trainer import load, run_trainer, source, weights_of
 
 FAST = {"learning_rate": 1e-3}
@@ -52,7 +52,7 @@ def test_training_lowers_the_loss(name, own):
     losses = []
     run = TrainSettings(epochs=12, batch_size=8, **FAST)
     courses = _courses(name)
-    embedder = model_for(courses[0].objective, load(own()))
+    embedder = load(own())
     run_trainer(embedder, courses, run, callbacks=[lambda m: losses.append(m.loss)])
     assert sum(losses[-6:]) < sum(losses[:6])
 
@@ -103,14 +103,7 @@ def test_the_best_model_by_the_measure_is_what_remains(own):
     assert _equal(weights_of(embedder), seen[2])
 
 
-def test_training_stops_when_nothing_gets_better(own):
-    scores = iter([9.0, 3.0, 2.0, 1.0, 0.0])
-    run = TrainSettings(epochs=9, batch_size=8, early_stopping_patience=2)
-    found = run_trainer(load(own()), _courses(), run, evaluator=lambda _: {"x": next(scores)})
-    assert found.stopped_early and found.steps == 9 and found.best_score == 3.0
-
-
-def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(own, tmp_path, monkeypatch):
+def test_a_loss_that_is_no_number_stops_the_run_and_leaves_the_checkpoint(own, tmp_path, monkeypatch):
     class Broken(Regression):
         calls = 0
 
@@ -126,7 +119,6 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
             load(own()), courses, TrainSettings(epochs=2, batch_size=8, save_steps=1), checkpoint_folder=tmp_path / "r"
         )
     assert [p.name for p in (tmp_path / "r").glob("step-*")] == ["step-00000003"]
-    assert len(json.loads((tmp_path / "r/diverged-step-4.json").read_text())["texts"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -351,26 +343,6 @@ def test_a_checkpoint_of_another_run_is_refused_and_stays(other, difference, own
 def test_numbers_that_make_no_sense_are_reported(run, message, own):
     with pytest.raises(BadInput, match=message):
         run_trainer(load(own()), _course(), run)
-
-
-@pytest.mark.parametrize("less", [["about"], ["run", "seed"], ["run", "learning_rate"], ["data_sources"], ["rows"]])
-def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less, own, tmp_path):
-    folder, run = own(), TrainSettings(max_steps=1, batch_size=8)
-    run_trainer(load(folder), _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
-    (place,) = tmp_path.glob("step-*/state.json")
-    state = json.loads(place.read_text())
-    holder = state["run"]
-    for key in less[:-1]:
-        holder = holder[key]
-    kept = holder.pop(less[-1])
-    place.write_text(json.dumps(state))
-    again = load(folder)
-    with pytest.raises(BadInput, match=f"another run: {'.'.join(less)} is given only here"):
-        run_trainer(again, _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
-    holder |= {less[-1]: kept, "more": 1}
-    place.write_text(json.dumps(state))
-    with pytest.raises(BadInput, match="more is given only there"):
-        run_trainer(again, _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
 
 
 @pytest.mark.parametrize(

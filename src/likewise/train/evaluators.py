@@ -24,18 +24,6 @@ from .step.trainable import Trainable, model_kind
 SCORED_PAIRS = ("sentence1", "sentence2", "score")
 LABELLED_PAIRS = ("sentence1", "sentence2", "label")
 UNSCORED_PAIRS = ("anchor", "positive")
-TEXT_PAIRS = (
-    UNSCORED_PAIRS,
-    ("query", "document"),
-    ("question", "answer"),
-    ("text1", "text2"),
-    ("premise", "hypothesis"),
-    ("first", "second"),
-)
-"""Other common names for two text columns, which an error message suggests renaming to sentence1 and sentence2."""
-NUMBERS = ("score", "label", "similarity", "relatedness", "rating")
-"""Common names for a column of scores or labels, which an error message suggests for a missing one."""
-
 DEPTH = 10
 FOUND = "mrr@10"
 
@@ -124,7 +112,10 @@ class RetrievalEvaluator:
                 f"{self.name} has unscored pairs, which only work for embedders; the model is a {model_kind(model)}. "
                 "Expected pairs with sentence1, sentence2 and score, such as stsb/dev"
             )
-        relevant = self._relevant()
+        number = {text: i for i, text in enumerate(self._documents)}
+        relevant: dict[str, list[int]] = {}
+        for anchor, positive in zip(self.columns["anchor"], self.columns["positive"], strict=True):
+            relevant.setdefault(anchor, []).append(number[positive])
         queries, documents = (
             model.encode(texts, show_progress_bar=False, overflow="truncate")
             for texts in (list(relevant), self._documents)
@@ -132,13 +123,6 @@ class RetrievalEvaluator:
         ranked = search(queries, documents, k=min(DEPTH, len(documents))).indices
         rows = np.array([np.isin(row, positives) for row, positives in zip(ranked, relevant.values(), strict=True)])
         return np.where(rows.any(1), 1 / (1 + rows.argmax(1)), 0.0)
-
-    def _relevant(self) -> dict[str, list[int]]:
-        number = {text: i for i, text in enumerate(self._documents)}
-        relevant: dict[str, list[int]] = {}
-        for anchor, positive in zip(self.columns["anchor"], self.columns["positive"], strict=True):
-            relevant.setdefault(anchor, []).append(number[positive])
-        return relevant
 
     @property
     def _documents(self) -> list[str]:
@@ -231,18 +215,6 @@ def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> 
     if missing:
         alternative = f" (or {', '.join(UNSCORED_PAIRS)})" if "score" in expected else ""
         raise BadInput(
-            f"{name} has no column {missing[0]!r}; expected {', '.join(expected)}{alternative}, "
-            f"found {', '.join(columns)}. {_rename_hint(columns, missing)}"
+            f"{name} has no column {missing[0]!r}; expected {', '.join(expected)}{alternative}, found "
+            f"{', '.join(columns)}. Rename columns with --dev-columns {','.join(f'{one}=COLUMN' for one in missing)}"
         )
-
-
-def _rename_hint(columns: PairColumns, missing: Sequence[str]) -> str:
-    """Suggest which columns were probably meant; for pairs without a score or label, an anchor and its positive."""
-    texts = next((pair for pair in TEXT_PAIRS if set(pair) <= set(columns)), ("COLUMN", "COLUMN"))
-    number = next((column for column in NUMBERS if column in columns), "COLUMN")
-    if missing[-1] == "score" and len(columns) == len(UNSCORED_PAIRS):
-        texts = SCORED_PAIRS[:2] if set(SCORED_PAIRS[:2]) <= set(columns) else texts
-        missing, meant = UNSCORED_PAIRS, dict(zip(UNSCORED_PAIRS, texts, strict=True))
-    else:
-        meant = dict.fromkeys(missing, number) | dict(zip(SCORED_PAIRS[:2], texts, strict=True))
-    return "Rename columns with --dev-columns " + ",".join(f"{column}={meant[column]}" for column in missing)

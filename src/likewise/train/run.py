@@ -143,5 +143,4 @@ def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:
     """A model's name and the model; a model that is already loaded is named after its folder."""
     if isinstance(model, str | Path):
         return str(model), TorchEmbedder.load(model, precision="fp32")
-    folder = getattr(model.manifest, "encoder", None)
-    return str(folder) if isinstance(folder, Path) else model_kind(model), model
+    return str(model.manifest.encoder), model

@@ -3,12 +3,11 @@
 >>> Trainer(model=embedder, data=[DataSource(rows, objective)]).run()  # doctest: +SKIP
 """
 
-import json
 import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from torch import nn
 from ..encoders import torch_internals
 from ..encoders.checkpoint import state_digest
 from ..errors import BadInput, LikewiseError
-from ..runtime.atomic_files import atomic_file
 from .data.batch import Batch, TrainingRows
 from .data.schedule import BatchSchedule, DataSource, Schedule
 from .data.sources import rows_digest
@@ -93,8 +91,6 @@ class Trainer:
 
 
 class _TrainingLoop:
-    """A run in progress."""
-
     def __init__(self, trainer: Trainer, processes: Processes) -> None:
         self.trainer, self.model, self.settings, self.processes = trainer, trainer.model, trainer.settings, processes
         if self.model.precision != "fp32":
@@ -186,7 +182,9 @@ class _TrainingLoop:
         seeding.seed(self.model.device, settings.seed, state.step, self.processes.rank)
         results = [self._backward(source, batch, 1 / len(batches)) for source, batch in batches]
         join_gradients(self.model, self.objectives, self.processes)
-        norm = self._clip(batches[-1][1])
+        norm = float(nn.utils.clip_grad_norm_(state.parameters, settings.max_grad_norm or math.inf))
+        if not math.isfinite(norm):
+            raise self._diverged(norm, "norm of the gradient")
         state.optimizer.step()
         state.step += 1
         if state.ema is not None:
@@ -211,14 +209,8 @@ class _TrainingLoop:
         local = batch.take(range(len(batch))[self.processes.local_rows(len(batch))])
         result = backward(self.model, source.objective, local, replace(self.step_options, loss_scale=loss_scale))
         if not math.isfinite(result.loss):
-            self._diverged(batch, result.loss, "loss")
+            raise self._diverged(result.loss, "loss")
         return result
-
-    def _clip(self, batch: Batch) -> float:
-        norm = float(nn.utils.clip_grad_norm_(self.state.parameters, self.settings.max_grad_norm or math.inf))
-        if not math.isfinite(norm):
-            self._diverged(batch, norm, "norm of the gradient")
-        return norm
 
     def _evaluate(self) -> Mapping[str, float]:
         scores = self._scores()
@@ -238,7 +230,6 @@ class _TrainingLoop:
             return self.trainer.evaluator(self.model.eval())
 
     def _out_of_patience(self) -> bool:
-        """Whether to end the run early because the score no longer improves."""
         ended = self.state.best.out_of_patience(self.settings.early_stopping_patience)
         return ended and self.state.step < self.plan.max_steps
 
@@ -249,16 +240,9 @@ class _TrainingLoop:
         for callback in self.trainer.callbacks if self.processes.is_main else ():
             callback(step_state)
 
-    def _diverged(self, batch: Batch, value: float, what: str) -> None:
-        step, where, folder = self.state.step + 1, "", self.trainer.checkpoint_folder
-        if folder is not None and self.processes.is_main:
-            path = folder / f"diverged-step-{step}.json"
-            numbers = {name: values.tolist() for name, values in batch.numbers.items()}
-            content = {what: str(value), "texts": batch.texts, "numbers": numbers}
-            with suppress(OSError, BadInput), atomic_file(path) as partial:  # a full disk must not hide the first error
-                partial.write_text(json.dumps(content), "utf-8")
-                where = f"; its last batch is in {path}"
-        raise Diverged(f"the {what} at step {step} is {value}{where}. Try a lower learning rate or gradient clipping")
+    def _diverged(self, value: float, what: str) -> Diverged:
+        step = self.state.step + 1
+        return Diverged(f"the {what} at step {step} is {value}. Try a lower learning rate or gradient clipping")
 
     def _resume(self) -> None:
         self.checkpoints.resume(self.state, self.model.device, self.settings.max_tokens_per_step)

@@ -11,7 +11,7 @@ from likewise.mine.settings import MiningPrompts
 from likewise.train import TrainSettings, load_data, train
 from likewise.train.data.sources import rows_digest, with_mined_negatives
 from likewise.train.objectives import Contrastive
-from tests.train.columns import EVERY, model_for
+from tests.train.columns import EVERY
 from tests.train.run_trainer import load, run_trainer, weights_of
 
 ANCHORS = [f"the cat {i} sleeps" for i in range(12)]
@@ -34,7 +34,7 @@ def test_a_run_that_was_stopped_between_minings_has_the_same_bits(name, own, tmp
     for folder, stops in (("whole", [None]), ("parts", [3, None])):
         for stopped_at in stops:
             source = mined(name)
-            model, steps = model_for(source.objective, load(own())), []
+            model, steps = load(own()), []
             run_trainer(
                 model,
                 [source],

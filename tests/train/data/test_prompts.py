@@ -17,7 +17,7 @@ from likewise.train.objectives.reranking import PairRegression
 from likewise.train.step.embedder_step import tokenized_batch
 from likewise.train.step.memory import StepOptions
 from likewise.train.step.trainable import backward
-from tests.train.columns import EVERY, columns_for, model_for
+from tests.train.columns import EVERY, columns_for
 from tests.train.run_trainer import load
 
 PAIRS = {"anchor": ["a cat", "dogs", "rain", "a fox"], "positive": ["the cat", "bark", "falls", "quick"]}
@@ -26,7 +26,7 @@ PAIRS = {"anchor": ["a cat", "dogs", "rain", "a fox"], "positive": ["the cat", "
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_the_model_reads_prompts_and_equal_texts_stay_equal(name, own):
     objective = EVERY[name]()
-    embedder, columns = model_for(objective, load(own())), columns_for(objective)
+    embedder, columns = load(own()), columns_for(objective)
     names = list(TrainingRows.of(columns, objective).texts)
     prompts = {column: f"the {column} is: " for column in names[:2]}
     rows = TrainingRows.of(columns, objective, prompts=prompts)

@@ -128,14 +128,9 @@ def test_a_learned_temperature_gets_the_gradient_of_its_formula():
     assert not list(Contrastive(0.2).parameters())
 
 
-def test_a_fixed_temperature_is_taken_as_it_is_and_a_learned_one_falls_no_lower_than_a_hundredth():
+def test_a_fixed_temperature_is_taken_as_it_is():
     columns, names = drawn(2, 4, 5), named([[i, 4 + i] for i in range(4)])
     near(Contrastive(0.004)(*columns, text_ids=names), slowly(columns, names.tolist(), 250.0))
-    with pytest.raises(BadInput, match="temperature is 0.01; expected a finite number above 0.01"):
-        Contrastive(0.01, learn_temperature=True)
-    for wrong in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(BadInput, match="temperature"):
-            Contrastive(wrong)
 
 
 def test_negatives_are_wrong_answers_of_every_anchor_one_way_only():

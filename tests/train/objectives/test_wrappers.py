@@ -11,7 +11,6 @@ from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.pooling import pooling_of
 from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import (
     TSDAE,
     Classification,
@@ -25,11 +24,10 @@ from likewise.train.objectives import (
     Weighted,
 )
 from likewise.train.step.embedder_step import multi_layer_embedder, packed_forward, tokenized_batch
-from likewise.train.trainer import TrainSettings
 from tests.tiny import TEXTS
-from tests.train.columns import EVERY, columns_for
+from tests.train.columns import EVERY
 from tests.train.objectives.test_values import drawn, near
-from tests.train.run_trainer import load, run_trainer
+from tests.train.run_trainer import load
 
 
 def test_matryoshka_is_the_weighted_sum_over_first_numbers():
@@ -64,18 +62,6 @@ def test_the_parts_of_a_layered_model_are_the_vectors_of_the_model_cut_there(own
             whole.tokenizer, prune_layers(whole.encoder, depth), pooling_of("mean", depth), whole.heads, whole.manifest
         )
         np.testing.assert_allclose(part, small.eval().encode(TEXTS), atol=1e-6)
-    with pytest.raises(BadInput, match="layers is 5; the model has 4 layers"):
-        multi_layer_embedder(whole, 5)
-
-
-def test_training_the_layers_trains_the_model_itself(own):
-    embedder, objective = load(own()), Layerwise(Contrastive(), 2)
-    before = embedder.encode(TEXTS)
-    rows = TrainingRows.of(columns_for(objective), objective)
-    run_trainer(
-        multi_layer_embedder(embedder, 2), [DataSource(rows, objective)], TrainSettings(max_steps=2, batch_size=8)
-    )
-    assert np.abs(embedder.eval().encode(TEXTS) - before).max() > 1e-6
 
 
 def test_a_weighted_sum_gives_each_the_numbers_that_it_reads():
@@ -108,12 +94,8 @@ def test_what_wraps_one_objective_gives_it_its_optional_numbers_too(wrap):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Matryoshka(CoSENT(), [4, 16]).initialize(8), "dimensions contains 16, but the model's vectors have 8"),
         (lambda: Matryoshka(CoSENT(), []), "expected distinct whole numbers"),
         (lambda: Matryoshka(CoSENT(), [4, 4]), "expected distinct whole numbers"),
-        (lambda: Matryoshka(CoSENT(), [2, 4], [1.0]), "1 weights were given; expected 2"),
-        (lambda: Layerwise(CoSENT(), 3).initialize(8), "not a concatenation of 3 layers"),
-        (lambda: Layerwise(CoSENT(), 0), "expected 1 or more"),
         (lambda: Weighted([CoSENT(), Triplet()]), "Triplet reads anchor, positive, negative"),
         (lambda: Weighted([TSDAE(), SimCSE()]), "cannot be added"),
         (lambda: Weighted([]), "0 objectives"),

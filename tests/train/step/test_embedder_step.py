@@ -4,15 +4,14 @@ import pytest
 import torch
 
 from likewise.errors import OutOfMemory
-from likewise.inference import plan_batches
 from likewise.train.data.batch import TrainingRows
-from likewise.train.objectives import Classification, Contrastive, Regression
+from likewise.train.objectives import Contrastive
 from likewise.train.step import embedder_step, memory
 from likewise.train.step.embedder_step import packed_forward, tokenized_batch
 from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.processes import Processes
-from likewise.train.step.trainable import backward
-from tests.train.columns import EVERY, batch_for, columns_for, model_for
+from likewise.train.step.trainable import backward, check_objective
+from tests.train.columns import EVERY, batch_for, columns_for
 from tests.train.run_trainer import load
 
 
@@ -23,8 +22,8 @@ def trainable(own):
     def make(name):
         torch.manual_seed(0)
         objective = EVERY[name]()
-        embedder = model_for(objective, load(own())).double()
-        objective.initialize(embedder.dimension, embedder.encoder.vocabulary)
+        embedder = load(own()).double()
+        check_objective(embedder, objective)
         return embedder, objective.double()
 
     return make
@@ -45,7 +44,8 @@ def test_a_step_has_the_gradient_that_autograd_finds_without_a_cut(name, trainab
     objective.zero_grad()
     torch.manual_seed(1)
     ids, batch = tokenized_batch(embedder, objective, batch)
-    embedder_step.loss_of(objective, packed_forward(embedder, ids), batch).backward()
+    vectors = packed_forward(embedder_step.embedder_for_objective(objective, embedder), ids)
+    embedder_step.loss_of(objective, vectors, batch).backward()
     for a, b in zip(found, _gradients(embedder, objective), strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
 
@@ -59,57 +59,6 @@ def test_a_guide_decides_the_same_in_pieces(trainable):
     parts = backward(embedder, objective, guided, StepOptions(token_budget=TokenBudget(40))).loss
     assert whole == pytest.approx(parts, abs=1e-12)
     assert whole != pytest.approx(backward(embedder, objective, batch_for(objective)).loss)
-
-
-def test_in_pieces_the_same_words_are_dropped_going_forward_and_back(trainable):
-    embedder, objective = trainable("contrastive")
-    embedder.train()
-    torch.manual_seed(3)
-    took = backward(embedder, objective, batch_for(objective), StepOptions(token_budget=TokenBudget(40)))
-    seen = torch.get_rng_state()
-    # slowly: each piece anew with the state that it began with, all graphs kept
-    expected = _gradients(embedder)
-    embedder.zero_grad()
-    torch.manual_seed(3)
-    ids, _ = tokenized_batch(embedder, objective, batch_for(objective))
-    pieces = plan_batches([len(i) for i in ids], 40)
-    vectors = torch.cat([packed_forward(embedder, [ids[i] for i in piece]) for piece in pieces])
-    vectors = vectors[torch.argsort(torch.tensor([i for piece in pieces for i in piece]))]
-    loss = embedder_step.loss_of(objective, vectors, batch_for(objective))
-    loss.backward()
-    assert float(loss.detach()) == pytest.approx(took.loss, abs=1e-12)
-    for a, b in zip(_gradients(embedder), expected, strict=True):
-        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
-    assert torch.equal(seen, torch.get_rng_state())
-
-
-def test_other_errors_pass_through(trainable, monkeypatch):
-    embedder, objective = trainable("regression")
-
-    def fail(*_):
-        raise RuntimeError("shapes do not fit")
-
-    monkeypatch.setattr(embedder_step, "packed_forward", fail)
-    with pytest.raises(RuntimeError, match="shapes do not fit"):
-        backward(embedder, objective, batch_for(objective))
-
-
-def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
-    embedder = load(own())
-    objective, found = Contrastive(), []
-    for budget in (TokenBudget(), TokenBudget(40)):
-        embedder.zero_grad()
-        backward(embedder, objective, batch_for(objective), StepOptions(token_budget=budget, dtype=torch.bfloat16))
-        found.append(torch.cat([g.flatten() for g in _gradients(embedder)]))
-    assert torch.cosine_similarity(*found, dim=0) > 0.999
-
-
-def test_an_objective_with_weights_gets_gradients_for_them(own):
-    embedder, objective = load(own()), Classification(2)
-    objective.initialize(embedder.dimension)
-    backward(embedder, objective, batch_for(objective))
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in objective.parameters())
-    assert Regression().reads().numbers == ("score",)
 
 
 def test_memory_that_runs_out_after_the_vectors_were_shared_is_everybodys_business(trainable, monkeypatch):

@@ -54,8 +54,7 @@ class Classification(Objective):
     def check_rows(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         check_labels(numbers["label"], self.num_labels)
 
-    def check(self, texts: Texts, numbers: Columns) -> None:
-        check_texts_differ(texts)
+    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         check_varies("label", numbers["label"])
 
 
@@ -69,9 +68,6 @@ class Regression(Objective):
         by = max(5, round(float(numbers["score"].max()), 2))
         hint = f"divide by {by:g}, so that cosines can match the scores"
         check_range("score", numbers["score"], -1, 1, hint)
-
-    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
-        check_texts_differ(texts)
 
 
 class MarginPairs(Objective):
@@ -98,8 +94,7 @@ class MarginPairs(Objective):
     def check_rows(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         check_range("label", numbers["label"], 0, 1, "1 means that the two texts are similar, 0 that they are not")
 
-    def check(self, texts: Texts, numbers: Columns) -> None:
-        check_texts_differ(texts)
+    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         check_varies("label", numbers["label"])
 
 
@@ -114,8 +109,7 @@ class CoSENT(Objective):
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss:
         return cosent(sentence1, sentence2, score, self.scale)
 
-    def check(self, texts: Texts, numbers: Columns) -> None:
-        check_texts_differ(texts)
+    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         check_varies("score", numbers["score"])
 
 
@@ -155,8 +149,7 @@ class AnglE(Objective):
         by_angle = ordered_loss(self.angle_scale * angles(sentence1, sentence2), score)
         return self.cosine_weight * by_cosine + self.angle_weight * by_angle
 
-    def check(self, texts: Texts, numbers: Columns) -> None:
-        check_texts_differ(texts)
+    def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         check_varies("score", numbers["score"])
 
 
@@ -187,12 +180,10 @@ def angles(u: Vectors, v: Vectors) -> Numbers:
 
 
 def check_labels(labels: np.ndarray, num_labels: int) -> None:
-    """Reject labels outside 0 … num_labels − 1."""
     check_range("label", labels, 0, num_labels - 1, f"there are {num_labels} labels (num_labels=…)")
 
 
 def check_range(name: str, values: np.ndarray, lowest: float, highest: float, hint: str) -> None:
-    """Reject numbers outside `lowest` … `highest`, and report the first."""
     bad = np.flatnonzero((values < lowest) | (values > highest))
     if len(bad):
         row = int(bad[0])
@@ -200,13 +191,5 @@ def check_range(name: str, values: np.ndarray, lowest: float, highest: float, hi
 
 
 def check_varies(name: str, values: np.ndarray) -> None:
-    """Reject a column whose numbers are all equal."""
     if len(values) > 1 and values.min() == values.max():
         raise BadInput(f"{name} is {values[0]:g} in all {len(values):,} rows, so there is nothing to learn from")
-
-
-def check_texts_differ(texts: Texts) -> None:
-    """Reject data in which every pair is the same text twice."""
-    left, right = texts["sentence1"], texts["sentence2"]
-    if all(a == b for a, b in zip(left, right, strict=True)):
-        raise BadInput(f"in all {len(left):,} rows both texts are the same, so every cosine is 1 for any model")

@@ -101,14 +101,12 @@ class Objective(nn.Module):
 
 
 def check_positive(**settings: float) -> None:
-    """Reject a setting that is not a finite number above 0."""
     for name, value in settings.items():
         if not 0 < value < math.inf:
             raise BadInput(f"{name} is {value}; expected a finite number above 0")
 
 
 def check_not_negative(**settings: float) -> None:
-    """Reject a setting that is not a finite number of 0 or more."""
     for name, value in settings.items():
         if not 0 <= value < math.inf:
             raise BadInput(f"{name} is {value}; expected a finite number of 0 or more")

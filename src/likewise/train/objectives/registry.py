@@ -172,7 +172,6 @@ def _parse_spec(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _convert(what: str, value: Any, kind: Any) -> Any:
-    """The value converted to this type, from text or from a TOML value."""
     if kind is bool and isinstance(value, str):
         value = {"true": True, "false": False}.get(value, value)
     try:
@@ -229,7 +228,6 @@ def fitting_hint(columns: Iterable[str], table: ObjectiveTable = OBJECTIVES) -> 
 
 
 def table_of(objective: Objective) -> ObjectiveTable:
-    """The table that an objective belongs to: for embedders or for rerankers."""
     return RERANKER_OBJECTIVES if isinstance(objective, RerankerObjective) else OBJECTIVES
 
 

@@ -108,12 +108,6 @@ class Layerwise(_MultiView):
         part = dimension // self.layers
         self._initialize_copies([slice(i * part, (i + 1) * part) for i in range(self.layers)], vocabulary)
 
-    def forward(self, *vectors: Tensor, **numbers: Tensor) -> Loss:
-        expected, dimension = self.views[-1].stop, vectors[0].shape[1]
-        if dimension != expected:
-            raise BadInput(f"the vectors of {self.layers} layers should have {expected} dimensions; found {dimension}")
-        return super().forward(*vectors, **numbers)
-
 
 class Weighted(Objective):
     """The weighted sum of objectives that read the same text columns; each one receives the numbers it reads.

@@ -40,7 +40,7 @@ class Checkpoint:
 
 def save_checkpoint(
     root: Path, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
-) -> Checkpoint:
+) -> None:
     """Write a checkpoint, each group of tensors in its own file, then delete older ones."""
     folder = root / f"step-{state['step']:08d}"
     try:
@@ -62,7 +62,6 @@ def save_checkpoint(
     for older_one in _all(root):
         if older_one != folder:
             shutil.rmtree(older_one, ignore_errors=True)
-    return Checkpoint(folder, state)
 
 
 def latest_checkpoint(root: Path) -> Checkpoint | None:
@@ -96,7 +95,6 @@ def through_json(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
-    """The first difference between two descriptions."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in [*ours, *theirs]:
             place = f"{path}.{key}".strip(".")

@@ -82,16 +82,17 @@ def at_least_float32(values: Tensor) -> Tensor:
 
 def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
     """The loss of a batch whose M = N·C vectors are stored column by column."""
-    numbers = {name: like_vectors(vectors, values) for name, values in batch.numbers.items()}
-    if objective.reads().text_ids:
-        numbers["text_ids"] = batch.names.to(vectors.device)
-    loss: Tensor = objective(*vectors.chunk(len(batch.texts)), **numbers)
+    loss: Tensor = objective(*vectors.chunk(len(batch.texts)), **numbers_for(objective, batch, vectors))
     return loss
 
 
-def like_vectors(vectors: Tensor, values: Tensor) -> Tensor:
-    """The values on the vectors' device and in their precision; integers stay integers."""
-    return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
+def numbers_for(objective: Objective, batch: Batch, like: Tensor) -> dict[str, Tensor]:
+    """The numbers that the objective reads, on the device and in the precision of `like`; integers stay integers."""
+    numbers = {
+        name: values.to(like.device, like.dtype if values.is_floating_point() else values.dtype)
+        for name, values in batch.numbers.items()
+    }
+    return numbers | ({"text_ids": batch.names.to(like.device)} if objective.reads().text_ids else {})
 
 
 class HeadsPerLayer(nn.Module):
@@ -126,10 +127,4 @@ def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
 def embedder_for_objective(objective: Objective, embedder: TorchEmbedder) -> TorchEmbedder:
     """The embedder, returning the vectors that the objective reads: its final ones, or those of its last layers."""
     layers = objective.layers_read()
-    if not layers:
-        return embedder
-    if not isinstance(embedder.heads, HeadsPerLayer):
-        return multi_layer_embedder(embedder, layers)
-    if embedder.heads.parts != layers:
-        raise BadInput(f"the model has vectors of {embedder.heads.parts} layers, but the objective reads {layers}")
-    return embedder
+    return multi_layer_embedder(embedder, layers) if layers else embedder

@@ -5,9 +5,7 @@ poly-encoder reads texts separately. Its graph is cut at their vectors, like an 
 every context meets every candidate in the batch, however small the parts.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -22,7 +20,7 @@ from ...reranker.torch_reranker import TorchReranker
 from ...wording import counted
 from ..data.batch import Batch
 from ..objectives import Objective, RerankerObjective
-from .embedder_step import at_least_float32, like_vectors
+from .embedder_step import at_least_float32, numbers_for
 from .memory import SplittableStep, StepOptions, StepParts, cut_step
 
 
@@ -56,34 +54,17 @@ def reranker_logits(
     return at_least_float32(logits)[torch.argsort(torch.tensor(order)).to(logits.device)]
 
 
-@dataclass(frozen=True, eq=False)
-class RerankerStepInputs:
-    """The inputs of one step."""
-
-    objective: RerankerObjective
-    batch: Batch
-    options: StepOptions
-
-    def losses(self, scores: Tensor, batch: Batch) -> Float[Tensor, " N"]:
-        """The losses of this batch's rows, given their logits or scores."""
-        numbers = {name: like_vectors(scores, values) for name, values in batch.numbers.items()}
-        if self.objective.reads().text_ids:
-            numbers["text_ids"] = batch.names.to(scores.device)
-        losses: Tensor = self.objective(scores, **numbers)
-        return losses
-
-    def backward(self, loss: Float[Tensor, ""]) -> float:
-        (loss * self.options.loss_scale).backward()  # type: ignore[no-untyped-call]
-        return float(loss.detach())
+def losses_of(objective: Objective, scores: Tensor, batch: Batch) -> Float[Tensor, " N"]:
+    """The losses of this batch's rows, given their logits or scores."""
+    losses: Tensor = objective(scores, **numbers_for(objective, batch, scores))
+    return losses
 
 
-SplitStep: TypeAlias = Callable[[Any, RerankerStepInputs], SplittableStep]
-"""The step of one kind of reranker: `cross_encoder_step` or `poly_encoder_step`."""
-
-
-def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> SplittableStep:
+def cross_encoder_step(
+    reranker: CrossEncoder, objective: RerankerObjective, batch: Batch, options: StepOptions
+) -> SplittableStep:
     """Runs each part of the rows forward and then backward; only losses are gathered across processes."""
-    batch, rows, options = inputs.batch, len(inputs.batch), inputs.options
+    rows = len(batch)
     first, *others = batch.prompted("")
     pairs = [pair for other in others for pair in zip(first, other, strict=True)]
     contents = reranker.token_id_pairs(pairs, prompt=_prompt(batch))
@@ -94,7 +75,9 @@ def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> Sp
         for part in parts:
             pairs = [pair for i in part for pair in contents[i::rows]]
             logits = reranker_logits(reranker, pairs, options.dtype).view(len(part), len(others), -1)
-            total += inputs.backward(inputs.losses(logits, batch.take(part)).sum() / all_rows)
+            loss = losses_of(objective, logits, batch.take(part)).sum() / all_rows
+            (loss * options.loss_scale).backward()  # type: ignore[no-untyped-call]
+            total += float(loss.detach())
         return total
 
     def gather(loss: float) -> float:
@@ -111,25 +94,27 @@ def _prompt(batch: Batch) -> str | None:
     return "" if batch.prompts and batch.prompts[0] is not None else None
 
 
-def poly_encoder_step(reranker: PolyEncoder, inputs: RerankerStepInputs) -> SplittableStep:
+def poly_encoder_step(
+    reranker: PolyEncoder, objective: RerankerObjective, batch: Batch, options: StepOptions
+) -> SplittableStep:
     """Encodes contexts and candidates separately, so that every context can meet every candidate in the batch."""
-    first, *others = inputs.batch.prompted("")
-    contexts = reranker.context_ids(first, prompt=_prompt(inputs.batch))
+    first, *others = batch.prompted("")
+    contexts = reranker.context_ids(first, prompt=_prompt(batch))
     ids = (contexts, reranker.candidate_ids([text for column in others for text in column]))
-    encoders, device, options = (reranker.contexts, reranker.candidates), reranker.device, inputs.options
-    joined_batch = inputs.batch.gather(options.processes)
+    encoders, device = (reranker.contexts, reranker.candidates), reranker.device
+    joined_batch = batch.gather(options.processes)
 
     def encode(side: int, texts: list[int]) -> Tensor:
         with torch.autocast(device.type, options.dtype, enabled=options.dtype is not None):
             return at_least_float32(encoders[side](Ragged.of([ids[side][i] for i in texts], device)))
 
     def loss(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"]) -> Float[Tensor, ""]:
-        if inputs.objective.ALL_PAIRS:
+        if objective.ALL_PAIRS:
             scores = score_candidates(contexts, candidates)
         else:
             own = torch.stack(candidates.chunk(len(others)), dim=1)
             scores = score_own_candidates(contexts, own).unsqueeze(2)
-        return inputs.losses(scores, joined_batch).mean()
+        return losses_of(objective, scores, joined_batch).mean()
 
     lengths = [len(row) for side in ids for row in side]
     return cut_step(lengths, [1, len(others)], encode, loss, device, options)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +29,7 @@ def seed(device: torch.device, *numbers: int) -> None:
         with torch.cuda.device(device):
             torch.cuda.manual_seed(number)
     elif device.type != "cpu":
-        _device_module(device).manual_seed(number)
+        torch.get_device_module(device).manual_seed(number)
 
 
 def generator_states(device: torch.device) -> list[Tensor]:
@@ -38,17 +37,13 @@ def generator_states(device: torch.device) -> list[Tensor]:
     states = [torch.get_rng_state()]
     if device.type == "cpu":
         return states
-    return [*states, _device_module(device).get_rng_state(*_device_argument(device))]
+    return [*states, torch.get_device_module(device).get_rng_state(*_device_argument(device))]
 
 
 def restore_generators(states: Sequence[Tensor], device: torch.device) -> None:
     torch.set_rng_state(states[0])
     for state in states[1:]:
-        _device_module(device).set_rng_state(state, *_device_argument(device))
-
-
-def _device_module(device: torch.device) -> Any:
-    return torch.get_device_module(device)
+        torch.get_device_module(device).set_rng_state(state, *_device_argument(device))
 
 
 def _device_argument(device: torch.device) -> tuple[torch.device, ...]:

@@ -16,7 +16,6 @@ from ..objectives import Objective
 from . import embedder_step, reranker_step
 from .memory import SplittableStep, StepOptions, StepResult, retry_smaller
 from .processes import Processes
-from .reranker_step import RerankerStepInputs
 
 Trainable: TypeAlias = TorchEmbedder | TorchReranker
 
@@ -35,7 +34,6 @@ class TrainingStrategy:
 
 
 def training_strategy(model: object) -> TrainingStrategy:
-    """The row of the model's kind."""
     kind = getattr(type(model), "kind", None)  # of the type, because the model classes have a kind themselves
     if not isinstance(kind, str) or kind not in TRAINING_STRATEGIES:
         raise BadInput(
@@ -98,11 +96,11 @@ def _reranker_pieces(model: Any, texts: Sequence[str]) -> list[list[str]]:
     return [tokenizer.tokens(content[: tokenizer.max_content_length]) for content in tokenizer.token_ids(list(texts))]
 
 
-def _reranker_strategy(name: str, split: reranker_step.SplitStep, *, reads_all_pairs: bool) -> TrainingStrategy:
+def _reranker_strategy(name: str, step: Callable[..., SplittableStep], *, reads_all_pairs: bool) -> TrainingStrategy:
     return TrainingStrategy(
         name,
         partial(reranker_step.check_reranker_objective, reads_all_pairs=reads_all_pairs),
-        lambda model, objective, batch, options: split(model, RerankerStepInputs(objective, batch, options)),
+        step,
         lambda model: {"labels": list(model.labels)},
         _reranker_output,
         _reranker_pieces,

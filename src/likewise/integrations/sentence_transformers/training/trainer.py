@@ -24,8 +24,7 @@ from ....train.output.run_folder import finished_weights
 from ....train.run import training_job
 from ....train.settings import TrainSettings
 from ....train.step.embedder_step import embedder_for_objective, loss_of, packed_forward, tokenized_batch
-from ....train.step.memory import StepOptions
-from ....train.step.reranker_step import RerankerStepInputs, reranker_logits
+from ....train.step.reranker_step import losses_of, reranker_logits
 from ....train.step.trainable import check_objective
 from ....train.step_state import TrainResult
 from ....train.trainer import Trainer
@@ -349,7 +348,7 @@ class CrossEncoderTrainer(SentenceTransformerTrainer):
         reranker, (first, *others) = self.model.loaded, batch.prompted("")
         pairs = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])
         logits = reranker_logits(reranker, pairs).view(len(others), len(batch), -1).transpose(0, 1)
-        return float(RerankerStepInputs(objective, batch, StepOptions()).losses(logits, batch).mean())
+        return float(losses_of(objective, logits, batch).mean())
 
 
 REPORTERS: Mapping[str, Callable[[Path, str | None], Any]] = {
