@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from likewise.arrays.sequences import Sequences
 from likewise.errors import BadInput, BadModel
+from likewise.text.library_tokenizer import LibraryTokenizer
 from likewise.text.tokenizer import Tokenizer, max_input_length, truncate_longest_first
 from likewise.text.tokenizer_json import PairFrame
 from tests.tiny import wordpieces
@@ -95,6 +96,16 @@ def test_the_longest_word_is_as_the_tokenizer_itself_says(most, tmp_path):
 def test_a_word_that_is_too_long_only_after_normalization_is_found(plain):
     texts = ["한" * 60, "a b " + "한" * 34, "한" * 33, "a" * 60 + "\x00" * 60]  # three letters each; control letters go
     assert long_words(plain, texts) == {0: [(0, 180)], 1: [(2, 102)]}
+
+
+def test_words_too_long_are_found_in_a_tokenizer_that_only_the_library_reads(tmp_path):
+    backend = wordpieces()
+    steps = [backend.normalizer, tokenizers.normalizers.Replace(tokenizers.Regex("(?<=x)-+"), "")]
+    backend.normalizer = tokenizers.normalizers.Sequence(steps)
+    tokenizer = _tokenizer(tmp_path, backend)
+    assert isinstance(tokenizer.engine, LibraryTokenizer)
+    texts = ["cat ☃", "the cat " + "x-" * 101, "x-" * 100]
+    assert long_words(tokenizer, texts) == {1: [(2, 101)]}
 
 
 def test_a_word_that_is_unknown_and_short_is_no_word_too_long(plain):
