@@ -62,6 +62,7 @@ def test_a_plot_has_a_panel_for_chance_and_a_wider_one_has_another_for_labelled_
     for one, width, panels in ((calibration, 4.2, 1), (labelled, 7.2, 2)):
         figure = calibration_figure(one)
         assert figure.get_size_inches().tolist() == [width, 3.2] and len(figure.axes) == panels
+        assert figure.get_suptitle() == one.model.name
         assert [line.get_label() for line in figure.axes[0].lines] == [
             f"counted, {one.chance.pairs:,} pairs", "fitted tail",
         ]  # fmt: skip

@@ -100,11 +100,17 @@ def test_a_chance_pair_is_never_a_text_with_itself(count):
         (np.full(2000, np.nan), "finite cosines"),
         (np.full(2000, 0.5), "every random pair has the cosine 0.5000"),
         (np.repeat([0.0, 0.5], [100, 1900]), "most similar random pairs all have the same cosine"),
+        (np.repeat([0.0, 0.5], [1, 1999]), "most similar random pairs all have the same cosine"),
     ],
 )
 def test_what_has_no_distribution_is_refused(cosines, message):
     with pytest.raises(BadInput, match=message):
         NullDistribution.of(cosines)
+
+
+def test_a_tail_of_one_pair_cannot_be_fitted():
+    with pytest.raises(BadInput, match="no tail can be fitted"):
+        fit_pareto_tail(np.array([0.3]))
 
 
 def test_too_few_texts_and_impossible_numbers_are_refused():

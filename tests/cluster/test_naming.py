@@ -24,6 +24,10 @@ def test_verbs_and_numerals_that_are_everywhere_name_nothing():
     assert names == [("trains",), ("rain",)]
 
 
+def test_words_of_two_letters_name_nothing():
+    assert c_tf_idf_words(["ox cow", "ox", "pig"], np.array([0, 0, 1]), 3) == [("cow",), ("pig",)]
+
+
 def test_equal_weights_are_in_the_order_of_the_alphabet():
     assert c_tf_idf_words(["zebra apple", "mango"], np.array([0, 1]), 2)[0] == ("apple", "zebra")
 

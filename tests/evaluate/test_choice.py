@@ -56,6 +56,12 @@ def test_the_better_model_is_chosen_on_every_kind_of_data(kind):
     assert "good is the best" in format_choice(choice)
 
 
+def test_two_rows_with_the_same_cosine_are_half_an_item():
+    source = items_of_data(SCORED)
+    scorer = source.scorer(lambda texts: np.ones((len(texts), 2), np.float32))
+    assert set(scorer(np.arange(source.count), [(None, None)]).ravel().tolist()) == {0.5}
+
+
 def test_the_better_model_is_chosen_on_a_collection_and_its_items_are_queries(collection):
     choice = choose({"good": good, "poor": poor}, collection)
     assert choice.best.name == "good" and choice.total == N and "ndcg@10" in choice.metric
