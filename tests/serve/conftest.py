@@ -1,6 +1,7 @@
 """Servers in this process over tiny models, and a collection; what needs a real socket starts its own."""
 
 import shutil
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import pytest
@@ -22,6 +23,12 @@ NOTES = ["a cat sleeps", "a kitten naps", "shares fell", "the market fell", "dog
 
 
 @pytest.fixture(scope="session")
+def anyio_backend():
+    """Coroutines among the tests (`pytest.mark.anyio`) run on asyncio, each on a loop of its own."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
 def served_models(folders, tmp_path_factory):
     """A tiny embedder, a classifier in its folder, and a tiny reranker, by NumPy."""
     folder = tmp_path_factory.mktemp("embedder") / "bert"
@@ -39,6 +46,15 @@ def collection_parent(served_models, tmp_path_factory):
     with TextIndex.open(parent / "notes", served_models[0]) as index:
         index.add(NOTES, show_progress_bar=False)
     return parent
+
+
+@contextmanager
+def serving(models, rerankers=(), collections=None, **settings):
+    """A client of a server of its own."""
+    options = ServeSettings(**{"log": "off", **settings})
+    app = create_app(models, rerankers=rerankers, collections=collections, settings=options)
+    with TestClient(app, base_url=HOST) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

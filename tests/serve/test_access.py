@@ -166,14 +166,9 @@ def test_who_waits_as_long_as_told_is_let_in_and_who_waits_shorter_is_not(rate, 
 
 def test_without_keys_other_hosts_are_not_answered(app_of):
     with TestClient(app_of(allowed_hosts=("mine",)), base_url=HOST) as client:
-        for host, status in (
-            ("evil.example", 421),
-            ("127.0.0.1:80", 200),
-            ("localhost:8080", 200),
-            ("mine", 200),
-            ("[::1]:3", 200),
-        ):
-            assert asked(client, Host=host).status_code == status, host
+        assert asked(client, Host="evil.example").status_code == 421
+        for host in ("127.0.0.1:80", "localhost:8080", "mine", "[::1]:3"):
+            assert asked(client, Host=host).status_code == 200, host
 
 
 def test_pages_of_other_origins_are_refused_unless_named(app_of):

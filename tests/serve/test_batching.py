@@ -9,18 +9,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.testclient import TestClient
 
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput
-from likewise.serve import ServeSettings, batching, create_app, model_store
+from likewise.serve import ServeSettings, batching, model_store
 from likewise.serve.batching import ModelThread, TokenizedInput, next_batch
 from likewise.serve.model_store import ModelStore, loader, model_bytes, served_name
 from likewise.serve.routes import computing, tokens
 from likewise.serve.web.api_errors import ApiError
-from tests.serve.conftest import HOST
+from tests.serve.conftest import serving
 from tests.tiny import colbert_folder, model_folder
 from tests.without_torch import TORCH
+
+pytestmark = pytest.mark.anyio
 
 
 class Nobody:
@@ -78,7 +79,7 @@ def job_of(*sizes):
 
 
 def taken(queue, budget, share):
-    return [(slot.job, slot.position) for slot in next_batch(queue, budget, share)]
+    return [(job, position) for job, position, _ in next_batch(queue, budget, share)]
 
 
 def thread_of(work=None, **settings):
@@ -114,9 +115,9 @@ def test_every_input_is_computed_once_and_batches_keep_to_their_budget(sizes, bu
     seen = []
     while len(queue):
         batch = next_batch(queue, budget, share)
-        total = sum(slot.content.size for slot in batch)
+        total = sum(content.size for _, _, content in batch)
         assert total <= max(budget, share) or len(batch) == 1
-        seen += [(id(slot.job), slot.position) for slot in batch]
+        seen += [(id(job), position) for job, position, _ in batch]
     assert sorted(seen) == sorted((id(job), i) for job in jobs for i in range(len(job.inputs)))
 
 
@@ -134,137 +135,109 @@ def test_each_request_gets_its_own_results_in_their_order(numbers):
     assert thread.waiting_requests == thread.waiting_inputs == 0
 
 
-def test_one_request_that_fails_leaves_the_others_alone():
-    async def run():
-        gate = threading.Event()
-        thread = thread_of(Echo(gate))
-        futures = [thread.submit(Job(one)) for one in ([1], [2, -1], [13], [17], [3, 4])]
-        gate.set()
-        return await asyncio.wait_for(settled(*futures), 5)
-
-    good, unreadable, failing, without_memory, other = asyncio.run(run())
+async def test_one_request_that_fails_leaves_the_others_alone():
+    gate = threading.Event()
+    thread = thread_of(Echo(gate))
+    futures = [thread.submit(Job(one)) for one in ([1], [2, -1], [13], [17], [3, 4])]
+    gate.set()
+    good, unreadable, failing, without_memory, other = await asyncio.wait_for(settled(*futures), 5)
     assert isinstance(unreadable, BadInput)
     assert isinstance(failing, ValueError)
     assert isinstance(without_memory, MemoryError)
     assert (good.rows[:, 0].tolist(), other.rows[:, 0].tolist()) == ([1], [3, 4])
 
 
-def test_a_full_queue_refuses_and_says_for_how_long():
-    async def run():
-        gate = threading.Event()
-        thread = thread_of(Echo(gate), max_requests=3, max_waiting_texts=10)
-        futures = [thread.submit(Job([1] * 8))]
-        with pytest.raises(ApiError, match="too many requests"):
-            thread.submit(Job([1] * 3))
-        futures += [thread.submit(Job([1])) for _ in range(2)]
-        with pytest.raises(ApiError, match="too many requests") as full:
-            thread.submit(Job([1]))
-        gate.set()
-        await settled(*futures)
-        thread.submit(Job([1] * 30))  # an empty queue takes any size
-        return full.value.retry_after
-
-    assert asyncio.run(run()) >= 0
+async def test_a_full_queue_refuses_and_says_for_how_long():
+    gate = threading.Event()
+    thread = thread_of(Echo(gate), max_requests=3, max_waiting_texts=10)
+    futures = [thread.submit(Job([1] * 8))]
+    with pytest.raises(ApiError, match="too many requests"):
+        thread.submit(Job([1] * 3))
+    futures += [thread.submit(Job([1])) for _ in range(2)]
+    with pytest.raises(ApiError, match="too many requests") as full:
+        thread.submit(Job([1]))
+    gate.set()
+    await settled(*futures)
+    thread.submit(Job([1] * 30))  # an empty queue takes any size
+    assert full.value.retry_after >= 0
 
 
-def test_a_cancelled_request_is_not_computed():
-    async def run():
-        gate, work = threading.Event(), Echo()
-        work.gate = gate
-        thread = thread_of(work)
-        first = thread.submit(Job([1]))
-        while thread._posted or not thread._arrivals.empty():
-            await asyncio.sleep(0.001)
-        second = thread.submit(Job([2]))
-        second.cancel()
-        gate.set()
-        await settled(first, thread.submit(Job([3])))
-        return work.batches, thread.waiting_requests
-
-    assert asyncio.run(run()) == ([[1], [3]], 0)
+async def test_a_cancelled_request_is_not_computed():
+    gate = threading.Event()
+    work = Echo(gate)
+    thread = thread_of(work)
+    first = thread.submit(Job([1]))
+    while thread._posted or not thread._arrivals.empty():
+        await asyncio.sleep(0.001)
+    second = thread.submit(Job([2]))
+    second.cancel()
+    gate.set()
+    await settled(first, thread.submit(Job([3])))
+    assert (work.batches, thread.waiting_requests) == ([[1], [3]], 0)
 
 
-def test_closing_finishes_what_waits_and_refuses_what_comes():
-    async def run():
-        gate = threading.Event()
-        thread = thread_of(Echo(gate))
-        futures = [thread.submit(Job([i])) for i in range(5)]
-        thread.close()
-        with pytest.raises(ApiError, match="stopping"):
-            thread.submit(Job([1]))
-        gate.set()
-        return await settled(*futures)
-
-    assert [job.rows[0, 0] for job in asyncio.run(run())] == [0, 1, 2, 3, 4]
+async def test_closing_finishes_what_waits_and_refuses_what_comes():
+    gate = threading.Event()
+    thread = thread_of(Echo(gate))
+    futures = [thread.submit(Job([i])) for i in range(5)]
+    thread.close()
+    with pytest.raises(ApiError, match="stopping"):
+        thread.submit(Job([1]))
+    gate.set()
+    assert [job.rows[0, 0] for job in await settled(*futures)] == [0, 1, 2, 3, 4]
 
 
-def test_a_small_request_waits_for_a_slice_of_a_large_one_only():
-    async def run():
-        gate = threading.Event()
-        work = Echo(gate)
-        thread = thread_of(work, batch_tokens=100, slice_seconds=0.0)
-        small = thread.submit(Job([1]))  # large ones are sliced from now on
-        large = thread.submit(Job([5] * 500))
-        late = thread.submit(Job([7]))
-        gate.set()
-        await settled(small, large, late)
-        return work.batches
-
-    batches = asyncio.run(run())
-    assert max(map(sum, batches)) <= 24  # LEAST_SHARE, and an input of every request
-    assert next(i for i, batch in enumerate(batches) if 7 in batch) <= 2
+async def test_a_small_request_waits_for_a_slice_of_a_large_one_only():
+    gate = threading.Event()
+    work = Echo(gate)
+    thread = thread_of(work, batch_tokens=100, slice_seconds=0.0)
+    small = thread.submit(Job([1]))  # large ones are sliced from now on
+    large = thread.submit(Job([5] * 500))
+    late = thread.submit(Job([7]))
+    gate.set()
+    await settled(small, large, late)
+    assert max(map(sum, work.batches)) <= 24  # LEAST_SHARE, and an input of every request
+    assert next(i for i, batch in enumerate(work.batches) if 7 in batch) <= 2
 
 
-def test_a_function_has_the_model_to_itself():
-    async def run():
-        thread = thread_of()
-        failing = thread.call(lambda: 1 / 0)
-        good = thread.call(threading.current_thread)
-        return await settled(failing, good), thread
-
-    (failed, where), thread = asyncio.run(run())
+async def test_a_function_has_the_model_to_itself():
+    thread = thread_of()
+    failing = thread.call(lambda: 1 / 0)
+    good = thread.call(threading.current_thread)
+    failed, where = await settled(failing, good)
     assert isinstance(failed, ZeroDivisionError)
     assert where is thread._thread
 
 
-def test_what_is_truncated_is_noted_or_refused():
-    async def run():
-        thread = thread_of()
-        return await settled(thread.submit(Job([1, 70])), thread.submit(Job([70], refuse_truncation=True)))
-
-    cut, refused = asyncio.run(run())
+async def test_what_is_truncated_is_noted_or_refused():
+    thread = thread_of()
+    cut, refused = await settled(thread.submit(Job([1, 70])), thread.submit(Job([70], refuse_truncation=True)))
     assert cut.truncated == [{"index": 1, "tokens": 70, "used": 50}]
     assert isinstance(refused, BadInput)
 
 
-def test_models_make_room_for_each_other_and_come_back(served_models):
-    async def run():
-        size = model_bytes(served_models[0])
-        store = ModelStore(ServeSettings(model_memory=int(2.5 * size)), Nobody())
-        for name in "abc":
-            store.add(name, "embedder", lambda: served_models[0])
-        for name in "abc":
-            await store.loaded(name, "embedder")
-        loaded = {one.name for one in store if one.thread is not None}
-        await store.loaded("a", "embedder")
-        return loaded, {one.name for one in store if one.thread is not None}
-
-    assert asyncio.run(run()) == ({"b", "c"}, {"a", "c"})
+async def test_models_make_room_for_each_other_and_come_back(served_models):
+    size = model_bytes(served_models[0])
+    store = ModelStore(ServeSettings(model_memory=int(2.5 * size)), Nobody())
+    for name in "abc":
+        store.add(name, "embedder", lambda: served_models[0])
+    for name in "abc":
+        await store.loaded(name, "embedder")
+    loaded = {one.name for one in store if one.thread is not None}
+    await store.loaded("a", "embedder")
+    assert (loaded, {one.name for one in store if one.thread is not None}) == ({"b", "c"}, {"a", "c"})
 
 
-def test_a_model_in_use_stays_and_makes_room_when_the_last_request_has_ended(served_models):
-    async def run():
-        store = ModelStore(ServeSettings(model_memory=1), Nobody())
-        for name in "ab":
-            store.add(name, "embedder", lambda: served_models[0])
-        first = await store.loaded("a", "embedder")
+async def test_a_model_in_use_stays_and_makes_room_when_the_last_request_has_ended(served_models):
+    store = ModelStore(ServeSettings(model_memory=1), Nobody())
+    for name in "ab":
+        store.add(name, "embedder", lambda: served_models[0])
+    first = await store.loaded("a", "embedder")
+    with first.in_use():
         with first.in_use():
-            with first.in_use():
-                await store.loaded("b", "embedder")
-            meanwhile = [one.name for one in store if one.thread is not None]
-        return meanwhile, [one.name for one in store if one.thread is not None]
-
-    assert asyncio.run(run()) == (["a", "b"], ["b"])
+            await store.loaded("b", "embedder")
+        meanwhile = [one.name for one in store if one.thread is not None]
+    assert (meanwhile, [one.name for one in store if one.thread is not None]) == (["a", "b"], ["b"])
 
 
 STEPS = {
@@ -281,26 +254,24 @@ STEPS = {
 @pytest.mark.parametrize("path", STEPS)
 def test_a_model_stays_loaded_between_the_steps_of_a_request(path, served_models, collection_parent, monkeypatch):
     embedder, reranker = served_models
-    models, settings = {"tiny": embedder, "other": embedder}, ServeSettings(model_memory=1, log="errors")
-    app = create_app(models, rerankers={"tiny-reranker": reranker}, collections=collection_parent, settings=settings)
-    watched = computing.watched
+    models, watched = {"tiny": embedder, "other": embedder}, computing.watched
 
     async def and_another_model_is_loaded(exchange, work):
         found = await watched(exchange, work)
-        await app.state.server.models.loaded("other", "embedder")
+        await exchange.server.models.loaded("other", "embedder")
         return found
 
     monkeypatch.setattr(computing, "watched", and_another_model_is_loaded)
     monkeypatch.setattr(tokens, "CHARACTERS", 1)
-    with TestClient(app, base_url=HOST) as client:
+    with serving(models, {"tiny-reranker": reranker}, collection_parent, model_memory=1) as client:
         response = client.post(path, json=STEPS[path])
         assert response.status_code == 200, response.text
-        assert [one.name for one in app.state.server.models if one.thread is not None] == ["other"]
+        assert [one.name for one in client.app.state.server.models if one.thread is not None] == ["other"]
 
 
 @pytest.mark.skipif(not TORCH, reason="poly-encoders are torch's")
 @pytest.mark.parametrize("kind", ["late-interaction", "poly-encoder"])
-def test_rerankers_other_than_cross_encoders_are_refused(kind, tmp_path, folders):
+async def test_rerankers_other_than_cross_encoders_are_refused(kind, tmp_path, folders):
     from likewise.reranker import PolyEncoder
 
     if kind == "poly-encoder":
@@ -310,19 +281,17 @@ def test_rerankers_other_than_cross_encoders_are_refused(kind, tmp_path, folders
     store = ModelStore(ServeSettings(), Nobody())
     store.add("a", "reranker", loader(str(tmp_path / "m"), "reranker", ServeSettings(engine="torch")))
     with pytest.raises(BadInput, match=f"only cross-encoders can be served as rerankers; this one is a {kind}"):
-        asyncio.run(store.loaded("a", "reranker"))
+        await store.loaded("a", "reranker")
 
 
-def test_a_model_is_replaced_while_the_old_one_finishes(served_models):
-    async def run():
-        store = ModelStore(ServeSettings(), Nobody())
-        store.add("a", "embedder", lambda: served_models[0])
-        old = (await store.loaded("a", "embedder")).thread
-        await store.replace("a")
-        new = (await store.loaded("a", "embedder")).thread
-        return old is not new and await old.drained(5), new._is_open
-
-    assert asyncio.run(run()) == (True, True)
+async def test_a_model_is_replaced_while_the_old_one_finishes(served_models):
+    store = ModelStore(ServeSettings(), Nobody())
+    store.add("a", "embedder", lambda: served_models[0])
+    old = (await store.loaded("a", "embedder")).thread
+    await store.replace("a")
+    new = (await store.loaded("a", "embedder")).thread
+    assert old is not new and new._is_open
+    assert await old.drained(5)
 
 
 @pytest.mark.parametrize("path", ["/embed", "/explain"])
@@ -331,55 +300,45 @@ def test_a_reload_during_a_request_does_not_change_its_answer(path, tmp_path, mo
         NumpyEmbedder.load(model_folder(tmp_path / str(seed), heads=heads, seed=seed))
         for seed, heads in enumerate([(), ("Normalize",)])
     )
-    app, watched = create_app({"tiny": old}, settings=ServeSettings(log="off")), computing.watched
-    models, body = app.state.server.models, {"inputs": "a cat"} if path == "/embed" else STEPS[path]
+    watched, body = computing.watched, {"inputs": "a cat"} if path == "/embed" else STEPS[path]
 
     async def and_the_model_is_reloaded(exchange, work):
         found = await watched(exchange, work)
-        models.named("tiny", "embedder").load = lambda: new
-        await models.replace("tiny")
+        exchange.server.models.named("tiny", "embedder").load = lambda: new
+        await exchange.server.models.replace("tiny")
         return found
 
-    with TestClient(app, base_url=HOST) as client:
+    with serving({"tiny": old}) as client:
         expected = client.post(path, json=body).json()
         monkeypatch.setattr(computing, "watched", and_the_model_is_reloaded)
         assert client.post(path, json=body).json() == expected
 
 
-def test_a_larger_model_that_replaces_another_makes_room(served_models, monkeypatch):
+async def test_a_larger_model_that_replaces_another_makes_room(served_models, monkeypatch):
     sizes = iter([10, 10, 20])
     monkeypatch.setattr(model_store, "model_bytes", lambda _: next(sizes))
-
-    async def run():
-        store = ModelStore(ServeSettings(model_memory=25), Nobody())
-        for name in "ab":
-            store.add(name, "embedder", lambda: served_models[0])
-            await store.loaded(name, "embedder")
-        await store.replace("b")
-        return [one.name for one in store if one.thread is not None]
-
-    assert asyncio.run(run()) == ["b"]
+    store = ModelStore(ServeSettings(model_memory=25), Nobody())
+    for name in "ab":
+        store.add(name, "embedder", lambda: served_models[0])
+        await store.loaded(name, "embedder")
+    await store.replace("b")
+    assert [one.name for one in store if one.thread is not None] == ["b"]
 
 
-def test_a_model_whose_classifier_is_of_another_leaves_the_old_one_whole(served_models, folders, tmp_path):
+async def test_a_model_whose_classifier_is_of_another_leaves_the_old_one_whole(served_models, folders, tmp_path):
     """A stale classifier is found after the new model has been read."""
     shutil.copytree(folders("mpnet"), tmp_path / "other")
     for name in ("classifier.json", "classifier.safetensors"):
         shutil.copy(served_models[0].manifest.encoder / name, tmp_path / "other")
 
     models = iter([served_models[0], NumpyEmbedder.load(tmp_path / "other")])
-
-    async def run():
-        store = ModelStore(ServeSettings(), Nobody())
-        store.add("a", "embedder", lambda: next(models))
-        served = await store.loaded("a", "embedder")
-        before = served.model, served.classifier, served.thread, served.size, served.generation
-        with pytest.raises(BadInput, match="the classifier was fitted to the model"):
-            await store.replace("a")
-        return before, (served.model, served.classifier, served.thread, served.size, served.generation)
-
-    before, after = asyncio.run(run())
-    assert before == after
+    store = ModelStore(ServeSettings(), Nobody())
+    store.add("a", "embedder", lambda: next(models))
+    served = await store.loaded("a", "embedder")
+    before = served.model, served.classifier, served.thread, served.size, served.generation
+    with pytest.raises(BadInput, match="the classifier was fitted to the model"):
+        await store.replace("a")
+    assert before == (served.model, served.classifier, served.thread, served.size, served.generation)
 
 
 @pytest.mark.parametrize(

@@ -9,22 +9,21 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
 pytest.importorskip("starlette")
-from starlette.testclient import TestClient
-
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.files.documents import Document
 from likewise.search.collection import collection as collection_module
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import ServeSettings, create_app
-from tests.serve.conftest import HOST, NOTES
+from tests.serve.conftest import NOTES, serving
 from tests.serve.test_connections import listening
 from tests.tiny import model_folder
 
+pytestmark = pytest.mark.anyio
 LONG = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 30000000) SELECT count(*) FROM n"
 """Takes some seconds."""
 HYBRID = {"query": "a cat", "collection": "notes", "hybrid": True}
@@ -42,16 +41,7 @@ def parent(served_models, tmp_path):
 @pytest.fixture
 def client_of(served_models, parent):
     """Settings to a client of a server over the two collections."""
-
-    @contextmanager
-    def make(**settings):
-        app = create_app(
-            {"tiny": served_models[0]}, collections=parent, settings=ServeSettings(**{"log": "off", **settings})
-        )
-        with TestClient(app, base_url=HOST) as client:
-            yield client
-
-    return make
+    return partial(serving, {"tiny": served_models[0]}, collections=parent)
 
 
 @pytest.fixture
@@ -79,20 +69,15 @@ def test_a_deadline_ends_the_search_in_the_database_and_the_next_one_is_answered
         assert client.post("/v1/search", json={**HYBRID, "hybrid": False}).status_code == 200
 
 
-def test_a_caller_who_goes_away_ends_the_search(client_of, endless, served_models, parent):
-    async def run():
-        app = create_app({"tiny": served_models[0]}, collections=parent, settings=ServeSettings(log="off"))
-        async with listening(app, 8) as connect:
-            _, writer = await connect()
-            body = json.dumps(HYBRID).encode()
-            writer.write(
-                b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-            )
-            assert await asyncio.to_thread(endless[0].wait, 10)
-            writer.close()
-            assert await asyncio.to_thread(endless[1].wait, 0.5)
-
-    asyncio.run(run())
+async def test_a_caller_who_goes_away_ends_the_search(client_of, endless, served_models, parent):
+    app = create_app({"tiny": served_models[0]}, collections=parent, settings=ServeSettings(log="off"))
+    async with listening(app, 8) as connect:
+        _, writer = await connect()
+        body = json.dumps(HYBRID).encode()
+        writer.write(b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        assert await asyncio.to_thread(endless[0].wait, 10)
+        writer.close()
+        assert await asyncio.to_thread(endless[1].wait, 0.5)
 
 
 def test_heavy_searches_of_a_collection_do_not_hold_up_another(client_of, endless):
@@ -177,9 +162,7 @@ def replaced(tmp_path):
         other.rename(folder)
         (tmp_path / "aside").rename(other)
 
-    settings = ServeSettings(log="off", engine="numpy")
-    app = create_app([f"tiny={folder}"], collections=tmp_path / "indexes", settings=settings)
-    with TestClient(app, base_url=HOST) as client:
+    with serving([f"tiny={folder}"], collections=tmp_path / "indexes", engine="numpy") as client:
         yield client, replace
 
 
@@ -192,11 +175,9 @@ def test_a_collection_of_a_model_that_was_replaced_is_refused_until_its_model_is
         assert client.post("/v1/search", json={"query": "a cat"}).status_code == 200
     replace()
     client.portal.call(client.app.state.server._reload)
-    for ask in (
-        lambda: client.post("/v1/search", json={"query": "a cat"}),
-        lambda: client.get("/v1/collections/notes/map"),
-    ):
-        refused = ask()
+    search = client.build_request("POST", "/v1/search", json={"query": "a cat"})
+    for request in (search, client.build_request("GET", "/v1/collections/notes/map")):
+        refused = client.send(request)
         assert (refused.status_code, refused.json()["error"]["code"]) == (409, "model_mismatch")
         assert "likewise index migrate" in refused.json()["error"]["message"]
         assert str(tmp_path) not in refused.text
@@ -257,10 +238,7 @@ def test_no_answer_says_where_a_file_lies(tmp_path):
     files = [f"{tmp_path}/{folder}/notes.md" for folder in ("first", "second")]
     with TextIndex.open(tmp_path / "indexes" / "notes", other) as index:
         index.add([Document("a cat sleeps", file, "Notes") for file in files], show_progress_bar=False)
-    app = create_app(
-        {"tiny": model}, collections=tmp_path / "indexes", settings=ServeSettings(log="off", engine="numpy")
-    )
-    with TestClient(app, base_url=HOST) as client:
+    with serving({"tiny": model}, collections=tmp_path / "indexes", engine="numpy") as client:
         answers = [
             client.post("/v1/search", json={"query": "a cat", "hybrid": True}),
             client.get("/v1/collections"),

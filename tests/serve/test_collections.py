@@ -22,15 +22,16 @@ from likewise.engines.array_cross_encoder import NumpyCrossEncoder
 from likewise.errors import MissingExtra
 from likewise.search.collection import journal
 from likewise.search.texts.text_index import TextIndex
-from likewise.serve import ServeSettings, create_app, map_process
+from likewise.serve import map_process
 from likewise.serve.collection_store import ServedIndex
 from likewise.serve.map_of_collection import _mapped
 from likewise.serve.routes.collections import MapQuery
 from tests.native_library import needs_native
-from tests.serve.conftest import HOST, NOTES
+from tests.serve.conftest import HOST, NOTES, serving
 from tests.serve.test_connections import listening
 from tests.tiny import classifier_folder, model_folder, write
 
+pytestmark = pytest.mark.anyio
 MAP = MapQuery("t-sne", 100, 2)
 
 
@@ -53,8 +54,7 @@ def test_a_passage_says_with_which_headings_it_was_embedded(served_models, tmp_p
     for name, headings in (("with", True), ("without", False)):
         with TextIndex.open(tmp_path / name, served_models[0], headings=headings) as index:
             index.add([{"text": "a cat", "title": "Pets"}], show_progress_bar=False)
-    app = create_app({"tiny": served_models[0]}, collections=tmp_path, settings=ServeSettings(log="off"))
-    with TestClient(app, base_url=HOST) as client:
+    with serving({"tiny": served_models[0]}, collections=tmp_path) as client:
         found = [search(client, collection=name)["passages"][0]["context"] for name in ("with", "without")]
     assert found == ["Pets: ", ""]
 
@@ -85,24 +85,18 @@ def test_a_reranker_gives_the_order_that_it_gives_in_python(k, hybrid, client, s
     with TextIndex.open(collection_parent / "notes", served_models[0], read_only=True) as index:
         expected = index.search("a cat at night", k, hybrid=hybrid, reranker=served_models[1].score).passages
     assert [one["id"] for one in answer["passages"]] == [one.id for one in expected]
-    np.testing.assert_allclose(
-        [one["scores"]["reranked"] for one in answer["passages"]],
-        [one.scores["reranked"] for one in expected],
-        atol=1e-6,
-    )
-    assert [one["score"] for one in answer["passages"]] == [one["scores"]["reranked"] for one in answer["passages"]]
+    scores = [one["score"] for one in answer["passages"]]
+    np.testing.assert_allclose(scores, [one.scores["reranked"] for one in expected], atol=1e-6)
+    assert scores == [one["scores"]["reranked"] for one in answer["passages"]]
     assert answer["reranked"] == {"model": "tiny-reranker", "candidates": len(NOTES), "truncated": []}
 
 
 def test_a_reranker_reads_a_query_with_its_default_prompt(served_models, collection_parent, tmp_path):
     folder = classifier_folder(tmp_path / "reranker")
-    write(
-        folder / "config_sentence_transformers.json",
-        {"prompts": {"query": "the quick "}, "default_prompt_name": "query"},
-    )
-    reranker, settings = NumpyCrossEncoder.load(folder), ServeSettings(log="off")
-    app = create_app(served_models[:1], rerankers={"it": reranker}, collections=collection_parent, settings=settings)
-    with TestClient(app, base_url=HOST) as client:
+    prompts = {"prompts": {"query": "the quick "}, "default_prompt_name": "query"}
+    write(folder / "config_sentence_transformers.json", prompts)
+    reranker = NumpyCrossEncoder.load(folder)
+    with serving(served_models[:1], {"it": reranker}, collection_parent) as client:
         found = search(client, query="a cat", rerank="it")["passages"]
     expected = reranker.score([("a cat", one["text"]) for one in found])
     np.testing.assert_allclose([one["scores"]["reranked"] for one in found], expected, atol=1e-6)
@@ -139,16 +133,6 @@ def test_a_truncated_query_is_reported_or_refused(client):
     assert client.post("/v1/search", json={"query": "cat " * 300, "truncate": False}).status_code == 400
 
 
-def test_an_index_is_searched_only_with_the_vector_of_its_query(client, served_models):
-    index = ServedIndex.__new__(ServedIndex)
-    with pytest.raises(ValueError, match="for_query"):
-        index.query_vectors(["a"])
-    given = np.ones((1, 3), np.float32)
-    assert index.for_query(given).query_vectors(["a"]) is given
-    with pytest.raises(ValueError, match="for_query"):
-        index.query_vectors(["a"])
-
-
 def test_a_search_past_its_deadline_is_given_up_in_the_shape_of_the_api(app_of, monkeypatch):
     release = threading.Event()
     monkeypatch.setattr(ServedIndex, "search", lambda *_, **__: release.wait(5))
@@ -170,7 +154,7 @@ def test_what_has_a_model_to_itself_has_a_deadline_too(app_of):
 
 def test_maps_have_every_layout():
     layouts = msgspec.json.schema(MapQuery)["$defs"]["MapQuery"]["properties"]["layout"]["anyOf"][0]["enum"]
-    assert {*map_process.WITH_SKLEARN} < {*layouts} == {*LAYOUTS}
+    assert {*layouts} == {*LAYOUTS}
 
 
 @pytest.mark.parametrize(("count", "has_sklearn", "layout"), [(1999, 1, "t-sne"), (2000, 1, "pca"), (5, None, "pca")])
@@ -184,11 +168,11 @@ def test_a_map_without_a_layout_says_which_it_has(client):
     assert by_default == client.get(f"/v1/collections/notes/map?clusters=2&layout={by_default['layout']}").json()
 
 
-def test_a_maps_progress_is_reported_while_it_is_computed(collection_parent, tmp_path):
+async def test_a_maps_progress_is_reported_while_it_is_computed(collection_parent, tmp_path):
     shares = []
     with TextIndex.open(tmp_path / "many", "likewise-static") as index:
         index.add([f"text {n}" for n in range(30)], show_progress_bar=False)
-    asyncio.run(map_process.map_in_process(tmp_path / "many", MAP, shares.append))
+    await map_process.map_in_process(tmp_path / "many", MAP, shares.append)
     assert shares == sorted(shares) and len(shares) > 5 and shares[-1] == 1
 
 
@@ -203,15 +187,15 @@ def test_a_map_of_another_process_is_the_one_of_this(client, collection_parent):
     assert {name: shown[name] for name in expected} == expected
 
 
-def test_a_map_without_its_package_says_what_to_install(tmp_path, monkeypatch):
+async def test_a_map_without_its_package_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(map_process, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match="a map by t-sne needs the package scikit-learn"):
-        asyncio.run(map_process.map_in_process(tmp_path, MAP))
+        await map_process.map_in_process(tmp_path, MAP, print)
 
 
 def test_a_map_that_fails_says_why_to_the_log_alone(client, monkeypatch, tmp_path):
     with pytest.raises(map_process.MapFailed, match="is not a collection"):
-        asyncio.run(map_process.map_in_process(tmp_path / "nothing", MAP))
+        asyncio.run(map_process.map_in_process(tmp_path / "nothing", MAP, print))
     monkeypatch.setattr("likewise.serve.collection_store.CollectionStore.folder_of", lambda *_: tmp_path)
     response = client.get("/v1/collections/notes/map?layout=t-sne&limit=77")
     assert response.status_code == 500
@@ -258,28 +242,22 @@ def test_a_map_past_its_deadline_is_ended(app_of, sleeper):
         assert not client.app.state.server.collections.one_map.locked(), "the next one need not wait"
 
 
-def test_a_map_that_is_given_up_is_ended(sleeper, tmp_path):
-    async def run():
-        task = asyncio.create_task(map_process.map_in_process(tmp_path, MAP))
+async def test_a_map_that_is_given_up_is_ended(sleeper, tmp_path):
+    task = asyncio.create_task(map_process.map_in_process(tmp_path, MAP, print))
+    number = await asyncio.to_thread(sleeper)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ends(number)
+
+
+async def test_a_caller_who_goes_away_ends_the_map(app_of, sleeper):
+    async with listening(app_of(), 8) as connect:
+        _, writer = await connect()
+        writer.write(b"GET /v1/collections/notes/map?layout=t-sne HTTP/1.1\r\nHost: localhost\r\n\r\n")
         number = await asyncio.to_thread(sleeper)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return number
-
-    assert ends(asyncio.run(run()))
-
-
-def test_a_caller_who_goes_away_ends_the_map(app_of, sleeper):
-    async def run():
-        async with listening(app_of(), 8) as connect:
-            _, writer = await connect()
-            writer.write(b"GET /v1/collections/notes/map?layout=t-sne HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            number = await asyncio.to_thread(sleeper)
-            writer.close()
-            assert await asyncio.to_thread(ends, number)
-
-    asyncio.run(run())
+        writer.close()
+        assert await asyncio.to_thread(ends, number)
 
 
 @pytest.mark.parametrize("k", [None, 2])
@@ -291,9 +269,8 @@ def test_the_map_has_the_clusters_of_the_command_line(k, tmp_path, capsys):
     assert main(["cluster", str(tmp_path / "texts.txt"), *options, "--json", "-q"]) == 0
     told = json.loads(capsys.readouterr().out)["clusters"]
     vectors = Embedder.load("likewise-mini").encode(texts)
-    of_map = _mapped(
-        [*map(str, range(len(texts) + 2))], [*texts, texts[0], " "], vectors[[*range(len(texts)), 0, 0]], "pca", k
-    )
+    ids, rows = [*map(str, range(len(texts) + 2))], [*range(len(texts)), 0, 0]
+    of_map = _mapped(ids, [*texts, texts[0], " "], vectors[rows], "pca", k)
     shown = [(one["name"], one["size"], [texts[i] for i in one["central"]]) for one in of_map["clusters"]]
     assert shown == [(one["name"], one["size"], one["central"]) for one in told] and len(told) > 1
     assert of_map["labels"][len(texts) :] == [of_map["labels"][0], -1]
@@ -306,8 +283,7 @@ def test_no_answer_says_where_a_model_or_a_collection_lies(folders, tmp_path):
             index.add(NOTES, show_progress_bar=False)
     (tmp_path / "collections" / "broken").mkdir()
     (tmp_path / "collections" / "broken" / journal.FILE).write_bytes(b"no journal")
-    app = create_app({}, collections=tmp_path / "collections", settings=ServeSettings(log="off"))
-    with TestClient(app, base_url=HOST) as client:
+    with serving({}, collections=tmp_path / "collections") as client:
         found = [search(client, collection=name) for name in ("one", "two")]
         assert [answer["model"] for answer in found] == ["own-model (for collections)"] * 2
         answers = [
@@ -331,10 +307,8 @@ def test_a_served_model_is_loaded_to_search_what_it_made(tmp_path):
     with TextIndex.open(tmp_path / "collections" / "notes", Embedder.load(folder, engine="numpy")) as index:
         index.add(NOTES, show_progress_bar=False)
     folder = folder.rename(tmp_path / "moved")
-    models, settings = [str(other), f"{tmp_path}/missing", str(folder)], ServeSettings(log="off", engine="numpy")
-    with TestClient(
-        create_app(models, collections=tmp_path / "collections", settings=settings), base_url=HOST
-    ) as client:
+    models = [str(other), f"{tmp_path}/missing", str(folder)]
+    with serving(models, collections=tmp_path / "collections", engine="numpy") as client:
         assert search(client)["model"] == "moved"
         assert len(client.get("/v1/models").json()["data"]) == 3
 
@@ -351,10 +325,7 @@ def test_a_served_model_searches_what_another_engine_made_and_in_int8_by_consent
     with TextIndex.open(tmp_path / "collections" / "notes", Embedder.load(folder, engine="numpy")) as index:
         index.add(NOTES, show_progress_bar=False)
     served = Embedder.load(folder, engine="native", precision=precision)
-    settings = ServeSettings(log="off", allow=allow)
-    with TestClient(
-        create_app({"served": served}, collections=tmp_path / "collections", settings=settings), base_url=HOST
-    ) as client:
+    with serving({"served": served}, collections=tmp_path / "collections", allow=allow) as client:
         assert client.get("/v1/collections/notes").json()["computed"] == "numpy, fp32"
         answer = search(client, query=NOTES[0], k=1)
     assert answer["model"] == searched_by and answer["passages"][0]["text"] == NOTES[0]

@@ -19,6 +19,7 @@ from likewise.serve.budget import Budget
 from likewise.serve.run_server import OTHER_FILES, connection_bound
 from likewise.serve.web.api_errors import ERROR_SHAPES
 
+pytestmark = pytest.mark.anyio
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BODIES = {"/embed": b'{"inputs": "a cat"}', "/v1/embeddings": b'{"input": "a cat"}', "/v2/rerank": b"{}"}
 SHAPES = {"/embed": "tei", "/v1/embeddings": "openai", "/v2/rerank": "cohere"}
@@ -63,53 +64,44 @@ def post(path):
     return b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
 
 
-def test_a_connection_too_many_is_refused_in_the_shape_of_the_api_and_closed(app_of):
-    async def run():
-        async with listening(app_of(), 3) as connect:
-            held = [await connect() for _ in range(3)]
-            assert [(await answer(one, HEALTH))[0] for one in held] == [200] * 3
-            for path, shape in SHAPES.items():
-                extra = await connect()
-                status, headers, body = await answer(extra, post(path))
-                assert (status, headers["connection"], headers["retry-after"]) == (429, "close", "1")
-                assert json.loads(body).keys() == ERROR_SHAPES[shape].schema["properties"].keys()
-                assert await extra[0].read() == b""
-            assert [(await answer(one, HEALTH))[0] for one in held] == [200] * 3
-            held[0][1].close()
-            await held[0][1].wait_closed()
-            await asyncio.sleep(0.02)
-            assert (await answer(await connect(), post("/embed")))[0] == 200
-
-    asyncio.run(run())
+async def test_a_connection_too_many_is_refused_in_the_shape_of_the_api_and_closed(app_of):
+    async with listening(app_of(), 3) as connect:
+        held = [await connect() for _ in range(3)]
+        assert [(await answer(one, HEALTH))[0] for one in held] == [200] * 3
+        for path, shape in SHAPES.items():
+            extra = await connect()
+            status, headers, body = await answer(extra, post(path))
+            assert (status, headers["connection"], headers["retry-after"]) == (429, "close", "1")
+            assert json.loads(body).keys() == ERROR_SHAPES[shape].schema["properties"].keys()
+            assert await extra[0].read() == b""
+        assert [(await answer(one, HEALTH))[0] for one in held] == [200] * 3
+        held[0][1].close()
+        await held[0][1].wait_closed()
+        await asyncio.sleep(0.02)
+        assert (await answer(await connect(), post("/embed")))[0] == 200
 
 
-def test_connections_beyond_those_that_are_refused_hold_no_memory(app_of):
-    async def run():
-        async with listening(app_of(), 2) as connect:
-            kept = [await connect() for _ in range(4)]
-            reader, _ = await connect()
-            assert await asyncio.wait_for(reader.read(), 2) == b""
-            statuses = [(await answer(one, HEALTH))[0] for one in kept]
-            assert statuses == [200, 200, 429, 429]
-
-    asyncio.run(run())
+async def test_connections_beyond_those_that_are_refused_hold_no_memory(app_of):
+    async with listening(app_of(), 2) as connect:
+        kept = [await connect() for _ in range(4)]
+        reader, _ = await connect()
+        assert await asyncio.wait_for(reader.read(), 2) == b""
+        statuses = [(await answer(one, HEALTH))[0] for one in kept]
+        assert statuses == [200, 200, 429, 429]
 
 
 @pytest.mark.parametrize("before", [b"", HEALTH])
-def test_who_never_finishes_headers_is_cut_off_on_a_used_connection_too(before, app_of):
-    async def run():
-        async with listening(app_of(budget=Budget(header_seconds=0.05)), 2) as connect:
-            connection = await connect()
-            if before:
-                assert (await answer(connection, before))[0] == 200
-            connection[1].write(b"GET /health HTT")
-            assert await asyncio.wait_for(connection[0].read(), 2) == b""
-            idle = await connect()
-            assert (await answer(idle, HEALTH))[0] == 200
-            await asyncio.sleep(0.1)
-            assert (await answer(idle, HEALTH))[0] == 200, "a used connection may be idle for longer"
-
-    asyncio.run(run())
+async def test_who_never_finishes_headers_is_cut_off_on_a_used_connection_too(before, app_of):
+    async with listening(app_of(budget=Budget(header_seconds=0.05)), 2) as connect:
+        connection = await connect()
+        if before:
+            assert (await answer(connection, before))[0] == 200
+        connection[1].write(b"GET /health HTT")
+        assert await asyncio.wait_for(connection[0].read(), 2) == b""
+        idle = await connect()
+        assert (await answer(idle, HEALTH))[0] == 200
+        await asyncio.sleep(0.1)
+        assert (await answer(idle, HEALTH))[0] == 200, "a used connection may be idle for longer"
 
 
 @pytest.mark.parametrize(

@@ -39,24 +39,14 @@ def test_a_good_request_is_answered_with_an_id(route, client):
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"{",
-        b"[1,2",
-        b"nul",
-        b"\xff\xfe",
-        b'{"a": NaN}',
-        b"[]",
-        b"3",
-        b'"text"',
-        b"{}",
-        b'{"unheard_of": 1}',
-        b"[" * 5000,
+        *(b"", b"{", b"[1,2", b"nul", b"\xff\xfe", b'{"a": NaN}', b"[" * 5000),
+        *(b"[]", b"3", b'"text"', b"{}", b'{"unheard_of": 1}'),
     ],
 )
 def test_a_bad_body_is_refused_in_the_shape_of_the_api(route, body, client):
     response = client.post(route.path, content=body)
     shape = ERROR_SHAPES[route.api]
-    assert response.status_code in {shape.status(ApiError(kind, "")) for kind in ("invalid", "empty")}
+    assert response.status_code in {shape.status(kind) for kind in ("invalid", "empty")}
     assert response.json().keys() == shape.schema["properties"].keys()
 
 
@@ -67,16 +57,10 @@ def test_the_example_of_a_body_is_a_good_one(route):
 
 
 @posting
-@given(body=JSON_VALUES | st.fixed_dictionaries({}, optional=dict.fromkeys(("input", "inputs", "query"), JSON_VALUES)))
-def test_no_json_is_an_error_of_the_servers(route, body, client):
-    assert client.post(route.path, content=json.dumps(body)).status_code < 500
-
-
-@posting
 @given(data=st.data())
-def test_no_value_of_a_known_field_is_an_error_of_the_servers(route, data, client):
+def test_no_json_is_an_error_of_the_servers(route, data, client):
     fields = dict.fromkeys(route.body.__struct_fields__, JSON_VALUES)
-    body = data.draw(st.fixed_dictionaries({}, optional=fields))
+    body = data.draw(st.fixed_dictionaries({}, optional=fields) | JSON_VALUES)
     assert client.post(route.path, content=json.dumps(body)).status_code < 500
 
 
@@ -95,9 +79,8 @@ def test_an_unknown_path_and_a_wrong_method_say_where_the_routes_are(client):
 @pytest.mark.parametrize("kind", ERROR_KINDS)
 @pytest.mark.parametrize("shape", ERROR_SHAPES)
 def test_every_kind_of_error_has_every_shape(kind, shape):
-    status, body = ERROR_SHAPES[shape].of(ApiError(kind, "what went wrong", param="input"))
-    assert 400 <= status < 600
-    assert "what went wrong" in json.dumps(body)
+    assert 400 <= ERROR_SHAPES[shape].status(kind) < 600
+    assert "what went wrong" in json.dumps(ERROR_SHAPES[shape].body(ApiError(kind, "what went wrong", param="input")))
 
 
 def test_the_openapi_document_has_every_route_and_only_schemas_that_are_there(client):
@@ -174,10 +157,7 @@ def test_a_refusal_says_where_what_is_wanted_and_what_was_found(path, body, para
 def test_fields_of_inner_objects_are_named_with_their_place(client):
     inner = {"source_sentence": "a", "sentences": ["b"]}
     for body, parts in (
-        (
-            {"inputs": {**inner, "sentence": "c"}},
-            ["inputs has the unknown field 'sentence'", "mean sentences?"],
-        ),
+        ({"inputs": {**inner, "sentence": "c"}}, ["inputs has the unknown field 'sentence'", "mean sentences?"]),
         ({"inputs": {"sentences": ["b"]}}, ["inputs.source_sentence is missing"]),
         ({"inputs": {**inner, "sentences": [3]}}, ["inputs.sentences[0]: expected `str`; got 3"]),
         ({"inputs": inner, "parameters": {"truncation_direction": "left"}}, ["'right'", "got 'left'"]),
@@ -202,10 +182,9 @@ def test_null_is_as_if_the_field_were_missing(client):
         assert without == with_nulls
 
 
-def test_whole_numbers_may_have_a_point_and_a_last_field_counts(client):
-    for content in (b'{"input": 3, "input": "a", "dimensions": 4.0}', b'{"input": "a", "dimensions": 4}'):
-        assert len(client.post("/v1/embeddings", content=content).json()["data"][0]["embedding"]) == 4
-    assert "got 4.5" in client.post("/v1/embeddings", json={"input": "a", "dimensions": 4.5}).text
+def test_of_a_field_given_twice_the_last_counts(client):
+    content = b'{"input": 3, "input": "a", "dimensions": 4.0}'
+    assert len(client.post("/v1/embeddings", content=content).json()["data"][0]["embedding"]) == 4
 
 
 @pytest.mark.parametrize("name", ["x - at `$.top_n", "`$.zzz`", "$", " - at `$[0]`", "`"])
@@ -220,7 +199,7 @@ def test_whole_numbers_may_be_written_with_a_point_at_any_depth(client):
     bodies = [{"input": ids} for ids in ([5, 6], [5.0, 6.0], [[5, 6]], [[5.0, 6]])]
     first, *others = [client.post("/v1/embeddings", json=body).json()["data"] for body in bodies]
     assert all(data == first for data in others)
-    assert client.post("/v1/embeddings", json={"input": [5.5]}).status_code == 400
+    assert "got 5.5" in client.post("/v1/embeddings", json={"input": [[5.5]]}).text
 
 
 def test_decode_takes_a_bounded_number_of_lists(client):

@@ -59,8 +59,8 @@ def test_requests_are_the_sum_of_their_kinds():
 def test_latencies_are_those_of_good_answers():
     load = LiveLoad()
     for milliseconds in range(1, 101):
-        load.observe_request(milliseconds / 1e3, 200, 1)
-    load.observe_request(9.0, 429, 1)
+        load.observe_request(milliseconds / 1e3, 200)
+    load.observe_request(9.0, 429)
     load.observe_batch(8, 100, 0.01)
     found = load.as_json()
     expected = np.percentile(np.arange(1, 101), [50, 90, 99], method="higher")
@@ -76,7 +76,7 @@ def test_live_load_is_of_the_last_half_minute(monkeypatch):
     load = LiveLoad()
     for seconds in (0, 75, 10):  # so long after the one before
         clock[0] += seconds
-        load.observe_request(0.1, 400, 1)
+        load.observe_request(0.1, 400)
         load.observe_batch(6, 30, 3.0)
     clock[0] += 20  # the second is just in
     found = load.as_json()
@@ -92,7 +92,7 @@ def test_on_a_busy_server_the_window_is_that_of_the_kept_events(monkeypatch):
     load = LiveLoad()
     for number in range(3 * KEPT):  # 1,000 a second: the last ones are those of one second
         clock[0] = 1000 + number / 1000
-        load.observe_request(0.001 if number < 2 * KEPT else 0.002, 200, 1)
+        load.observe_request(0.001 if number < 2 * KEPT else 0.002, 200)
         if number % 2:
             load.observe_batch(4, 8, 0.001)
     found = load.as_json()

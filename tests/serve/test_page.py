@@ -6,11 +6,8 @@ from importlib.resources import files
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.testclient import TestClient
 
-from likewise.serve.api_keys import add_key
 from likewise.serve.page.page_routes import CONTENT_POLICY, MEDIA_TYPES, page_files
-from tests.serve.conftest import HOST
 
 FILES = sorted(page_files())
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"  # a name, which no browser asks for
@@ -97,11 +94,3 @@ def test_no_other_path_is_a_file(client, path):
         response = client.get(tried)
         known = str(response.request.url.path).lstrip("/") in {*FILES, ""}
         assert known or response.status_code in (404, 405, 400)
-
-
-def test_the_page_is_open_where_the_api_asks_for_a_key(app_of, tmp_path):
-    add_key(tmp_path / "keys.json", "alice")
-    with TestClient(app_of(keys=tmp_path / "keys.json"), base_url=HOST) as client:
-        assert client.get("/").status_code == 200
-        assert client.get("/page/app.js").status_code == 200
-        assert client.get("/v1/models").status_code == 401

@@ -8,10 +8,7 @@ import pytest
 
 from likewise.classify import Classifier
 from likewise.embedder import Embedder
-from likewise.errors import BadInput
-from likewise.serve import ServeSettings, create_app
-from likewise.serve.model_store import classifier_of
-from tests.serve.conftest import HOST, TestClient
+from tests.serve.conftest import HOST, TestClient, serving
 from tests.tiny import model_folder
 
 TEXTS = ["a cat sleeps", "the market fell", "a dog"]
@@ -44,8 +41,7 @@ def test_with_several_labels_per_text_each_has_a_score_of_its_own(served_models,
     texts = ["a dog barks", "a cat sleeps", "shares fell", "the bell rang", "x"]
     Classifier.fit(texts, labels, served_models[0]).save(tmp_path / "it")
     embedder = Embedder.load(tmp_path / "it", engine="numpy")
-    app = create_app({"several": embedder}, settings=ServeSettings(log="off"))
-    with TestClient(app, base_url=HOST) as client:
+    with serving({"several": embedder}) as client:
         found = client.post("/predict", json={"inputs": TEXTS}).json()
     classifier = Classifier.load(tmp_path / "it", embedder)
     scores = [[{one["label"]: one["score"] for one in row}[label] for label in classifier.classes] for row in found]
@@ -93,27 +89,11 @@ async def _ask_and_leave(app, body):
     return sent[0]["status"]
 
 
-BAD = {
-    "inputs": {"inputs": []},
-    "top_k": {"inputs": "a", "top_k": 0},
-    "inputs[0]": {"inputs": [5]},
-    "raw": {"inputs": "a", "raw": True},
-}
-
-
-@pytest.mark.parametrize("field", BAD)
-def test_a_bad_request_is_refused_by_the_name_of_its_field(client, field):
-    response = client.post("/predict", json=BAD[field])
-    assert response.status_code in (400, 422) and field in response.json()["error"]
-
-
 def test_a_model_without_a_classifier_says_how_to_have_one(folders):
-    app = create_app({"plain": Embedder.load(folders("bert"), engine="numpy")}, settings=ServeSettings(log="off"))
-    with TestClient(app, base_url=HOST) as client:
+    with serving({"plain": Embedder.load(folders("bert"), engine="numpy")}) as client:
         response = client.post("/predict", json={"inputs": "a"})
-    assert (
-        response.status_code == 424 and "Classifier.fit(texts, labels, model).save(folder)" in response.json()["error"]
-    )
+    assert response.status_code == 424
+    assert "Classifier.fit(texts, labels, model).save(folder)" in response.json()["error"]
 
 
 def test_a_classifier_and_a_card_are_found_beside_an_encoder_in_a_sub_folder(tmp_path):
@@ -127,17 +107,6 @@ def test_a_classifier_and_a_card_are_found_beside_an_encoder_in_a_sub_folder(tmp
     (folder / "README.md").write_text("---\nlicense: mit\n---\n", "utf-8")
     embedder = Embedder.load(folder, engine="numpy")
     Classifier.fit(["a", "b", "c", "d"], [0, 0, 1, 1], embedder).save(folder)
-    with TestClient(create_app([embedder], settings=ServeSettings(log="off")), base_url=HOST) as client:
+    with serving([embedder]) as client:
         assert client.post("/predict", json={"inputs": "a", "model": "model"}).status_code == 200
         assert client.get("/card").json()["facts"]["license"] == "mit"
-
-
-def test_a_classifier_of_another_model_is_refused(served_models, folders, tmp_path):
-    served_models[0].save(tmp_path / "other")
-    Classifier.fit(["a", "b", "c", "d"], [0, 0, 1, 1], served_models[0]).save(tmp_path / "other")
-    path = tmp_path / "other" / "classifier.json"
-    settings = json.loads(path.read_text("utf-8"))
-    settings["model"]["fingerprint"] = "0" * 32
-    path.write_text(json.dumps(settings), "utf-8")
-    with pytest.raises(BadInput):
-        classifier_of(Embedder.load(tmp_path / "other", engine="numpy"))

@@ -22,16 +22,14 @@ from tests.native_library import needs_native
 from tests.tiny import LONG, model_folder
 
 pytest.importorskip("starlette")
-from starlette.testclient import TestClient
-
-from likewise.serve import ServeSettings, create_app
+from likewise.serve import ServeSettings
 from likewise.serve.application import api_routes
 from likewise.serve.batching import Job, ModelThread
 from likewise.serve.model_store import EmbedderWork
-from tests.serve.conftest import HOST, NOTES
+from tests.serve.conftest import NOTES, serving
 from tests.serve.test_batching import Nobody
 
-pytestmark = needs_native  # the engine whose vectors have the same bits in any company
+pytestmark = [pytest.mark.anyio, needs_native]  # the engine whose vectors have the same bits in any company
 SHORT, OTHER, WORD = "a cat sleeps", "dogs bark at night", "x" * 150
 COMPANY = {"alone": [SHORT], "in company": [OTHER, LONG, SHORT, WORD]}
 PROMPTS = {"query": "the quick ", "document": "dog: "}
@@ -92,8 +90,7 @@ def collection(models, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(models, collection):
-    app = create_app(models, collections=collection.parent, settings=ServeSettings(log="off"))
-    with TestClient(app, base_url=HOST) as client:
+    with serving(models, collections=collection.parent) as client:
         yield client
 
 
@@ -115,7 +112,7 @@ def _openai(client, path, inputs, options):
     if {*options} == {"model"}:  # once in each format
         floats, coded = (_answer(client, path, {**body, "encoding_format": form}) for form in ("float", "base64"))
         found = [np.array(row["embedding"], np.float32).tobytes() for row in floats.json()["data"]]
-        assert found == [base64.b64decode(row["embedding"]) for row in coded.json()["data"]]
+        assert found == [base64.b64decode(row["embedding"], validate=True) for row in coded.json()["data"]]
         assert b"".join(found) == raw.content
     return np.frombuffer(raw.content, "<f4").reshape(len(inputs), -1)
 
@@ -214,15 +211,15 @@ def test_a_search_asks_with_the_vector_that_the_library_asks_with(client, models
 
 
 @pytest.mark.parametrize("name", [*MODELS, *BUILT])
-def test_requests_of_all_prompts_share_batches_and_change_no_bit(name, models):
+async def test_requests_of_all_prompts_share_batches_and_change_no_bit(name, models):
     model = models[name]
     asked = [(text, prompt) for text in (SHORT, LONG, OTHER) for prompt in ("", *PROMPTS.values())]
-
-    async def run():
-        thread = ModelThread(name, EmbedderWork(model), ServeSettings(), Nobody())
-        return await asyncio.gather(*(thread.submit(Job([text, text], prompt)) for text, prompt in asked))
-
-    for (text, prompt), job in zip(asked, asyncio.run(run()), strict=True):
+    thread = ModelThread(name, EmbedderWork(model), ServeSettings(), Nobody())
+    for (text, prompt), job in zip(
+        asked,
+        (await asyncio.gather(*(thread.submit(Job([text, text], prompt)) for text, prompt in asked))),
+        strict=True,
+    ):
         assert np.array_equal(job.rows, model.encode([text, text], prompt=prompt, overflow="truncate"))
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from likewise.serve import workers
-from likewise.serve.workers import Supervisor, run_workers
+from likewise.serve.workers import Supervisor
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -77,7 +77,7 @@ def test_workers_are_given_up_after_five_that_failed_within_three_seconds_one_af
         return pids[-1], status
 
     system.os.fork, system.os.waitpid = fork, waitpid
-    assert run_workers(1, lambda: None, lambda: ended.append(True), 1.0) == 1
+    assert Supervisor(1, lambda: None, lambda: ended.append(True), 1.0).run() == 1
     assert (len(pids), lives, ended) == (15, [], [True])
     said = capsys.readouterr().err
     assert said.count("starting another one") == 14 and "worker 5 has died (exit code 0)" in said
@@ -93,7 +93,7 @@ def test_workers_that_do_not_end_after_sigterm_are_killed_soon_after_the_time_fo
     system.os.fork, system.os.waitpid = fork, lambda *_: (0, 0)
     system.os.kill = lambda child, number: sent.append((child, number, system.clock[0]))
     before = [signal.getsignal(number) for number in SIGNALS]
-    assert run_workers(1, lambda: None, lambda: None, 4.0) == 0
+    assert Supervisor(1, lambda: None, lambda: None, 4.0).run() == 0
     (_, asked), (_, killed) = [(child, at) for child, _, at in sent]
     assert [(child, number) for child, number, _ in sent] == [(7, signal.SIGTERM), (7, signal.SIGKILL)]
     assert killed - asked == pytest.approx(5.75, abs=0.06)

@@ -87,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
             note(f"likewise: {found}")
         if args.workers > 1:
             end = partial(run_server.stop_listening, listening)
-            return int(workers.run_workers(args.workers, lambda: serve(listening), end, settings.drain_seconds))
+            parent = workers.Supervisor(args.workers, lambda: serve(listening), end, settings.drain_seconds)
+            return int(parent.run())
         serve(listening)
     return 0
 

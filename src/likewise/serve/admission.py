@@ -4,8 +4,8 @@ Without keys, a server answers only requests whose Host header names this machin
 their own domain name here (DNS rebinding). Scripts from other sites are rejected unless their origin is allowed.
 """
 
+import re
 import time
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from .api_keys import KeyRing
@@ -22,8 +22,6 @@ BURST_SECONDS = 10.0
 
 
 class Admission:
-    """Decides which requests a server accepts."""
-
     def __init__(self, settings: ServeSettings) -> None:
         self._keys = None if settings.keys is None else KeyRing(settings.keys)
         self._rates, self._workers = RateLimits(), settings.workers
@@ -32,21 +30,14 @@ class Admission:
         self._origins = {*settings.allowed_origins}
 
     def check(self, exchange: Exchange, is_open: bool) -> None:
-        """Reject unauthorized requests, and connections beyond the limit.
-
-        Raises:
-            ApiError: there are too many connections, the Host header names another machine, the origin is not allowed,
-                the key is wrong, or the key has exceeded its rate.
-        """
+        """Reject unauthorized requests, and connections beyond the limit."""
         if exchange.connection is not None and exchange.connection.is_surplus:
             raise ApiError("overloaded", "too many connections are open; try again later", retry_after=SURPLUS_SECONDS)
         headers = exchange.headers
         host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin")
-        if self._checks_host:
-            end = "]" if host.startswith("[") else ":"
-            if host.partition(end)[0] + end.strip(":") not in self._hosts:
-                about = f"this server does not accept the host name {host[:80]!r}; allow it with --allow-host"
-                raise ApiError("host", about)
+        if self._checks_host and re.sub(r":\d*$", "", host) not in self._hosts:
+            about = f"this server does not accept the host name {host[:80]!r}; allow it with --allow-host"
+            raise ApiError("host", about)
         if origin is not None:
             self._check_origin(origin.decode("latin-1"), host)
         if self._keys is not None and not is_open:
@@ -101,27 +92,19 @@ class Admission:
             raise ApiError("rate_limit", f"this key may send {share:g} requests per minute{each}", retry_after=seconds)
 
 
-@dataclass
-class _Bucket:
-    left: float
-    filled: float
-
-
 class RateLimits:
     """Limits each key's requests per minute with a token bucket that holds a few seconds' worth."""
 
     def __init__(self) -> None:
-        self._buckets: dict[str, _Bucket] = {}
+        self._buckets: dict[str, tuple[float, float]] = {}
+        """By key, the requests left in its bucket, and when that was computed."""
 
     def wait(self, name: str, per_minute: float, now: float | None = None) -> float:
         """Take one request from a key's bucket; returns 0, or the seconds until one is available."""
         now = time.monotonic() if now is None else now
         per_second = per_minute / 60
         most = max(1.0, per_second * BURST_SECONDS)
-        bucket = self._buckets.setdefault(name, _Bucket(most, now))
-        bucket.left = min(most, bucket.left + (now - bucket.filled) * per_second)
-        bucket.filled = now
-        if bucket.left >= 1:
-            bucket.left -= 1
-            return 0.0
-        return (1 - bucket.left) / per_second
+        left, filled = self._buckets.get(name, (most, now))
+        left = min(most, left + (now - filled) * per_second)
+        self._buckets[name] = (left - 1 if left >= 1 else left), now
+        return max(0.0, 1 - left) / per_second

@@ -103,13 +103,12 @@ class ServerState:
         return json_bytes(openapi_document(self.routes, __version__))
 
     def finished(self, exchange: Exchange, route: ApiRoute, status: int, error: BaseException | None) -> None:
-        """Count and log a request."""
         seconds = time.perf_counter() - exchange.began
         self.log.request(exchange, status, seconds, error)
         if self.traces is not None:
             self.traces.request(exchange, route.path, status, seconds)
         if route.measured_as is not None:
-            self.load.observe_request(seconds, status, exchange.notes.get("inputs", 0))
+            self.load.observe_request(seconds, status)
             if error is not None or exchange.job is None:
                 reason = error.name if isinstance(error, ApiError) else type(error).__name__
                 self.metrics.counters["te_request_failure"][f'err="{reason}"'] += 1
@@ -117,7 +116,6 @@ class ServerState:
                 self.metrics.observe_request(route.measured_as, seconds, exchange.job)
 
     def observe_batch(self, inputs: int, tokens: int, seconds: float) -> None:
-        """Count a batch; called on the models' threads."""
         self.load.observe_batch(inputs, tokens, seconds)
         self.metrics.observe_batch(inputs, tokens)
 
@@ -126,7 +124,7 @@ class ServerState:
         self._loop, self.is_stopping, self.deadlines = asyncio.get_running_loop(), False, Deadlines()
         for served in self.models:
             served.unload()
-        for served in [*self.models][:1]:
+        for served in [*self.models][:1]:  # there may be collections alone
             await self.models.loaded(served.name, served.kind)
 
     def reload_soon(self) -> None:
@@ -155,11 +153,7 @@ class ServerState:
 
 
 def _traces() -> Any:
-    """Create OpenTelemetry spans of requests.
-
-    Raises:
-        MissingExtra: OpenTelemetry is not installed.
-    """
+    """OpenTelemetry spans of requests."""
     try:
         from .tracing import RequestTraces
     except ModuleNotFoundError as error:
@@ -197,7 +191,6 @@ class ServerApplication(Starlette):  # type: ignore[misc]
                 await super().__call__(scope, receive, send)
 
     async def _answer_preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a CORS preflight request."""
         given = dict(scope["headers"])
         origin, wanted = given.get(b"origin", b"").decode("latin-1"), given.get(b"access-control-request-headers", b"")
         headers = self.state.server.admission.preflight_headers(origin, wanted) if origin else None
@@ -222,5 +215,5 @@ async def _not_served(request: Request, error: HTTPException) -> Response:
     kind = "not_found" if error.status_code == 404 else "method"
     about = "there is no such route" if kind == "not_found" else "this route does not support this method"
     where = f"{request.method} {request.url.path[:200]}"
-    status, body = ERROR_SHAPES["openai"].of(ApiError(kind, f"{where}: {about}; /openapi.json lists all routes"))
-    return Response(json_bytes(body), status, error.headers, "application/json")
+    body = ERROR_SHAPES["openai"].body(ApiError(kind, f"{where}: {about}; /openapi.json lists all routes"))
+    return Response(json_bytes(body), error.status_code, error.headers, "application/json")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from operator import attrgetter
 from queue import SimpleQueue
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -139,12 +139,8 @@ def _set(future: "asyncio.Future[Any]", result: Any, error: BaseException | None
         future.set_exception(error)
 
 
-class Slot(NamedTuple):
-    """A slot in a batch: an input of a job."""
-
-    job: Job
-    position: int
-    content: TokenizedInput
+Slot = tuple[Job, int, TokenizedInput]
+"""A slot in a batch: an input of a job, and its position there."""
 
 
 def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
@@ -163,7 +159,7 @@ def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
             content = job.tokenized[job.taken]
             if batch and tokens + content.size > (budget if first_round > 0 else share):
                 break
-            batch.append(Slot(job, job.taken, content))
+            batch.append((job, job.taken, content))
             tokens += content.size
             job.taken += 1
         jobs.popleft()
@@ -176,27 +172,17 @@ def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
     return batch
 
 
-@runtime_checkable
-class ModelWork(Protocol):
-    """What a model's thread needs from a model; each input is tokenized once and can share a batch with any others."""
-
-    def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
-        """Tokenize inputs; `first` is the index of the first one, for error messages."""
-        ...
-
-    def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
-        """Compute one row of results per input."""
-        ...
-
-
 BatchObserver = Callable[[int, int, float], None]
 """Records the inputs, tokens and seconds of a batch; called on a model's thread."""
 
 
 class ModelThread:
-    """A model's queue and its thread. Call `submit`, `call` and `close` on the event loop."""
+    """A model's queue and its thread. Call `submit`, `call` and `close` on the event loop.
 
-    def __init__(self, name: str, work: ModelWork, settings: ServeSettings, observe: BatchObserver) -> None:
+    `work` tokenizes and computes, as `EmbedderWork` and `RerankerWork` do (`model_store.py`).
+    """
+
+    def __init__(self, name: str, work: Any, settings: ServeSettings, observe: BatchObserver) -> None:
         self.name, self.work, self.settings = name, work, settings
         self.waiting_requests = self.waiting_inputs = 0
         self._observe = observe
@@ -212,11 +198,7 @@ class ModelThread:
         self._thread.start()
 
     def submit(self, job: Job) -> "asyncio.Future[Job]":
-        """Put a request into the queue; its future resolves to the computed job.
-
-        Raises:
-            ApiError: the queue is full, or the model is being closed.
-        """
+        """Put a request into the queue, or raise an ApiError; its future resolves to the computed job."""
         inputs = len(job.inputs)
         self._admit(self.waiting_inputs and self.waiting_inputs + inputs > self.settings.max_waiting_texts)
         job.future = self._loop.create_future()
@@ -225,11 +207,7 @@ class ModelThread:
         return job.future
 
     def call(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
-        """Run a function with exclusive use of the model, and return its result.
-
-        Raises:
-            ApiError: as `submit`.
-        """
+        """Run a function with exclusive use of the model, and return its result; raises as `submit`."""
         self._admit(False)
         call = Call(function, self._loop.create_future())
         self._post(call)
@@ -260,7 +238,7 @@ class ModelThread:
             self._arrivals.put(None)
 
     async def drained(self, seconds: float) -> bool:
-        """Wait for the thread to end; False if it is still running after that many seconds."""
+        """Wait for the thread to end, at most so many seconds; returns whether it has."""
         await asyncio.to_thread(self._thread.join, seconds)
         return not self._thread.is_alive()
 
@@ -331,7 +309,9 @@ class ModelThread:
         for job, part in zip(jobs, parts, strict=True):
             job.add_tokenized(islice(found, len(part)))
             if job.refuse_truncation and job.truncated:
-                job.error = too_long(**job.truncated[0])
+                index, tokens, used = job.truncated[0].values()
+                about = f"input {index} has {tokens:,} tokens, and the model reads {used:,} of them. Allow truncation "
+                job.error = TooLong(about + '("truncate": true) or send a shorter text')
                 failed.append(job)
         return failed
 
@@ -346,13 +326,12 @@ class ModelThread:
         """
         if not self._is_in_company():
             return self.settings.batch_tokens
-        for job in self._jobs:
-            if len(job.inputs) - job.taken == 1:
-                return 0
+        if any(len(job.inputs) - job.taken == 1 for job in self._jobs):
+            return 0
         return max(LEAST_SHARE, int(self.settings.slice_seconds / self._seconds_per_token))
 
     def _compute(self, batch: Sequence[Slot]) -> None:
-        contents = [slot.content for slot in batch]
+        contents = [content for _, _, content in batch]
         began = time.perf_counter()
         try:
             rows = self.work.compute(contents)
@@ -377,10 +356,10 @@ class ModelThread:
 
     def _compute_apart(self, batch: Sequence[Slot], error: Exception) -> None:
         """After a failure, compute each job separately, so that only jobs with bad texts fail."""
-        jobs = [*dict.fromkeys(slot.job for slot in batch)]
+        jobs = [*dict.fromkeys(job for job, _, _ in batch)]
         if len(jobs) > 1:
             for job in jobs:
-                self._compute([slot for slot in batch if slot.job is job])
+                self._compute([slot for slot in batch if slot[0] is job])
             return
         jobs[0].error = error
         self._give_up(jobs)
@@ -403,11 +382,3 @@ class ModelThread:
 def queue_full(seconds: float) -> ApiError:
     """The error for a full queue, with an estimate of the seconds until there is room."""
     return ApiError("overloaded", "too many requests are waiting; try again later", retry_after=seconds)
-
-
-def too_long(index: int, tokens: int, used: int) -> TooLong:
-    """The error for a text that is too long in a request that forbids truncation."""
-    return TooLong(
-        f"input {index} has {tokens:,} tokens, and the model reads {used:,} of them. Allow truncation "
-        '("truncate": true) or send a shorter text'
-    )

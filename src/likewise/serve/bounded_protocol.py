@@ -96,12 +96,10 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self._await_rest()  # from the headers of a second request on this connection
 
     def on_message_begin(self) -> None:
-        """Called when a request begins."""
         super().on_message_begin()
         self._in_headers = True
 
     def on_headers_complete(self) -> None:
-        """Called when the headers of a request are complete."""
         self._in_headers, self._in_body, self._has_advanced = False, True, True
         self._chunks = self._chunk_bytes = 0
         if len(self.headers) > self._budget.header_lines:
@@ -118,7 +116,6 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self._bound_pipeline()
 
     def on_body(self, body: bytes) -> None:
-        """Called with a part of the request's body."""
         self._has_advanced = True
         if self._is_refused:
             return
@@ -130,7 +127,6 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Called when a request is complete."""
         self._in_body, self._has_advanced = False, True
         if self._arrival_timer is not None:
             self._stop_arrival()
@@ -138,7 +134,6 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Called when a request has been answered."""
         super().on_response_complete()
         if self._pipeline_bytes and not self.pipeline:
             self._forget_pipeline()
@@ -156,12 +151,10 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._await_reader()
 
     def resume_writing(self) -> None:
-        """Called when the client has read everything."""
         super().resume_writing()
         self._stop_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called when the connection is lost."""
         self.was_cut = self.flow.write_paused
         self._stop_arrival()
         self._stop_writing()
@@ -184,13 +177,8 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Called when the connection has been idle for too long."""
         self._await_reader()
         super().timeout_keep_alive_handler()
-
-    def abort(self) -> None:
-        """Close the connection at once, dropping unsent data."""
-        self.transport.abort()
 
     def shutdown(self) -> None:
         """Called when the server stops: the next answer is the last; a connection with nothing in transit closes."""

@@ -56,7 +56,6 @@ class Account:
         return True
 
     def give_back(self, size: int) -> None:
-        """Release bytes that were reserved."""
         self.held -= size
 
 
@@ -70,5 +69,4 @@ class Memory:
         self.answers = Account("answers", budget.answers)
 
     def as_json(self) -> dict[str, int]:
-        """The bytes currently held, by kind."""
         return {account.name: account.held for account in (self.requests, self.bodies, self.answers)}

@@ -7,12 +7,10 @@
 
 import json
 import random
-import ssl
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -37,7 +35,6 @@ class _Answer(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The server's error message."""
         try:
             found = json.loads(self.body)
             error = found.get("error", found.get("message", ""))
@@ -64,11 +61,8 @@ class Client:
         self._attempts, self._headers = whole_number("attempts", attempts), {"Content-Type": "application/json"}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {_plain_key(key)}"
-        if parts.scheme == "https":
-            context = ssl.create_default_context()
-            self._connection: HTTPConnection = HTTPSConnection(parts.netloc, timeout=timeout, context=context)
-        else:
-            self._connection = HTTPConnection(parts.netloc, timeout=timeout)
+        connection = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._connection = connection(parts.netloc, timeout=timeout)
 
     def embed(
         self,
@@ -87,9 +81,10 @@ class Client:
             ServerUnavailable: the server cannot be reached, or stays busy.
         """
         options = {"model": model, "prompt_name": prompt_name, "dimensions": dimensions, "truncate": truncate}
-        parts, cut = [], 0
-        for some in _batches(_texts("texts", texts), whole_number("batch", batch)):
-            answer = self._ask("/v1/embeddings", {"input": some, "encoding_format": "bytes", **options})
+        parts, cut, listed = [], 0, _texts("texts", texts)
+        for start in range(0, len(listed), whole_number("batch", batch)):
+            body = {"input": listed[start : start + batch], "encoding_format": "bytes", **options}
+            answer = self._ask("/v1/embeddings", body)
             shape = tuple(map(int, answer.headers["x-embedding-shape"].split(",")))
             parts.append(np.frombuffer(answer.body, "<f4").reshape(shape))
             cut += int(answer.headers["x-truncated-inputs"])
@@ -99,15 +94,15 @@ class Client:
 
     def similarity(self, texts: Sequence[str], *, model: str | None = None) -> Float[np.ndarray, "N N"]:
         """The cosines between all pairs of texts."""
-        found = self._json("/similarity", {"texts": [*_texts("texts", texts)], "model": model})
+        found = self._json("/similarity", {"texts": _texts("texts", texts), "model": model})
         return np.asarray(found["matrix"], np.float32)
 
     def rerank(
         self, query: str, documents: Sequence[str], k: int | None = None, *, model: str | None = None
     ) -> list[tuple[int, float]]:
         """The index and score of the k documents (default: all) that best answer the query, best first."""
-        listed = [*_texts("documents", documents)]
-        found = self._json("/v1/rerank", {"query": query, "documents": listed, "top_n": k, "model": model})
+        body = {"query": query, "documents": _texts("documents", documents), "top_n": k, "model": model}
+        found = self._json("/v1/rerank", body)
         return [(row["index"], row["relevance_score"]) for row in found["results"]]
 
     def search(
@@ -125,21 +120,16 @@ class Client:
         `rerank` names a reranker on the server, which reorders the best 100.
         """
         body = {"query": query, "k": k, "filter": where, "collection": collection, "hybrid": hybrid, "rerank": rerank}
-        passages: list[dict[str, Any]] = self._json("/v1/search", body)["passages"]
-        return passages
+        return list(self._json("/v1/search", body)["passages"])
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
         self._connection.close()
 
     def __enter__(self) -> "Client":
-        """The client itself; leaving the block closes it."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the connection."""
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _json(self, path: str, body: dict[str, Any]) -> Any:
@@ -202,29 +192,15 @@ def _plain_key(key: str) -> str:
     return plain
 
 
-def _texts(name: str, given: Iterable[str]) -> Iterator[str]:
-    """The texts, checked, because a server would read a text as its letters, and numbers as the token ids of one text.
-
-    Raises:
-        BadInput: this is one text, or holds something else than texts.
-    """
+def _texts(name: str, given: Iterable[str]) -> list[str]:
+    """The texts, checked: a server would read a text as its letters, and numbers as the token ids of one text."""
     if isinstance(given, str):
         raise BadInput(f"{name} is one str; expected a list of texts: [{name}]")
-    for i, text in enumerate(given):
+    texts = list(given)
+    for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise BadInput(f"{name}[{i}] is {text!r:.40} ({type(text).__name__}); expected a str")
-        yield text
-
-
-def _batches(texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    some: list[str] = []
-    for text in texts:
-        some.append(text)
-        if len(some) == size:
-            yield some
-            some = []
-    if some:
-        yield some
+    return texts
 
 
 def _seconds(given: str | None) -> float:

@@ -32,8 +32,6 @@ from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
 
 Result = TypeVar("Result")
-FOR_COLLECTIONS = " (for collections)"
-"""The suffix of names of models that are loaded because a collection needs them."""
 
 
 class ServedIndex(TextIndex):
@@ -51,14 +49,8 @@ class ServedIndex(TextIndex):
         one._known = vectors
         return one
 
-    def query_vectors(self, queries: Sequence[str]) -> Float[np.ndarray, "Q E"]:
-        """The vectors passed to `for_query`.
-
-        Raises:
-            ValueError: the numbers of vectors and queries differ.
-        """
-        if self._known is None or len(self._known) != len(queries):
-            raise ValueError(f"expected for_query to be called first with the vectors of the {len(queries)} queries")
+    def query_vectors(self, queries: Sequence[str]) -> Float[np.ndarray, "Q E"]:  # noqa: ARG002, as in TextIndex
+        assert self._known is not None
         return self._known
 
 
@@ -71,40 +63,36 @@ class CollectionThread:
 
     def __init__(self, name: str, max_requests: int) -> None:
         self._max_requests, self._waiting = max_requests, 0
-        self._calls: SimpleQueue[Call | Callable[[], None]] = SimpleQueue()
+        self._calls: SimpleQueue[Call | Callable[[], None] | None] = SimpleQueue()
         loop = asyncio.get_running_loop()
         threading.Thread(target=_run, args=(self._calls, loop), name=f"collection {name}", daemon=True).start()
 
     async def compute(self, function: Callable[[], Result]) -> Result:
-        """Run a function and return its result; cancelling stops the function at its next `check_cancelled`.
-
-        Raises:
-            ApiError: too many calls are waiting.
-        """
+        """Run a function and return its result; cancelling stops the function at its next `check_cancelled`."""
         if self._waiting >= self._max_requests:
             raise queue_full(1.0)
-        call = Call(function, asyncio.get_running_loop().create_future())
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting += 1
-        self._calls.put(call)
+        self._calls.put(Call(function, future))
         try:
-            result: Result = await call.future
-            return result
+            return await future
         finally:
             self._waiting -= 1
 
-    def end(self, last: Callable[[], None]) -> None:
-        """End the thread after the waiting calls and this last one."""
+    def end(self, last: Callable[[], None] | None) -> None:
+        """End the thread after the waiting calls and this last one, if any."""
         self._calls.put(last)
 
 
-def _run(calls: "SimpleQueue[Call | Callable[[], None]]", loop: asyncio.AbstractEventLoop) -> None:
+def _run(calls: "SimpleQueue[Call | Callable[[], None] | None]", loop: asyncio.AbstractEventLoop) -> None:
     while isinstance(call := calls.get(), Call):
         with cancellable(call.future.cancelled):
             call.compute()
         with suppress(RuntimeError):  # the loop has ended, and the client with it
             loop.call_soon_threadsafe(call.settle)
         del call  # it may hold a large result
-    call()
+    if call is not None:
+        call()
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +102,7 @@ class OpenCollection:
     name: str
     number: int
     """A new number each time a collection is opened."""
+    collection: Collection
     texts: ServedIndex
     model: ServedModel
     generation: int
@@ -121,12 +110,6 @@ class OpenCollection:
     state: tuple[int, int]
     """The device and inode of its journal file."""
     thread: CollectionThread
-
-    @property
-    def collection(self) -> Collection:
-        """The collection itself."""
-        assert isinstance(self.texts.index, Collection)
-        return self.texts.index
 
     def is_current(self, state: tuple[int, int]) -> bool:
         """Whether the collection's file and model are still the ones it was opened with."""
@@ -156,12 +139,7 @@ class CollectionStore:
         return [] if self._folder is None or not self._folder.is_dir() else collections_in(self._folder)
 
     async def opened(self, name: str) -> OpenCollection:
-        """Open a collection by name and load its model; returns at once if both were done earlier.
-
-        Raises:
-            ApiError: no collection has this name, or the model of its vectors is not served.
-            LikewiseError: its model cannot be loaded.
-        """
+        """Open a collection by name and load its model; returns at once if both were done earlier."""
         while True:
             state, found = self._state(name), self._open.get(name)
             if found is not None and found.is_current(state):
@@ -195,18 +173,18 @@ class CollectionStore:
         except (ApiError, LikewiseError) as error:
             return {"name": name, "error": self.message(error, name)}
         recorded = found.collection.model
+        assert recorded is not None
         return {
             "name": name,
             "count": count,
             "columns": columns,
             "dimension": found.collection.dimension,
-            "model": recorded and public_model(recorded.name),
-            "fingerprint": recorded and recorded.fingerprint,
-            "computed": recorded and recorded.computed and str(recorded.computed),
+            "model": public_model(recorded.name),
+            "fingerprint": recorded.fingerprint,
+            "computed": recorded.computed and str(recorded.computed),
         }
 
     def folder_of(self, name: str) -> Path:
-        """The folder of a collection."""
         assert self._folder is not None
         return self._folder / name
 
@@ -222,7 +200,7 @@ class CollectionStore:
         """Open a collection; an already open one of the same name is closed after its last search."""
         self._open.pop(name, None)
         thread = CollectionThread(name, self._settings.max_requests)
-        close = _nothing
+        close: Callable[[], None] | None = None
         try:
             folder = str(self.folder_of(name))
             collection = await thread.compute(lambda: Collection.open(folder, read_only=True))
@@ -236,7 +214,8 @@ class CollectionStore:
             if isinstance(error, BadInput):
                 raise ApiError("invalid", self.message(error, name)) from None
             raise
-        found = OpenCollection(name, next(self._numbers), texts, model, generation, state, thread)
+        number = next(self._numbers)
+        found = OpenCollection(name, number, collection, texts, model, generation, state, thread)
         weakref.finalize(found, thread.end, close)
         self._open[name] = found
 
@@ -244,9 +223,6 @@ class CollectionStore:
         """The served model of a collection's vectors, or else the recorded one, loaded on demand; and its generation.
 
         The models that are compared stay loaded until `uses` is closed.
-
-        Raises:
-            ApiError: the model that the collection records is gone or has changed.
         """
         recorded = named_model(collection)
         assert collection.model is not None
@@ -273,10 +249,10 @@ class CollectionStore:
         generation = served.generation
         if not await _computes(served, collection.model, self._settings.allow):
             about = (
-                f"{name} holds vectors of an earlier version of {shown}, and vectors of two models cannot be compared: "
-                "migrate the collection (likewise index migrate), or serve the earlier version"
+                f"{name} holds vectors of an earlier version of {shown}, and vectors of two models cannot be compared"
             )
-            raise ApiError("other_model", about, param="collection")
+            how = "migrate the collection (likewise index migrate), or serve the earlier version"
+            raise ApiError("other_model", f"{about}: {how}", param="collection")
         return served, generation
 
     async def _not_loaded_yet(self, recorded: ModelIdentity, uses: ExitStack) -> tuple[ServedModel, int] | None:
@@ -292,10 +268,10 @@ class CollectionStore:
         return None
 
     def _own_model(self, recorded: str) -> str:
-        """The name for serving a model that a collection records."""
+        """The name for serving a model that is loaded because a collection records it."""
         if recorded not in self._own_models:
             shown, taken = public_model(recorded), {served.name for served in self._models}
-            names = (f"{shown}{f' {n}' if n > 1 else ''}{FOR_COLLECTIONS}" for n in numbers(1))
+            names = (f"{shown}{f' {n}' if n > 1 else ''} (for collections)" for n in numbers(1))
             name = self._own_models[recorded] = next(name for name in names if name not in taken)
             own = ServeSettings(engine=self._settings.engine)
             self._models.add(name, "embedder", loader(recorded, "embedder", own))
@@ -319,7 +295,3 @@ async def _computes(served: ServedModel, recorded: ModelIdentity, allow: str | N
         return not await asyncio.to_thread(recorded.difference, used, allow)
     except BadModel:
         return False
-
-
-def _nothing() -> None:
-    """Do nothing, because there is nothing to close."""

@@ -29,11 +29,7 @@ def collection_map(
 ) -> dict[str, Any]:
     """At most `limit` evenly spaced texts, with their coordinates from 0 to 1 and their clusters.
 
-    Args:
-        report: is called with the finished share of a t-SNE layout.
-
-    Raises:
-        MissingExtra: t-SNE needs scikit-learn.
+    `report` is called with the finished share of a t-SNE layout.
     """
     count = collection.count()
     step, rows = max(1, -(-count // limit)), []
@@ -42,21 +38,10 @@ def collection_map(
         chosen = islice(stored, -(number * 1000) % step, None, step)
         rows += [(public_id(name, metadata), text or "", vector) for name, (text, metadata), vector in chosen]
     if not rows:
-        return {
-            "total": 0,
-            "ids": [],
-            "texts": [],
-            "x": [],
-            "y": [],
-            "labels": [],
-            "clusters": [],
-            "other": NO_CLUSTER_COLOUR,
-        }
-    vectors = np.stack([row[2] for row in rows])
-    return {
-        "total": count,
-        **_mapped([row[0] for row in rows], [row[1] for row in rows], vectors, layout, clusters, report),
-    }
+        empty: dict[str, Any] = {name: [] for name in ("ids", "texts", "x", "y", "labels", "clusters")}
+        return {"total": 0, **empty, "other": NO_CLUSTER_COLOUR}
+    ids, texts, vectors = zip(*rows, strict=True)
+    return {"total": count, **_mapped([*ids], [*texts], np.stack(vectors), layout, clusters, report)}
 
 
 def _mapped(

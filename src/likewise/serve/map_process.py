@@ -20,8 +20,6 @@ from .web.exchange import json_bytes, parse_json
 
 MOST_BY_TSNE = 2_000
 """Below this many texts, t-SNE is the default layout: it takes a few seconds, and shows clusters better."""
-WITH_SKLEARN = ("t-sne",)
-"""Layouts that need scikit-learn."""
 NICER = 10
 """The niceness of the process, so that requests take priority."""
 PROGRESS = "progress "
@@ -33,20 +31,16 @@ def default_layout(count: int) -> str:
     return "t-sne" if count < MOST_BY_TSNE and find_spec("sklearn") is not None else "pca"
 
 
-async def map_in_process(folder: Path, query: Any, report: Callable[[float], None] = lambda _: None) -> dict[str, Any]:
+async def map_in_process(folder: Path, query: Any, report: Callable[[float], None]) -> dict[str, Any]:
     """Run `collection_map` in a process that is terminated if this call is cancelled.
 
-    Args:
-        report: is called with the finished share of a t-SNE layout, from 0 to 1.
-
-    Raises:
-        MissingExtra: the layout needs scikit-learn, which is not installed.
-        MapFailed: the process could not compute the map.
+    `report` is called with the finished share of a t-SNE layout, from 0 to 1.
     """
-    if query.layout in WITH_SKLEARN and find_spec("sklearn") is None:
-        raise missing_extra("scikit-learn", "map", f"a map by {query.layout}")
+    if query.layout == "t-sne" and find_spec("sklearn") is None:
+        raise missing_extra("scikit-learn", "map", "a map by t-sne")
+    command = (sys.executable, "-m", __name__, str(folder), query.layout, str(query.limit), str(query.clusters or "-"))
     process = await asyncio.create_subprocess_exec(
-        *_command(folder, query),
+        *command,
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
@@ -79,18 +73,11 @@ async def _last_errors(stream: StreamReader, report: Callable[[float], None]) ->
     return last
 
 
-def _command(folder: Path, query: Any) -> list[str]:
-    """The command that computes a map."""
-    numbers = (str(query.limit), str(query.clusters or "-"))
-    return [sys.executable, "-m", __name__, str(folder), query.layout, *numbers]
-
-
 class MapFailed(Exception):
     """A map's process failed; the message has its last output, for the log."""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compute a map and print it."""
     from ..search.collection import Collection
     from .map_of_collection import collection_map
 
@@ -98,11 +85,11 @@ def main(arguments: Sequence[str]) -> None:
         os.nice(NICER)
     folder, layout, limit, clusters = arguments
     with Collection.open(folder, read_only=True) as collection:
-        mapped = collection_map(collection, layout, int(limit), None if clusters == "-" else int(clusters), _write)
+        mapped = collection_map(collection, layout, int(limit), None if clusters == "-" else int(clusters), _report)
     sys.stdout.buffer.write(json_bytes(mapped))
 
 
-def _write(share: float) -> None:
+def _report(share: float) -> None:
     print(f"{PROGRESS}{share}", file=sys.stderr, flush=True)
 
 

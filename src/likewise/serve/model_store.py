@@ -41,11 +41,7 @@ class EmbedderWork:
         self.embedder = embedder
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
-        """The beginning of each text, up to the model's limit.
-
-        Raises:
-            BadInput: a token is not in the vocabulary, or a text has no tokens although the model needs one.
-        """
+        """The beginning of each text, up to the model's limit; `first` is the first one's index, for messages."""
         texts, windows = self.embedder.windows(inputs, prompt, name=lambda i: f"input {first + i}")
         counts = (windows.tokens.lengths.tolist(), texts.contents.lengths.tolist(), texts.used.tolist())
         return [*map(TokenizedInput, zip(repeat(windows), range(len(windows))), *counts)]
@@ -130,7 +126,7 @@ class ServedModel:
             self.give_back(1)
 
     def unload(self) -> None:
-        """Free the model's memory once the requests that wait for it have been answered."""
+        """Free the model's memory once the requests that wait for it are answered."""
         if self.thread is not None:
             self.thread.close()
         self.model = self.thread = self.classifier = None
@@ -139,8 +135,7 @@ class ServedModel:
         """The loaded model's fingerprint, computed from all weights once per generation."""
         known, model = self._fingerprint, self.model
         if known[0] != self.generation:
-            known = self.generation, await asyncio.to_thread(lambda: str(model.fingerprint))
-            self._fingerprint = known
+            self._fingerprint = known = self.generation, await asyncio.to_thread(lambda: str(model.fingerprint))
         return known[1]
 
 
@@ -155,11 +150,7 @@ class ModelStore:
         return iter(self._models.values())
 
     def add(self, name: str, kind: Kind, load: Loader) -> None:
-        """Serve a model under a name; nothing is loaded yet.
-
-        Raises:
-            BadInput: the name is taken.
-        """
+        """Serve a model under a name; nothing is loaded yet."""
         if name in self._models:
             raise BadInput(f"two models are called {name!r}; give one of them another name: NAME=MODEL")
         self._models[name] = ServedModel(name, kind, load, self._make_room)
@@ -244,12 +235,7 @@ class ModelStore:
 
 
 def classifier_of(model: Embedder) -> "Classifier | None":
-    """The classifier that is saved in the model's folder, or None.
-
-    Raises:
-        BadInput: it belongs to another model.
-        BadModel: its files are damaged.
-    """
+    """The classifier that is saved in the model's folder, or None."""
     folder = model_folder(model)
     if not regular_file_exists(folder / CLASSIFIER):
         return None
@@ -277,27 +263,20 @@ def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:
     def load() -> Any:
         from ..model_names import load_named_embedder
         from ..native.scanning import available
-        from ..reranker import Reranker
 
         load_named = load_named_embedder if kind == "embedder" else Reranker.load
         engine = settings.engine or ("native" if available() else "numpy")
         model: Any = load_named(name, engine=engine, precision=settings.precision)
-        if getattr(model, "routes", ()):  # rerankers have no routes
-            one = model.routes[0]
-            raise BadInput(
-                f"{name} has the routes {', '.join(model.routes)}; serve each by its name: {name}(route={one})"
-            )
+        if routes := getattr(model, "routes", ()):  # rerankers have no routes
+            about = f"{name} has the routes {', '.join(routes)}"
+            raise BadInput(f"{about}; serve each by its name: {name}(route={routes[0]})")
         return model
 
     return load
 
 
 def served_name(model: str) -> tuple[str, str]:
-    """Split `NAME=MODEL`; without a name, use the model's own name or the last part of its folder.
-
-    Raises:
-        BadInput: a name is empty.
-    """
+    """Split `NAME=MODEL`; without a name, use the model's own name or the last part of its folder."""
     name, equals, path = model.partition("=")
     if not equals or "(" in name or expanded(model).is_dir():  # the = of an option, NAME(pooling=cls), or of a folder
         parts = [model] if expanded(model).is_dir() else re.split(r"([()])", model)

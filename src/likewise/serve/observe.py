@@ -45,11 +45,10 @@ class Histogram:
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds, self.counts, self.sum = bounds, [0] * (len(bounds) + 1), 0.0
 
-    def observe(self, *values: float) -> None:
-        """Add values to the histogram."""
-        for value in values:
-            self.counts[bisect_left(self.bounds, value)] += 1
-            self.sum += value
+    def observe(self, value: float) -> None:
+        """Add a value to the histogram."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
 
     def lines(self, name: str) -> Iterator[str]:
         """The histogram in Prometheus's text format, line by line."""
@@ -79,7 +78,6 @@ class Metrics:
         self._tokens.observe(tokens)
 
     def observe_request(self, kind: str, total: float, job: Job) -> None:
-        """Record an answered request of this kind, and the parts of its duration."""
         inputs = len(job.inputs)
         self.counters["te_request_count"][SINGLE if inputs == 1 else BATCH] += 1
         self.counters[f"te_{kind}_count"][""] += inputs
@@ -87,8 +85,7 @@ class Metrics:
             self._durations[kind] = [Histogram(DURATIONS) for _ in PARTS]
         seconds = (total, job.tokenization, job.queue, job.inference)
         for histogram, value in zip(self._durations[kind], seconds, strict=True):
-            histogram.counts[bisect_left(DURATIONS, value)] += 1
-            histogram.sum += value
+            histogram.observe(value)
 
     def _histograms(self) -> Iterator[tuple[str, Histogram]]:
         """All histograms by name; `te_request_…` is the sum over kinds."""
@@ -101,7 +98,6 @@ class Metrics:
             yield from ((f"te_{kind}{part}_duration", one) for kind, one in zip(self._durations, parts, strict=True))
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """All metrics in Prometheus's text format."""
         counters = dict(self.counters)
         for name in ("te_request", *(f"te_{kind}" for kind in KINDS)):
             if f"{name}_count" in counters:  # requests are counted when they are answered
@@ -125,12 +121,11 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class AnsweredRequest(NamedTuple):
-    """When a request was answered, how long it took, its status, and how many inputs it had."""
+    """When a request was answered, how long it took, and its status."""
 
     at: float
     seconds: float
     status: int
-    inputs: int
 
 
 class ComputedBatch(NamedTuple):
@@ -153,12 +148,10 @@ class LiveLoad:
         self._requests: deque[AnsweredRequest] = deque(maxlen=KEPT)
         self._batches: deque[ComputedBatch] = deque(maxlen=KEPT)
 
-    def observe_request(self, seconds: float, status: int, inputs: int) -> None:
-        """Record an answered request."""
-        self._requests.append(AnsweredRequest(time.monotonic(), seconds, status, inputs))
+    def observe_request(self, seconds: float, status: int) -> None:
+        self._requests.append(AnsweredRequest(time.monotonic(), seconds, status))
 
     def observe_batch(self, inputs: int, tokens: int, seconds: float) -> None:
-        """Record a computed batch."""
         self._batches.append(ComputedBatch(time.monotonic(), inputs, tokens, seconds))
 
     def as_json(self) -> dict[str, Any]:
@@ -215,17 +208,10 @@ class RequestLog:
         """Log a request, if the log level includes it."""
         if self.level == "off" or (self.level == "errors" and status < 400):
             return
-        scope, job = exchange.scope, exchange.job
-        line: dict[str, Any] = {
-            "request": exchange.request_id,
-            "method": scope["method"],
-            "path": scope["path"],
-            "status": status,
-            "ms": round(1e3 * seconds, 2),
-            **exchange.notes,
-        }
-        if job is not None:
-            line["queue_ms"] = round(1e3 * job.queue, 2)
+        asked = {"request": exchange.request_id, "method": exchange.scope["method"], "path": exchange.scope["path"]}
+        line: dict[str, Any] = {**asked, "status": status, "ms": round(1e3 * seconds, 2), **exchange.notes}
+        if exchange.job is not None:
+            line["queue_ms"] = round(1e3 * exchange.job.queue, 2)
         if exchange.key_name:
             line["key"] = exchange.key_name
         if error is not None:
@@ -235,7 +221,6 @@ class RequestLog:
         self.line("error" if status >= 500 else "info", line)
 
     def line(self, level: str, values: Mapping[str, Any]) -> None:
-        """Queue a line to be written soon."""
         text = json_bytes({"time": round(time.time(), 3), "level": level, **values}).decode()
         with self._lock:
             self._lines.append(text)
@@ -245,7 +230,6 @@ class RequestLog:
                 self._timer.start()
 
     def flush(self) -> None:
-        """Write the queued lines."""
         with self._lock:
             lines, self._lines, self._timer = self._lines, [], None
         if lines:

@@ -47,11 +47,7 @@ OTHER_FILES = 256
 
 
 def bound_socket(settings: ServeSettings) -> socket.socket:
-    """Open a socket that listens on the address in the settings.
-
-    Raises:
-        BadInput: the address cannot be used.
-    """
+    """A socket that listens on the address in the settings."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -103,7 +99,8 @@ def run_on(
     sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
     server = _Server(_config(app, settings, connection_bound(settings.max_connections)), app, is_shared)
-    _reload_on_hangup(app)
+    if threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: app.state.server.reload_soon())
     logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))
     try:
         server.run(sockets=[listening])
@@ -122,7 +119,6 @@ class _Server(uvicorn.Server):  # type: ignore[misc]
         self._state, self._is_shared = app.state.server, is_shared
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Start shutting down, on a signal."""
         if not self.should_exit:
             end_surely(self._state.settings.drain_seconds, self._state.log)
         super().handle_exit(sig, frame)
@@ -197,12 +193,6 @@ def _config(app: ServerApplication, settings: ServeSettings, connections: int) -
     )
 
 
-def _reload_on_hangup(app: ServerApplication) -> None:
-    """Reload the models on SIGHUP."""
-    if threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, lambda *_: app.state.server.reload_soon())
-
-
 class UvicornLog(logging.Handler):
     """Converts uvicorn's messages to lines of the server's log, without its start and stop messages."""
 
@@ -211,7 +201,6 @@ class UvicornLog(logging.Handler):
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a message to the log."""
         if self._log.level != "off" and "startup" not in record.getMessage():
             self._log.line(record.levelname.lower(), {"message": record.getMessage()[:4000]})
 

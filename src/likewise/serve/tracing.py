@@ -30,7 +30,6 @@ class RequestTraces:
         self._context = TraceContextTextMapPropagator()
 
     def request(self, exchange: Exchange, path: str, status: int, seconds: float) -> None:
-        """Record a span for a request that has just been answered."""
         end = time.time_ns()
         names = [name for name in self._context.fields if name.encode() in exchange.headers]
         given = {name: exchange.headers[name.encode()].decode("latin-1") for name in names}
@@ -46,7 +45,6 @@ class RequestTraces:
         span.end(end)
 
     def close(self) -> None:
-        """Export the remaining spans."""
         self._provider.shutdown()
 
     def _attributes(self, exchange: Exchange, path: str, status: int) -> dict[str, Any]:

@@ -21,17 +21,11 @@ KILL_SECONDS = 1.75
 """Seconds after the drain time until workers that are still running are killed."""
 
 
-def run_workers(count: int, serve: Callable[[], None], stop_listening: Callable[[], None], seconds: float) -> int:
-    """Run `serve` in `count` processes until SIGTERM or SIGINT; SIGHUP is forwarded to them. Returns the exit code.
+class Supervisor:
+    """The parent process of the workers, each of which runs `serve`; they are forked before a model is loaded.
 
     At the end, `stop_listening` is called before the workers are stopped; they have `seconds` to finish requests.
-    Processes are forked before any model is loaded or thread started.
     """
-    return Supervisor(count, serve, stop_listening, seconds).run()
-
-
-class Supervisor:
-    """The parent process of the workers."""
 
     def __init__(
         self, count: int, serve: Callable[[], None], stop_listening: Callable[[], None], seconds: float
@@ -42,14 +36,16 @@ class Supervisor:
         self._failures = 0
 
     def run(self) -> int:
-        """Keep the requested number of workers running; stop them all at the end."""
+        """Keep `count` workers running until SIGTERM or SIGINT, and forward SIGHUP to them. Returns the exit code."""
         with self._caught_signals():
             try:
                 while not self._is_over():
                     while len(self._began) < self._count:
                         self._start()
                     self._bury()
-                    self._pass_on(signal.SIGHUP)
+                    while signal.SIGHUP in self._signals:
+                        self._signals.remove(signal.SIGHUP)
+                        self._send(signal.SIGHUP)
                     time.sleep(LOOK_SECONDS)
             finally:
                 self._end()
@@ -90,17 +86,10 @@ class Supervisor:
         lived = time.monotonic() - self._began.pop(child, 0.0)
         self._failures = self._failures + 1 if lived < TOO_SOON and status else 0
         if not self._is_over():
-            print(
-                f"likewise: worker {child} has died ({_cause(status)}); starting another one",
-                file=sys.stderr,
-                flush=True,
-            )
+            code = os.waitstatus_to_exitcode(status)  # negative: the signal that killed it
+            cause = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+            print(f"likewise: worker {child} has died ({cause}); starting another one", file=sys.stderr, flush=True)
         return True
-
-    def _pass_on(self, number: int) -> None:
-        while number in self._signals:
-            self._signals.remove(number)
-            self._send(number)
 
     def _send(self, number: int) -> None:
         for child in [*self._began]:
@@ -132,9 +121,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(ORPHAN_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _cause(status: int) -> str:
-    if os.WIFSIGNALED(status):
-        return signal.Signals(os.WTERMSIG(status)).name
-    return f"exit code {os.waitstatus_to_exitcode(status)}"

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
@@ -34,31 +34,16 @@ PAGE_HEADERS = (
 
 def page_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
     """Rows of the route table; the page itself is public, but its requests need the key that the user enters."""
-    file_types = tuple(name.partition(";")[0] for name in MEDIA_TYPES.values())
+    get, types = partial(ApiRoute, "GET", is_open=True), tuple(one.partition(";")[0] for one in MEDIA_TYPES.values())
     return [
-        ApiRoute("GET", "/", show_page, "The web page", is_open=True, media_types=("text/html",)),
-        ApiRoute(
-            "GET", "/page/{path:path}", show_page_file, "A file of the web page", is_open=True, media_types=file_types
-        ),
+        get("/", page_file, "The web page", media_types=types[:1]),
+        get("/page/{path:path}", page_file, "A file of the web page", media_types=types),
     ]
 
 
-async def show_page(exchange: Exchange) -> Reply:
-    """Return the HTML of the page."""
-    return page_file_reply(exchange, "page/index.html")
-
-
-async def show_page_file(exchange: Exchange) -> Reply:
-    """Return a script, style sheet or picture of the page."""
-    return page_file_reply(exchange, f"page/{exchange.path_values['path']}")
-
-
-def page_file_reply(exchange: Exchange, path: str) -> Reply:
-    """The reply with a file, or 304 if the browser already has it.
-
-    Raises:
-        ApiError: there is no such file.
-    """
+async def page_file(exchange: Exchange) -> Reply:
+    """Return a file of the page, or 304 if the browser already has it."""
+    path = f"page/{exchange.path_values.get('path', 'index.html')}"
     found = page_files().get(path)
     if found is None:
         raise ApiError("not_found", f"the page has no file {path[:80]!r}")

@@ -26,8 +26,6 @@ Thousand = Annotated[int, Meta(ge=1, le=1000)]
 
 
 class MapQuery(Body):
-    """The parameters of a map."""
-
     layout: Annotated[
         Literal["pca", "t-sne"] | None,
         Meta(description="t-sne needs scikit-learn; by default t-sne for fewer than 2,000 texts, otherwise pca"),
@@ -42,7 +40,6 @@ class MapQuery(Body):
 
 
 def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the route table."""
     string = Annotated[str, Meta(min_length=1, max_length=settings.max_characters)]
 
     class SearchRequest(Body):
@@ -97,7 +94,6 @@ async def search_collection(exchange: Exchange) -> Reply:
 
 
 async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: int) -> "Sequence[Passage]":
-    """The k passages that the search finds."""
     body = exchange.body
     search = partial(found.texts.for_query(vectors).search, body.query, k, body.filter, hybrid=body.hybrid)
     try:

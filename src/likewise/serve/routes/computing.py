@@ -39,11 +39,7 @@ class TruncationFields(Body, kw_only=True):
 
 
 def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
-    """Convert a field with a text, several texts, token ids, or lists of token ids, to a list of inputs.
-
-    Raises:
-        ApiError: the field mixes texts and token ids, or has more texts than a request may have.
-    """
+    """Convert a field with a text, several texts, token ids, or lists of token ids, to a list of inputs."""
     given, most = getattr(exchange.body, name), exchange.server.settings.max_texts
     if isinstance(given, str):
         return (given,)
@@ -60,11 +56,7 @@ def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
 
 
 async def model_for(exchange: Exchange, name: str | None, kind: Kind) -> ServedModel:
-    """The model with this name (default: the first of its kind), which stays loaded until the request ends.
-
-    Raises:
-        ModelNotFound: there is no such model.
-    """
+    """The model with this name (default: the first of its kind), which stays loaded until the request ends."""
     models = exchange.server.models
     exchange.hold(models.named(name, kind), 1)
     served: ServedModel = await models.loaded(name, kind)
@@ -88,17 +80,11 @@ def json_bytes_of(numbers: int) -> int:
 async def embedded(
     exchange: Exchange, inputs: Sequence[Any], options: Any, row_bytes: Callable[[int], int] = json_bytes_of
 ) -> Embedded:
-    """Embed texts, or token ids.
+    """Embed texts, or lists of token ids.
 
     Args:
-        exchange: the request.
-        inputs: texts, or lists of token ids.
         options: has the fields model, prompt_name and truncate, and optionally dimensions and normalize.
         row_bytes: the size of the answer per input in bytes, given the dimensions.
-
-    Raises:
-        ApiError: as `computed`; the prompt is unknown; the model has fewer dimensions than requested; the answer is
-            too large.
     """
     served = await model_for(exchange, options.model, "embedder")
     dimensions, normalize = getattr(options, "dimensions", None), getattr(options, "normalize", True)
@@ -122,12 +108,6 @@ async def embedded(
 async def computed(
     exchange: Exchange, served: ServedModel, inputs: Sequence[Any], *, prompt: str = "", truncate: bool | None = None
 ) -> Job:
-    """Let the model compute the inputs.
-
-    Raises:
-        ApiError: the queue is full, or the client has disconnected.
-        LikewiseError: an input is invalid, or too long with truncation forbidden.
-    """
     assert served.thread is not None
     job = Job(inputs, prompt, truncate is False)
     await watched(exchange, served.thread.submit(job))
@@ -139,11 +119,7 @@ async def computed(
 async def pair_scores(
     exchange: Exchange, served: ServedModel, query: str, texts: Sequence[str], raw: bool, **options: Any
 ) -> tuple[Job, Float[Array, " N"]]:
-    """A reranker's score for each text with a query, or the logit if `raw`; the options are those of `computed`.
-
-    Raises:
-        ApiError: as `computed`, or there are too many characters.
-    """
+    """A reranker's score for each text with a query, or the logit if `raw`; the options are those of `computed`."""
     characters, most = len(query) * len(texts) + sum(map(len, texts)), exchange.server.memory.budget.characters
     if characters > most:
         found = f"the query is read again with each document: {characters:,} characters in total; the limit is {most:,}"
@@ -167,11 +143,7 @@ async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
 
 
 async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
-    """Await work; the endpoint cancels it if the client disconnects, and at the deadline.
-
-    Raises:
-        ApiError: the client has disconnected; the work is dropped if it has not started.
-    """
+    """Await work; the endpoint cancels it if the client disconnects, and at the deadline."""
     exchange.awaited = future = asyncio.ensure_future(work)
     try:
         return await future
@@ -185,11 +157,7 @@ async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
 
 
 def prompt_of(served: ServedModel, name: str | None) -> str:
-    """The model's prompt with this name; without a name, its default prompt.
-
-    Raises:
-        ApiError: the model has no such prompt.
-    """
+    """The model's prompt with this name; without a name, its default prompt."""
     manifest = served.model.manifest
     if name is None:
         return str(manifest.prompts.get(manifest.default_prompt or "", ""))

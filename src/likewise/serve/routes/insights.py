@@ -26,7 +26,6 @@ MOST_CHARACTERS = 100_000
 
 
 def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
     short = Annotated[str, Meta(max_length=min(settings.max_characters, MOST_CHARACTERS))]
 

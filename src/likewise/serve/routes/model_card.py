@@ -3,7 +3,7 @@
 import asyncio
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import BadModel
 from ...runtime.untrusted_files import read_text
@@ -32,44 +32,31 @@ class CardScore(NamedTuple):
 
 
 class CardQuery(Body):
-    """The query string of `/card`: which model's card to show."""
-
     model: ModelName = None
 
 
 def model_card_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
-    """Rows of the route table."""
     answer = {"type": "object", "required": ["model", "facts", "scores", "notes"]}
     return [ApiRoute("GET", "/card", show_card, "A model's properties and scores", query=CardQuery, answer=answer)]
 
 
 async def show_card(exchange: Exchange) -> Reply:
-    """Show a model's properties and the contents of its card."""
     served = await model_for(exchange, exchange.query.model, "embedder")
     model, fingerprint = served.model, await served.fingerprint()
     text = await asyncio.to_thread(card_text, model_folder(model))
-    named = {field: front_value(text, field) for field in ("license", "language", "base_model")}
-    return Reply(
-        {
-            "model": served.name,
-            "about": about(text),
-            "facts": {**model_facts(model), "fingerprint": fingerprint, **named},
-            "scores": [score._asdict() for score in card_scores(text)],
-            "notes": card_notes(text),
-        }
-    )
-
-
-def model_facts(embedder: Any) -> dict[str, Any]:
-    """An embedder's properties as plain values, without its path."""
-    return {
-        **embedder.describe(),
-        "numbers": embedder.dimension,
-        "longest_input": embedder.tokenizer.max_seq_length,
-        "vocabulary": embedder.tokenizer.vocabulary,
-        "prompts": dict(embedder.manifest.prompts),
-        "precision": embedder.precision,
+    facts = {
+        **model.describe(),
+        "numbers": model.dimension,
+        "longest_input": model.tokenizer.max_seq_length,
+        "vocabulary": model.tokenizer.vocabulary,
+        "prompts": dict(model.manifest.prompts),
+        "precision": model.precision,
+        "fingerprint": fingerprint,
+        **{field: front_value(text, field) for field in ("license", "language", "base_model")},
     }
+    scores = [score._asdict() for score in card_scores(text)]
+    named = {"model": served.name, "about": about(text)}
+    return Reply({**named, "facts": facts, "scores": scores, "notes": card_notes(text)})
 
 
 def card_text(folder: Path) -> str:

@@ -17,7 +17,6 @@ from .computing import PromptName, Truncate, as_inputs, embedded, json_bytes_of
 
 
 def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
     most = max(settings.max_texts, MOST_IDS)
 
@@ -71,12 +70,10 @@ def _as_base64(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:
 
 
 async def list_models(exchange: Exchange) -> Reply:
-    """List all models, loaded or not."""
     return Reply({"object": "list", "data": [_described(served) for served in exchange.server.models]})
 
 
 async def show_model(exchange: Exchange) -> Reply:
-    """Show one model by name."""
     name = exchange.path_values["model"]
     kinds = {served.name: served.kind for served in exchange.server.models}
     return Reply(_described(exchange.server.models.named(name, kinds.get(name, "embedder"))))

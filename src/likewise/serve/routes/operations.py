@@ -1,5 +1,7 @@
 """Routes for operators: health, metrics and live load."""
 
+from functools import partial
+
 from ... import __version__
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
@@ -9,16 +11,13 @@ from .computing import OBJECT
 
 
 def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
-    """Rows of the route table."""
-    health_routes = [
-        ApiRoute("GET", path, health, "Whether the server accepts requests", "tei", answer=OBJECT, is_open=True)
-        for path in ("/health", "/ping")
-    ]
+    get, about = partial(ApiRoute, "GET"), "Whether the server accepts requests"
     return [
-        *health_routes,
-        ApiRoute("GET", "/metrics", metrics, "Counters in Prometheus's text format", "tei"),
-        ApiRoute("GET", "/openapi.json", openapi, "This document", answer=OBJECT, is_open=True),
-        ApiRoute("GET", "/status", status, "Live load: throughput, queues, batches, latencies", answer=OBJECT),
+        get("/health", health, about, "tei", answer=OBJECT, is_open=True),
+        get("/ping", health, about, "tei", answer=OBJECT, is_open=True),
+        get("/metrics", metrics, "Counters in Prometheus's text format", "tei"),
+        get("/openapi.json", openapi, "This document", answer=OBJECT, is_open=True),
+        get("/status", status, "Live load: throughput, queues, batches, latencies", answer=OBJECT),
     ]
 
 
@@ -30,13 +29,11 @@ async def health(exchange: Exchange) -> Reply:
 
 
 async def metrics(exchange: Exchange) -> Reply:
-    """Return the metrics of this process."""
     text = exchange.server.metrics.text({"te_queue_size": _waiting(exchange)})
     return Reply(text.encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def openapi(exchange: Exchange) -> Reply:
-    """Return the OpenAPI document, generated from the table that also checks requests."""
     return Reply(exchange.server.openapi)
 
 

@@ -24,7 +24,6 @@ AT_A_TIME = 100_000
 
 
 def predict_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
 
     class PredictRequest(TruncationFields):

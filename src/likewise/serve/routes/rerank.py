@@ -28,7 +28,6 @@ IGNORED = Meta(description="ignored: documents are not split into chunks")
 
 
 def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
 
     class Document(Body):
@@ -98,7 +97,6 @@ async def rerank_v1(exchange: Exchange) -> Reply:
 
 
 async def rerank_v2(exchange: Exchange) -> Reply:
-    """Answer in the format of Cohere's second version."""
     job, results, headers = await _results(exchange)
     return Reply({"results": results, **_cohere("2"), "truncated": job.truncated}, headers)
 
@@ -123,7 +121,6 @@ async def _results(exchange: Exchange) -> tuple[Job, list[dict[str, Any]], Heade
 async def _scored(
     exchange: Exchange, texts: list[str], raw: bool, prompt_name: str | None
 ) -> tuple[Job, np.ndarray, Headers]:
-    """Score all texts with the query."""
     query, truncate = exchange.body.query, exchange.body.truncate
     served = await model_for(exchange, exchange.body.model, "reranker")
     prompt = prompt_of(served, prompt_name)

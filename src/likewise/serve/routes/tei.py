@@ -14,7 +14,6 @@ from .computing import OBJECT, TruncationFields, as_inputs, embedded, model_for
 
 
 def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
     most = max(settings.max_texts, MOST_IDS)
 
@@ -36,7 +35,6 @@ def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def embed(exchange: Exchange) -> Reply:
-    """Return a list of vectors."""
     found = await embedded(exchange, as_inputs(exchange, "inputs"), exchange.body)
     return Reply(await json_rows(found.rows, lambda _, row: row), found.headers)
 

@@ -30,8 +30,6 @@ MOST_TOKENS = 20_000
 
 
 class DecodeRequest(Body):
-    """Token ids of one text, or of several."""
-
     ids: Annotated[
         list[TokenId | Annotated[list[TokenId], Meta(min_length=1, max_length=MOST_TOKENS)]],
         Meta(min_length=1, max_length=MOST_TOKENS),
@@ -41,7 +39,6 @@ class DecodeRequest(Body):
 
 
 def token_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """Rows of the route table."""
     string = Annotated[str, Meta(max_length=settings.max_characters)]
     short = Annotated[str, Meta(max_length=min(settings.max_characters, MOST_CHARACTERS))]
 
@@ -113,7 +110,6 @@ def _special(model: Embedder, ids: Sequence[int]) -> Iterator[bytes]:
 
 
 async def decode(exchange: Exchange) -> Reply:
-    """Convert token ids to texts with the tokenizer's own decoder."""
     body = exchange.body
     served = await model_for(exchange, body.model, "embedder")
     tokenizer, lists = served.model.tokenizer, as_inputs(exchange, "ids")
@@ -171,5 +167,4 @@ def _as_list(entries: Pieces) -> Pieces:
 
 
 async def embed_sparse(exchange: Exchange) -> Reply:  # noqa: ARG001, a handler's parameters
-    """Report that this route is not supported, and say what to use instead."""
     raise ApiError("not_supported", SPARSE)

@@ -63,13 +63,8 @@ class ErrorShape:
     statuses: Mapping[str, int] = field(default_factory=dict)
     """Statuses of the kinds for which this API differs from ERROR_KINDS."""
 
-    def status(self, error: ApiError) -> int:
-        """The status of an error in this API."""
-        return self.statuses.get(error.name, error.kind.status)
-
-    def of(self, error: ApiError) -> tuple[int, dict[str, Any]]:
-        """The status and body of the reply to an error."""
-        return self.status(error), self.body(error)
+    def status(self, kind: str) -> int:
+        return self.statuses.get(kind, ERROR_KINDS[kind].status)
 
 
 def _openai(error: ApiError) -> dict[str, Any]:

@@ -4,6 +4,7 @@ There are few layers between the socket and a handler: no unused request objects
 """
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -32,7 +33,7 @@ from .exchange import (
 AT_ONCE = 1 << 16
 """Bytes of an answer sent in one piece, which a client must read within the budget's seconds."""
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
-"""Matches the folders of an absolute path."""
+"""Matches the folders of an absolute path, which no answer shows."""
 LOOK_SECONDS = 0.1
 PATIENCE = 0.05
 """Seconds before checking whether a request's client has disconnected; most are answered sooner."""
@@ -136,36 +137,28 @@ class Endpoint:
             error = ApiError("client_gone", str(gone))
             reply = error_reply(error, self._shape)
         except asyncio.CancelledError:
-            error, reply = self._ended(exchange)
+            error = self._ended(exchange)
+            reply = error_reply(error, self._shape)
             if not exchange.is_late:
                 self.server.finished(exchange, self.route, reply.status, error)
                 raise
             task.uncancel()
-            await self._end_late(exchange, reply, send)
+            if not exchange.has_begun:
+                await send_reply(exchange, reply, send)
+            elif exchange.connection is not None:  # the rest of an answer cannot be replaced by an error
+                exchange.connection.transport.abort()
         finally:
             del self.server.deadlines.running[task]
             if exchange.held:
                 exchange.release()
         self.server.finished(exchange, self.route, reply.status, error)
 
-    def _ended(self, exchange: Exchange) -> tuple[ApiError, Reply]:
-        """The error of a request whose task was cancelled."""
-        if exchange.is_late and exchange.ends < exchange.began + self._seconds:
-            error = ApiError("stopping", "the server is stopping, and the request did not finish in time")
-        elif exchange.is_late:
-            error = ApiError("deadline", f"the request took longer than {self._seconds:g} seconds")
-        else:
-            error = ApiError(
-                "cancelled", "the request was cancelled: its client disconnected, or the server is stopping"
-            )
-        return error, error_reply(error, self._shape)
-
-    async def _end_late(self, exchange: Exchange, reply: Reply, send: Send) -> None:
-        """Report that the deadline has passed; if an answer has started, only the connection can be closed."""
-        if not exchange.has_begun:
-            await send_reply(exchange, reply, send)
-        elif exchange.connection is not None:
-            exchange.connection.abort()
+    def _ended(self, exchange: Exchange) -> ApiError:
+        if not exchange.is_late:
+            return ApiError("cancelled", "the request was cancelled: its client left, or the server is stopping")
+        if exchange.ends < exchange.began + self._seconds:
+            return ApiError("stopping", "the server is stopping, and the request did not finish in time")
+        return ApiError("deadline", f"the request took longer than {self._seconds:g} seconds")
 
     async def _read(self, exchange: Exchange) -> None:
         route, settings = self.route, self.server.settings
@@ -196,40 +189,28 @@ def as_api_error(error: Exception) -> ApiError:
     """Convert any error to an ApiError; unexpected errors are logged and their details hidden from the client."""
     if isinstance(error, ApiError):
         return error
+    message = FOLDERS.sub("", str(error))
     if isinstance(error, ModelNotFound):
-        return ApiError("model_not_found", without_folders(error), param="model")
-    if isinstance(error, TooLong):
-        return ApiError("too_long", without_folders(error))
+        return ApiError("model_not_found", message, param="model")
     if isinstance(error, BadInput):
-        return ApiError("invalid", without_folders(error))
+        return ApiError("too_long" if isinstance(error, TooLong) else "invalid", message)
     what = "the model failed on this request" if isinstance(error, LikewiseError | MemoryError) else "an internal error"
     return ApiError("internal", f"{what}; the details are in the server's log under this request's id")
 
 
-def without_folders(error: object) -> str:
-    """The message of an error from the library, with folders removed from paths."""
-    return FOLDERS.sub("", str(error))
-
-
 def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
-    """The reply to an error in an API's format."""
-    status, body = shape.of(error)
     headers: tuple[tuple[bytes, bytes], ...] = ()
     if error.retry_after is not None:
-        headers = ((b"retry-after", str(max(1, -int(-error.retry_after // 1))).encode()),)
+        headers = ((b"retry-after", b"%d" % max(1, math.ceil(error.retry_after))),)
     if error.name == "unauthorized":
         headers = ((b"www-authenticate", b"Bearer"),)
     if error.name in ("body_too_large", "slow_body"):
         headers = ((b"connection", b"close"),)
-    return Reply(pieces_of(body), headers, status)
+    return Reply(pieces_of(shape.body(error)), headers, shape.status(error.name))
 
 
 async def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
-    """Convert a reply to pieces of bytes, and count them against the budget; large ones on another thread.
-
-    Raises:
-        ApiError: the answer is too large, or too many answers are waiting to be read.
-    """
+    """Convert a reply to pieces of bytes, and count them against the budget; large ones on another thread."""
     is_large = isinstance(reply.body, Pieces) and sum(map(len, reply.body)) > LARGE_BODY
     reply.body = pieces = await asyncio.to_thread(pieces_of, reply.body) if is_large else pieces_of(reply.body)
     if len(pieces) > 1 or len(pieces[0]) > UNCOUNTED or exchange.held:
@@ -238,11 +219,7 @@ async def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
 
 
 async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
-    """Write a reply in pieces, with the standard headers, and wait until the client has read it all.
-
-    Raises:
-        ConnectionError: the client disconnected earlier.
-    """
+    """Write a reply in pieces, with the standard headers, and wait until the client has read it all."""
     pieces = reply.body
     headers = [
         (b"content-type", reply.media_type.encode()),

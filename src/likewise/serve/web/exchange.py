@@ -100,40 +100,26 @@ class Exchange:
         return values
 
     def hold(self, account: Any, size: int) -> None:
-        """Count bytes, or users of a model, that the server holds until the request ends.
-
-        Raises:
-            ApiError: the budget is full.
-        """
+        """Count bytes, or users of a model, that the server holds until the request ends."""
         if not account.take(size):
             about = f"this server's {account.name} already take up all {account.most:,} bytes; try again later"
             raise ApiError("overloaded", about, retry_after=RETRY_SECONDS)
         self.held[account] = self.held.get(account, 0) + size
 
     def hold_answer(self, size: int) -> None:
-        """Count the bytes of an answer before computing it.
-
-        Raises:
-            ApiError: there are too many bytes for one answer, or for the answers of all requests together.
-        """
+        """Count the bytes of an answer before computing it."""
         self.answer_size += size
         if self.answer_size <= UNCOUNTED:
             return
         memory = self.server.memory
         if self.answer_size > memory.budget.answer:
-            raise ApiError(
-                "answer_too_large",
-                f"the answer would have {self.answer_size:,} bytes or more; this server sends "
-                f"{memory.budget.answer:,} at most. Request less at a time",
-            )
+            about = f"the answer would have {self.answer_size:,} bytes or more"
+            most = f"this server sends {memory.budget.answer:,} at most. Request less at a time"
+            raise ApiError("answer_too_large", f"{about}; {most}")
         self.hold(memory.answers, self.answer_size - self.held.get(memory.answers, 0))
 
     def settle_answer(self, size: int) -> None:
-        """Count the answer's actual bytes instead of the expected ones.
-
-        Raises:
-            ApiError: as `hold_answer`.
-        """
+        """Count the answer's actual bytes instead of the expected ones."""
         if size > self.answer_size:
             self.hold_answer(size - self.answer_size)
         elif self.held:
@@ -144,28 +130,19 @@ class Exchange:
                 answers.give_back(more)
 
     def release(self) -> None:
-        """Release everything that is held."""
         for account, size in self.held.items():
             account.give_back(size)
         self.held.clear()
 
     def query_texts(self) -> dict[str, str]:
-        """The values in the query string, one per name.
-
-        Raises:
-            ApiError: the query string is not UTF-8.
-        """
+        """The values in the query string, one per name."""
         try:
             return dict(parse_qsl(self.scope.get("query_string", b"").decode("ascii"), True, errors="strict"))
         except (UnicodeDecodeError, ValueError):
             raise ApiError("invalid", "the query string is not valid UTF-8") from None
 
     async def read_body(self, most: int, seconds: float) -> bytes:
-        """The whole body.
-
-        Raises:
-            ApiError: it is too large, arrives too slowly, or the client disconnected.
-        """
+        """The whole body, unless it is too large, arrives too slowly, or the client disconnects."""
         announced = self.headers.get(b"content-length", b"0")
         if announced.isdigit() and int(announced) > most:
             raise _too_large(most)
@@ -218,10 +195,9 @@ def _too_large(most: int) -> ApiError:
 
 
 def check_values(body: bytes, most: int) -> None:
-    """Reject a body with too many values: each takes up to 64 bytes in memory, however short its JSON is.
+    """Reject a body with too many values, judging by the commas outside strings.
 
-    Raises:
-        ApiError: the body has too many values, judging by the commas outside strings.
+    Each takes up to 64 bytes in memory, however short its JSON is.
     """
     if body.count(b",") <= most:
         return
@@ -232,11 +208,6 @@ def check_values(body: bytes, most: int) -> None:
 
 
 def parse_json(body: bytes) -> Any:
-    """Parse a body as JSON.
-
-    Raises:
-        ApiError: it is empty or not JSON.
-    """
     if not body:
         raise ApiError("invalid", "the body is empty; expected JSON")
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .api_errors import ERROR_KINDS, ERROR_SHAPES, ApiError
+from .api_errors import ERROR_KINDS, ERROR_SHAPES
 from .endpoint import ApiRoute
 
 HTTP_ERRORS = (
@@ -70,6 +70,6 @@ def _good(route: ApiRoute) -> dict[str, Any]:
 def _errors(route: ApiRoute) -> dict[str, Any]:
     shape = ERROR_SHAPES[route.api]
     content = {"application/json": {"schema": {"$ref": REFERENCE.format(name=f"{route.api}_error")}}}
-    names = {shape.status(ApiError(kind, "")): kind.replace("_", " ") for kind in ERROR_KINDS}
-    statuses = sorted({shape.status(ApiError(kind, "")) for kind in (*HTTP_ERRORS, *route.errors)})
+    names = {shape.status(kind): kind.replace("_", " ") for kind in ERROR_KINDS}
+    statuses = sorted({shape.status(kind) for kind in (*HTTP_ERRORS, *route.errors)})
     return {str(status): {"description": names[status], "content": content} for status in statuses}
