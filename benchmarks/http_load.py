@@ -50,9 +50,10 @@ class LoadResult:
 
 
 class _Connection:
-    def __init__(self, port: int) -> None:
+    def __init__(self, selector: selectors.BaseSelector, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        selector.register(self.socket, selectors.EVENT_READ, self)
         self.began, self.is_busy, self.is_open = 0.0, False, True
         self.head, self.missing = b"", -1
 
@@ -91,10 +92,8 @@ def closed_loop(port: int, requests: Sequence[bytes], connections: int, seconds:
     selector, result, number = selectors.DefaultSelector(), LoadResult(), 0
     began = time.perf_counter()
     for _ in range(connections):
-        connection = _Connection(port)
-        connection.send(requests[number % len(requests)], time.perf_counter())
+        _Connection(selector, port).send(requests[number % len(requests)], time.perf_counter())
         number += 1
-        selector.register(connection.socket, selectors.EVENT_READ, connection)
     while time.perf_counter() < began + seconds:
         for connection, now in _answered(selector, result, 1.0):
             connection.send(requests[number % len(requests)], now)
@@ -114,7 +113,7 @@ def open_loop(port: int, requests: Sequence[bytes], rate: float, seconds: float)
             while free and (not free[-1].is_open or now - free[-1].began > IDLE_SECONDS):
                 free.pop()
             if free or len(selector.get_map()) < MOST_CONNECTIONS:
-                connection = free.pop() if free else _opened(selector, port)
+                connection = free.pop() if free else _Connection(selector, port)
                 connection.send(requests[number % len(requests)], began + number / rate)
             else:
                 result.statuses["not sent"] += 1
@@ -126,12 +125,6 @@ def open_loop(port: int, requests: Sequence[bytes], rate: float, seconds: float)
     result.statuses["unanswered"] += sum(key.data.is_busy for key in selector.get_map().values())
     _close(selector)
     return result
-
-
-def _opened(selector: selectors.BaseSelector, port: int) -> _Connection:
-    connection = _Connection(port)
-    selector.register(connection.socket, selectors.EVENT_READ, connection)
-    return connection
 
 
 def _busy(selector: selectors.BaseSelector) -> bool:
@@ -149,11 +142,9 @@ def _answered(
         now = time.perf_counter()
         if status == "closed":  # an idle connection may be
             result.statuses["closed without an answer"] += connection.is_busy
-            selector.unregister(connection.socket)
-            connection.socket.close()
             connection.is_open = False
-            continue
-        result.statuses[status] += 1
+        else:
+            result.statuses[status] += 1
         if status == "200":
             result.times.append(now - connection.began)
         if connection.is_open:

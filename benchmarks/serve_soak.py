@@ -129,16 +129,12 @@ def _soak(server: Server, args: argparse.Namespace) -> dict[str, Any]:
         server.send(_good(route))
     idle, began = _memory(server.pid), time.monotonic()
     ends, stop, quiet = began + 60 * args.minutes, FORK.Event(), FORK.Event()
-    clients: Mapping[str, Callable[..., Seen]] = {
-        "mixed": _mixed, "bombs": _bombs, "slow": _slow_clients, "health": _health,
-    }  # fmt: skip
     results = FORK.Queue()
-    processes = [
-        FORK.Process(
-            target=_client, args=(name, work, server, args, ends, quiet if name == "health" else stop, results)
-        )
-        for name, work in clients.items()
-    ]
+    kinds: dict[str, Callable[..., Seen]] = {"mixed": _mixed, "bombs": _bombs, "slow": _slow_clients, "health": _health}
+    processes = []
+    for name, work in kinds.items():
+        end = quiet if name == "health" else stop
+        processes.append(FORK.Process(target=_client, args=(results, name, work, server, args, ends, end)))
     for process in processes:
         process.start()
     peak, seconds = _watched(server, processes[0], ends)
@@ -162,13 +158,11 @@ def _soak(server: Server, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _client(
-    name: str, work: Callable[..., Seen], server: Server, args: argparse.Namespace, ends: float, stop: Any, results: Any
-) -> None:
+def _client(results: Any, name: str, work: Callable[..., Seen], *given: Any) -> None:
     """The body of a client process."""
     if name != "health":
         os.nice(10)
-    results.put((name, work(server, args, ends, stop)))
+    results.put((name, work(*given)))
 
 
 def _watched(server: Server, mixed: Any, ends: float) -> tuple[int, float]:

@@ -86,7 +86,7 @@ def start_rows() -> Iterator[str]:
         yield f"| {model}, from the command to the first answer | {figures} | ≤ {ASKED_START_S} s |"
 
 
-def peer_rows() -> Iterator[str]:
+def peers_rows() -> Iterator[str]:
     """Other servers, in turn with ours."""
     for model, found in models("peers").items():
         rates, times = found["per_second"], found["times"]
@@ -99,20 +99,14 @@ def peer_rows() -> Iterator[str]:
             yield f"| {about} | {rate:,} requests/s; ours is {', '.join(ours)} | ≥ 3 × FastAPI |"
 
 
-SECTIONS = {
-    "throughput": throughput_rows,
-    "latency": latency_rows,
-    "fairness": fairness_rows,
-    "overload": overload_rows,
-    "start": start_rows,
-    "peers": peer_rows,
-}
+SECTIONS = (throughput_rows, latency_rows, fairness_rows, overload_rows, start_rows, peers_rows)
 
 
 def drawn() -> list[str]:
     """The table, and where its rows were measured."""
-    rows = [row for section in SECTIONS.values() for row in section()]
-    places = [f"{name}: {machine(f'serve_{name}')}" for name in SECTIONS]
+    names = [section.__name__.removesuffix("_rows") for section in SECTIONS]
+    rows = [row for section in SECTIONS for row in section()]
+    places = [f"{name}: {machine(f'serve_{name}')}" for name in names]
     about = "The client ran on the same two cores. The rows were measured as follows: " + "; ".join(places) + "."
     return ["| | measured, int8, one thread | target |", "|---|---|---|", *rows, "", about]
 
