@@ -66,8 +66,10 @@ def read_keys(file: Path) -> list[ApiKey]:
         raise BadInput(f'{file} has no "keys" list; create a key file with: likewise serve keys add NAME')
     try:
         return [ApiKey(**row) for row in rows]
-    except (TypeError, BadInput):
-        raise BadInput(f"{file} holds a key that is invalid; expected {FIELDS}") from None
+    except TypeError:
+        raise BadInput(f"{file} holds a key with unknown or missing fields; expected {FIELDS}") from None
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None
 
 
 def add_key(file: Path, name: str, rate: float | None = None) -> str:
