@@ -168,7 +168,7 @@ def test_a_folder_that_loads_as_neither_model_is_found(tmp_path, monkeypatch):
 )
 def test_rows_that_a_command_loses_are_found(name, rows, outcome, tmp_path, monkeypatch):
     monkeypatch.setattr(commands, "cli", lambda *_: CommandOutput(0, "", ""))
-    reading = commands.Reading(lambda *_: (), lambda _: rows, (".csv",))
+    reading = commands.Reading("", (".csv",), rows=lambda _: rows)
     monkeypatch.setitem(commands.READINGS, "planted", reading)
     result = tried(lambda: commands._try_file(Setup(tmp_path), "planted", ".csv", name), ("*.csv",))
     assert result.outcome == outcome, result

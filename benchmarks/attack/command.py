@@ -3,18 +3,19 @@
 import contextlib
 import io
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import likewise
 
-from .attempt import expect
+from .attempt import Setup, expect
 from .tables import HEAD, ROWS, text
 
 IMPORTED_FROM = Path(likewise.__file__).parents[1]
 """The folder of the library under attack: a checkout's src, or where a wheel was installed."""
 GOOD_CODES = {0: "answered", 1: "refused", 2: "refused", 130: "refused"}
-TINY_RUN = ("--max-steps", 1, "--batch-size", 4, "--threads", 1)
+TINY_RUN = "--max-steps 1 --batch-size 4 --threads 1"
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,12 @@ class CommandOutput:
     code: int
     out: str
     err: str
+
+
+def words(setup: Setup, line: str | Sequence[str]) -> list[str]:
+    """The words of a command line, in which @bert stands for the folder of the tiny model bert."""
+    given = line.split() if isinstance(line, str) else line
+    return [str(setup.models / word[1:]) if word.startswith("@") else word for word in given]
 
 
 def cli(*arguments: object) -> CommandOutput:

@@ -6,7 +6,7 @@ streams or change the locale are separate processes. If the exit code is 0, ther
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,94 +15,54 @@ import numpy as np
 
 from . import lines, outputs, streams
 from .attempt import Attempt, Setup, expect
-from .command import TINY_RUN, CommandOutput, cli, outcome_of
+from .command import TINY_RUN, CommandOutput, cli, outcome_of, words
 from .tables import FILES, PARQUETS, PLACES, N, Table, text
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The command for a file, what it may write, and the number of rows according to its output, or None."""
+    """A command for a {file}, what it may write, and the number of rows according to its output, or None.
 
-    command: Callable[[Setup, Path], Sequence[object]]
-    rows: Callable[[CommandOutput], int | None]
+    `rows` is a key of its output in JSON. If blank rows of a table count too (`whole`), it reads one {column}.
+    """
+
+    command: str
     endings: tuple[str, ...]
     outputs: tuple[str, ...] = ()
-    whole: bool = True  # whether blank rows of the table count too
+    rows: str | Callable[[CommandOutput], int | None] = "texts"
+    whole: bool = True
+
+    def counted(self, output: CommandOutput) -> int | None:
+        return self.rows(output) if callable(self.rows) else json.loads(output.out)[self.rows]
 
 
-def _vectors(_: CommandOutput) -> int:
-    return len(np.load("v.npy"))
-
-
-def _lines(path: str) -> Callable[[CommandOutput], int]:
-    return lambda _: len(Path(path).read_bytes().splitlines())
+def _trained(said: CommandOutput) -> int:
+    return sum(one["rows"] for one in json.loads(said.out)["data"])
 
 
 GIVEN = ("given.*", "given.*/*", "other.csv", "cache", "cache/*")
 ALL = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 TABLES = ALL[1:]
+OUT = ("out", "out/*")
+TRAIN = f"train @bert {TINY_RUN} --json --data {{file}}@"
 
 READINGS: Mapping[str, Reading] = {
-    "encode": Reading(
-        lambda s, f: ("encode", f, "-o", "v.npy", "-m", s.models / "bert", "-q", *_column(f)), _vectors, ALL,
-        ("v.npy", "v.npy.origin.json")
-    ),
-    "encode-jsonl": Reading(
-        lambda s, f: ("encode", f, "-o", "v.jsonl", "-m", s.models / "words", "--json", *_column(f)),
-        lambda said: json.loads(said.out)["rows"], ALL, ("v.jsonl", "v.jsonl.origin.json"),
-    ),
-    "rerank": Reading(
-        lambda s, f: ("rerank", f, "-m", s.models / "cross-bert", "--query", "a cat", "--json", *_column(f)),
-        lambda said: json.loads(said.out)["documents"], ALL,
-    ),
-    "pairs": Reading(
-        lambda s, f: ("pairs", f, "-o", "p.csv", "-m", s.models / "words", "--json", *_column(f)),
-        lambda said: json.loads(said.out)["texts"], ALL, ("p.csv",),
-    ),
-    "duplicates": Reading(
-        lambda s, f: ("duplicates", f, "-o", f"d{f.suffix}", "-m", s.models / "words", "--json", *_column(f)),
-        lambda said: json.loads(said.out)["texts"], ALL, ("d.*",),
-    ),
-    "cluster": Reading(
-        lambda s, f: ("cluster", f, "-k", "2", "-o", "c.csv", "-m", s.models / "words", "--json", *_column(f)),
-        lambda said: json.loads(said.out)["texts"], ALL, ("c.csv",),
-    ),
-    "index-add": Reading(
-        lambda s, f: ("index", "add", "x.index", f, "-m", s.models / "words", "--json", *_column(f)),
-        lambda said: json.loads(said.out)["documents"], TABLES, ("x.index", "x.index/*"),
-    ),
-    "mine": Reading(
-        lambda s, f: ("data", "mine", s.models / "bert", f, "-o", "m.jsonl", "--missing", "fill", "--json"),
-        lambda said: json.loads(said.out)["rows"], TABLES, ("m.jsonl",), whole=False,
-    ),
-    "train-dry-run": Reading(
-        lambda s, f: ("train", s.models / "bert", "--data", f"{f}@regression", "--columns", "score=score/5",
-                      "--dry-run",
-                      "--json", *TINY_RUN),
-        lambda said: sum(one["rows"] for one in json.loads(said.out)["data"]), TABLES, whole=False,
-    ),
-    "train": Reading(
-        lambda s, f: ("train", s.models / "bert", "--data", f"{f}@cosent", "-o", "out", "--json", *TINY_RUN),
-        lambda said: sum(one["rows"] for one in json.loads(said.out)["data"]), TABLES, ("out", "out/*"), whole=False,
-    ),
-    "fuse": Reading(
-        lambda s, f: ("model", "fuse", s.models / "bert", "--pairs", f, "-o", "out", "--json"),
-        lambda said: json.loads(said.out)["examples"], TABLES, ("out", "out/*"), whole=False,
-    ),
-    "dissect": Reading(
-        lambda s, f: ("model", "dissect", s.models / "bert", "--texts", f, "--json"),
-        lambda _: None,
-        (".txt",),
-        whole=False,
-    ),
-    "leaks": Reading(
-        lambda _, f: ("data", "leaks", f, "--against", "other.csv", "--json"), lambda _: None, TABLES, whole=False
-    ),
+    "encode": Reading("encode {file} -o v.npy -m @bert -q", ALL, ("v.npy", "v.npy.origin.json"),
+                      lambda _: len(np.load("v.npy"))),
+    "encode-jsonl": Reading("encode {file} -o v.jsonl -m @words --json", ALL, ("v.jsonl", "v.jsonl.origin.json"),
+                            "rows"),
+    "rerank": Reading("rerank {file} -m @cross-bert --query cat --json", ALL, rows="documents"),
+    "pairs": Reading("pairs {file} -o p.csv -m @words --json", ALL, ("p.csv",)),
+    "duplicates": Reading("duplicates {file} -o d{suffix} -m @words --json", ALL, ("d.*",)),
+    "cluster": Reading("cluster {file} -k 2 -o c.csv -m @words --json", ALL, ("c.csv",)),
+    "index-add": Reading("index add x.index {file} -m @words --json", TABLES, ("x.index", "x.index/*"), "documents"),
+    "mine": Reading("data mine @bert {file} -o m.jsonl --missing fill --json", TABLES, ("m.jsonl",), "rows", False),
+    "train-dry-run": Reading(f"{TRAIN}regression --columns score=score/5 --dry-run", TABLES, (), _trained, False),
+    "train": Reading(f"{TRAIN}cosent -o out", TABLES, OUT, _trained, False),
+    "fuse": Reading("model fuse @bert --pairs {file} -o out --json", TABLES, OUT, "examples", False),
+    "dissect": Reading("model dissect @bert --texts {file} --json", (".txt",), (), lambda _: None, False),
+    "leaks": Reading("data leaks {file} --against other.csv --json", TABLES, (), lambda _: None, False),
 }  # fmt: skip
-
-
-def _column(path: Path) -> tuple[object, ...]:
-    return () if path.suffix == ".txt" else ("--column", "sentence1")
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
@@ -119,7 +79,7 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
             work = partial(_try_file, setup, verb, suffix, name)
             yield Attempt(f"commands/{verb}/{name}{suffix}", work, (*reading.outputs, *GIVEN))
     for name in [n for n in FILES if ".txt" in FILES[n].only][::step]:
-        for verb in ("encode", "similarity", "rerank"):
+        for verb in STDIN:
             yield Attempt(
                 f"commands/{verb}-from-stdin/{name}",
                 partial(_try_stdin, setup, verb, name),
@@ -138,7 +98,8 @@ def _try_file(setup: Setup, verb: str, suffix: str, name: str) -> str:
 
 
 def _checked(setup: Setup, reading: Reading, path: Path, table: Table | None) -> str:
-    output = cli(*reading.command(setup, path))
+    column = " --column sentence1" if reading.whole and path.suffix != ".txt" else ""
+    output = cli(*words(setup, reading.command.format(file=path, suffix=path.suffix) + column))
     outcome = outcome_of(output)
     if outcome == "refused":
         built = [
@@ -148,7 +109,7 @@ def _checked(setup: Setup, reading: Reading, path: Path, table: Table | None) ->
         ]
         expect(not built, "partial file", f"refused, but it wrote {', '.join(built)}")
         return outcome
-    rows = reading.rows(output)
+    rows = reading.counted(output)
     refuse = table is None or (table.rows is None and (reading.whole or "columns" not in str(path)))
     expect(
         not (refuse and reading.whole and table is not None),
@@ -161,10 +122,10 @@ def _checked(setup: Setup, reading: Reading, path: Path, table: Table | None) ->
     return outcome
 
 
-STDIN: Mapping[str, Callable[[Setup], Sequence[object]]] = {
-    "encode": lambda s: ("encode", "-", "-o", "v.jsonl", "-m", s.models / "bert", "--json"),
-    "similarity": lambda s: ("similarity", "-", "--json", "-m", s.models / "bert"),
-    "rerank": lambda s: ("rerank", "-", "-m", s.models / "cross-bert", "--query", "x", "--json"),
+STDIN = {
+    "encode": "encode - -o v.jsonl -m @bert --json",
+    "similarity": "similarity - --json -m @bert",
+    "rerank": "rerank - -m @cross-bert --query x --json",
 }
 
 
@@ -172,7 +133,7 @@ def _try_stdin(setup: Setup, verb: str, name: str) -> str:
     table = FILES[name]
     table.write(Path("given.txt"))
     sys.stdin = open("given.txt")  # noqa: PTH123, SIM115
-    output = cli(*STDIN[verb](setup))
+    output = cli(*words(setup, STDIN[verb]))
     outcome = outcome_of(output)
     if outcome == "answered":
         records = json.loads(output.out)

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from .attempt import Attempt, Setup
-from .command import cli, outcome_of
+from .command import cli, outcome_of, words
 from .tables import text
 
 LINES: Mapping[str, str | tuple[str, ...]] = {
@@ -87,8 +87,7 @@ LINES: Mapping[str, str | tuple[str, ...]] = {
 
 def _try_line(setup: Setup, name: str) -> str:
     Path("x.csv").write_text(text(".csv"))
-    words = LINES[name].split() if isinstance(LINES[name], str) else LINES[name]
-    outcome = outcome_of(cli(*(setup.models / word[1:] if word.startswith("@") else word for word in words)))
+    outcome = outcome_of(cli(*words(setup, LINES[name])))
     Path("x.csv").unlink()
     return outcome
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .attempt import Attempt, Setup, expect
-from .command import TINY_RUN, cli, outcome_of, stsb
+from .command import TINY_RUN, cli, outcome_of, stsb, words
 from .tables import PARQUETS, text
 
 
@@ -17,7 +17,7 @@ from .tables import PARQUETS, text
 class Output:
     """A command with an odd output, which `ready` prepares; `codes`: the allowed exit codes."""
 
-    command: Callable[[Setup], Sequence[object]]
+    command: Sequence[str]
     ready: Callable[[], Any] = lambda: None
     codes: tuple[int, ...] = (2,)
     outputs: tuple[str, ...] = ()
@@ -60,30 +60,30 @@ def _hardlink(link: Path, target: Path) -> None:
     link.hardlink_to(target)
 
 
-WRITERS: Mapping[str, Callable[[Setup, str], Sequence[object]]] = {
-    "encode": lambda s, out: ("encode", "given.txt", "-o", out, "-m", s.models / "bert"),
-    "mine": lambda s, out: ("data", "mine", s.models / "bert", "given.csv", "-o", out, "--missing", "fill"),
-    "train": lambda s, out: ("train", s.models / "bert", "--data", "given.csv@cosent", "-o", out, *TINY_RUN),
-    "fuse": lambda s, out: ("model", "fuse", s.models / "bert", "--pairs", "given.csv", "-o", out),
-    "dissect": lambda s, out: ("model", "dissect", s.models / "bert", "--texts", "given.txt", "-o", out),
-    "plot": lambda s, out: ("evaluate", s.models / "bert", "--tasks", "stsb", "--plot", out),
-    "record": lambda s, out: (
-        "train", s.models / "bert", "--data", "given.csv@cosent", "-o", "out", "--record", out, *TINY_RUN,
-    ),
-}  # fmt: skip
+TRAIN = f"train @bert --data given.csv@cosent {TINY_RUN}"
+WRITERS = {
+    "encode": "encode given.txt -o OUT -m @bert",
+    "mine": "data mine @bert given.csv -o OUT --missing fill",
+    "train": f"{TRAIN} -o OUT",
+    "fuse": "model fuse @bert --pairs given.csv -o OUT",
+    "dissect": "model dissect @bert --texts given.txt -o OUT",
+    "plot": "evaluate @bert --tasks stsb --plot OUT",
+    "record": f"{TRAIN} -o out --record OUT",
+}
 ENDINGS = {"encode": ".npy", "mine": ".jsonl", "plot": ".png", "record": ".jsonl"}
 """The suffixes of commands that write a file; other commands write a folder."""
 
 
-def _writing(verb: str, out: str) -> Callable[[Setup], Sequence[object]]:
-    return lambda setup: WRITERS[verb](setup, out)
+def _writing(verb: str, out: str) -> list[str]:
+    return [out if word == "OUT" else word for word in WRITERS[verb].split()]
 
 
-def _on_itself(verb: str, suffix: str, out: str) -> Callable[[Setup], Sequence[object]]:
+def _on_itself(verb: str, suffix: str, out: str) -> list[str]:
     """A command whose output leads to its own input, given.parquet for example."""
-    if verb == "encode":
-        return lambda s: ("encode", f"given{suffix}", "--column", "sentence1", "-o", out, "-m", s.models / "bert")
-    return lambda s: ("data", "mine", s.models / "bert", f"given{suffix}", "-o", out, "--missing", "fill")
+    command = [
+        out if word == "OUT" else f"given{suffix}" if "given" in word else word for word in WRITERS[verb].split()
+    ]
+    return [*command, "--column", "sentence1"] if verb == "encode" else command
 
 
 def _ready(*more: Callable[[], Any]) -> Callable[[], None]:
@@ -157,7 +157,7 @@ def _try_output(setup: Setup, name: str) -> str:
     output.ready()
     links = {path: path.readlink() for path in Path().iterdir() if path.is_symlink()}
     kept = {path: path.read_bytes() for path in Path().glob("given.*")}
-    printed = cli(*output.command(setup))
+    printed = cli(*words(setup, output.command))
     outcome = outcome_of(printed)
     for path, data in kept.items():
         expect(

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,24 +13,24 @@ from typing import Any
 import numpy as np
 
 from .attempt import Attempt, Setup, expect
-from .command import GOOD_CODES, IMPORTED_FROM, TINY_RUN, CommandOutput, outcome_of, stsb
+from .command import GOOD_CODES, IMPORTED_FROM, TINY_RUN, CommandOutput, outcome_of, stsb, words
 from .tables import N, text
 
-STREAMED: Mapping[str, Callable[[Setup], Sequence[object]]] = {
-    "encode": lambda s: ("encode", "given.txt", "-o", "v.npy", "-m", s.models / "bert", "--json"),
-    "encode-stdin": lambda s: ("encode", "-", "-o", "v.npy", "-m", s.models / "bert"),
-    "similarity": lambda s: ("similarity", "château", "日本", "👩", "-m", s.models / "bert"),
-    "models": lambda _: ("model", "list"),
-    "info": lambda s: ("model", "show", s.models / "bert"),
-    "rerank": lambda s: ("rerank", "given.txt", "-m", s.models / "cross-bert", "--query", "ü"),
-    "dissect": lambda s: ("model", "dissect", s.models / "bert", "--texts", "given.txt"),
-    "mine": lambda s: ("data", "mine", s.models / "bert", "given.csv", "--missing", "fill"),
-    "train": lambda s: ("train", s.models / "bert", "--data", "given.csv@cosent", "--dry-run", *TINY_RUN),
-    "evaluate": lambda s: ("evaluate", s.models / "bert", "--tasks", "stsb", "--no-cache"),
-    "data": lambda _: ("data", "show", "stsb"),
-    "refused": lambda _: ("model", "show", "no/such/model"),
-    "usage": lambda _: ("encode",),
-    "help": lambda _: ("train", "--help"),
+STREAMED = {
+    "encode": "encode given.txt -o v.npy -m @bert --json",
+    "encode-stdin": "encode - -o v.npy -m @bert",
+    "similarity": "similarity château 日本 👩 -m @bert",
+    "models": "model list",
+    "info": "model show @bert",
+    "rerank": "rerank given.txt -m @cross-bert --query ü",
+    "dissect": "model dissect @bert --texts given.txt",
+    "mine": "data mine @bert given.csv --missing fill",
+    "train": f"train @bert --data given.csv@cosent --dry-run {TINY_RUN}",
+    "evaluate": "evaluate @bert --tasks stsb --no-cache",
+    "data": "data show stsb",
+    "refused": "model show no/such/model",
+    "usage": "encode",
+    "help": "train --help",
 }
 ASCII = {"LC_ALL": "C", "LANG": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 STREAMS: Mapping[str, Mapping[str, Any]] = {
@@ -56,7 +56,7 @@ def _try_stream(setup: Setup, verb: str, stream: str) -> str:
     stsb()
     how = STREAMS[stream]
     env = {**os.environ, "PYTHONPATH": str(IMPORTED_FROM), **how.get("env", {})}
-    output = _process([str(part) for part in STREAMED[verb](setup)], how, env)
+    output = _process(words(setup, STREAMED[verb]), how, env)
     for path in [*Path().glob("given.*"), Path("data/stsb/test.csv")]:
         path.unlink()
     shutil.rmtree("data")
