@@ -64,7 +64,6 @@ class Experiment:
     settings: str  # a description for the page
     seed: int | None  # the training seed; None if nothing is random
     quick: bool  # whether less was computed than the table asks for
-    seconds: float  # estimated time, used to compute the time left
     identity: Callable[[], Mapping[str, Any]]  # everything the result depends on; may load the model
     compute: Callable[[Path], "ExperimentResult"]  # measures in the experiment's own folder
 

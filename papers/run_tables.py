@@ -1,4 +1,4 @@
-"""Measures tables: runs each experiment once, stores its line when finished, and reports failures and the time left."""
+"""Measures tables: runs each experiment once, stores its line when finished, and reports failures."""
 
 import shutil
 import time
@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from likewise.errors import LikewiseError
-from likewise.runtime.progress import format_duration
 
 from .ledger import Entry, Ledger, experiment_key
 from .paper_table import Effort, Experiment, PaperTable
@@ -17,27 +16,6 @@ from .paper_table import Effort, Experiment, PaperTable
 EXPERIMENTS = "experiments"
 """The output's subfolder for unfinished experiments."""
 NO_MODEL = "no local model fits this row; choose one with --model NAME (likewise model list shows them)"
-
-
-@dataclass
-class RunProgress:
-    """Progress of a run. The time left is the sum of estimates, scaled by actual over estimated time so far."""
-
-    total: int
-    expected: float
-    done: int = 0
-    spent: float = 0.0
-    guessed: float = 0.0
-    current: str = ""
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The estimated time left; None until one experiment has been computed."""
-        return self.spent / self.guessed * self.expected if self.guessed else None
-
-    def __str__(self) -> str:
-        left = "" if self.seconds_left is None else f" · about {format_duration(self.seconds_left)} left"
-        return f"{self.current} ({min(self.done + 1, self.total)} of {self.total}){left}"
 
 
 @dataclass
@@ -69,20 +47,17 @@ def run_tables(
         absent = [(one.name, "–", NO_MODEL) for one in table.systems if one.name not in planned_systems]
         run.missing |= {table.name: absent} if absent else {}
     planned.sort(key=lambda pair: -1 if pair[1].seed is None else pair[1].seed)
-    progress = RunProgress(len(planned), sum(one.seconds for _, one in planned))
     with ledger.writing():
-        for name, experiment in planned:
-            progress.current = f"{name} · {experiment_text(experiment)}"
+        for i, (name, experiment) in enumerate(planned, 1):
             if callback is not None:
-                callback(progress)
+                callback(f"{name} · {experiment_text(experiment)} ({i} of {len(planned)})")
             run.finished.setdefault(name, [])
             try:
-                entry = _finished(experiment, ledger, folder, progress, run)
+                entry = _finished(experiment, ledger, folder, run)
             except (LikewiseError, OSError) as error:
                 run.miss(name, experiment, error)
             else:
                 run.finished[name].append((experiment, entry))
-            progress.done, progress.expected = progress.done + 1, progress.expected - experiment.seconds
     with suppress(OSError):  # it still has the checkpoints of experiments that failed or that another command started
         (folder / EXPERIMENTS).rmdir()
     return run
@@ -94,7 +69,7 @@ def experiment_text(experiment: Experiment) -> str:
     return f"{experiment.system}, {experiment.backbone}{seed}: {', '.join(experiment.columns)}"
 
 
-def _finished(experiment: Experiment, ledger: Ledger, folder: Path, progress: RunProgress, run: TablesRun) -> Entry:
+def _finished(experiment: Experiment, ledger: Ledger, folder: Path, run: TablesRun) -> Entry:
     key = experiment_key(experiment)
     own = folder / EXPERIMENTS / key
     if key not in ledger:
@@ -102,9 +77,7 @@ def _finished(experiment: Experiment, ledger: Ledger, folder: Path, progress: Ru
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # notes on data and models are in the results
             result = experiment.compute(own)
-        seconds = time.perf_counter() - start
-        ledger.append(key, experiment, result, seconds)
-        progress.spent, progress.guessed = progress.spent + seconds, progress.guessed + experiment.seconds
+        ledger.append(key, experiment, result, time.perf_counter() - start)
         run.computed += 1
     shutil.rmtree(own, ignore_errors=True)  # only now: before its line is on disk, the trained model could be lost
     return ledger[key]

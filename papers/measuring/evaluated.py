@@ -30,7 +30,6 @@ TUNED = "{model}"
 """Placeholder in a model's name for the name of each local model tuned for sentences."""
 OVER_LAYERS, WITHOUT_LAYERS = "sbert-wk", ("likewise-static",)
 """The pooling that reads several layers, and the models without layers, which have no rows for it."""
-SECONDS, QUICK_SECONDS = 60.0, 3.0  # estimated time per task
 RESAMPLES = 2_000
 Measures = Mapping[str, tuple[str, str | None]]
 
@@ -61,7 +60,6 @@ class ModelOnTasks:
             settings=f"{QUICK_ROWS} rows of each file" if effort.quick else "",
             seed=None,
             quick=effort.quick,
-            seconds=QUICK_SECONDS if effort.quick else SECONDS,
             identity=partial(evaluation_identity, name, measures, effort.quick),
             compute=lambda _: _one_column(evaluated_figures(name, measures, effort.quick), column),
         )

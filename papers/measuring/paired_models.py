@@ -36,7 +36,6 @@ class PairedModels:
                 settings=f"{QUICK_ROWS} rows of each file" if effort.quick else "",
                 seed=None,
                 quick=effort.quick,
-                seconds=2.0 if effort.quick else 5.0,  # both are also measured for their own rows
                 identity=partial(self._identity, local, column, table, effort.quick),
                 compute=partial(self._result, local, column, table, effort.quick),
             )

@@ -59,7 +59,6 @@ class SentenceRate:
                 settings=f"{QUICK_SENTENCES if effort.quick else SENTENCES} sentences, one thread",
                 seed=None,
                 quick=effort.quick,
-                seconds=40.0 if not effort.quick else 10.0,
                 identity=partial(rate_identity, system, name, effort.quick),
                 compute=partial(self._result, name, effort.quick),
             )

@@ -33,7 +33,6 @@ class TrainedByRecipe:
     flags: tuple[str, ...] = ()
     small: tuple[str, ...] = ()  # more flags for every backbone but the paper's, such as a larger learning rate
     quick: tuple[str, ...] = ()  # more flags with --quick, such as the number of rows or steps
-    seconds: tuple[float, float] = (600.0, 30.0)  # estimated time per run, full and quick
     on_tasks: bool = False  # measure the columns' tasks rather than use the recipe's scores
 
     def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
@@ -54,7 +53,6 @@ class TrainedByRecipe:
             settings=" ".join(flags),
             seed=seed,
             quick=quick,
-            seconds=self.seconds[quick],
             identity=partial(self._identity, name, flags, measures, files, effort.quick),
             compute=partial(self._result, [name, *flags, "--seed", str(seed)], measures, effort.quick),
         )

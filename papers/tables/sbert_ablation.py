@@ -42,7 +42,6 @@ def _system(cell: str) -> System:
         flags=("--only", cell, "--tasks", _COLUMN),
         small=SMALL_RATE,
         quick=QUICK_TRAINING,
-        seconds=(3600.0 if on_nli else 300.0, 12.0),
     )
     return System(name, training, name, BERT)
 

@@ -27,12 +27,11 @@ TUNED = System(
     "SBERT-NLI-base",
     differs="a different model with different training data",
 )
-SOFTMAX = TrainedByRecipe("sbert_nli", STS_NAMES, ("nli/train",), quick=QUICK_TRAINING, seconds=(3600.0, 20.0))
+SOFTMAX = TrainedByRecipe("sbert_nli", STS_NAMES, ("nli/train",), quick=QUICK_TRAINING)
 RANKING = TrainedByRecipe(
     *("sbert_nli", STS_NAMES, ("nli/triplets",)),
     flags=("--objective", "contrastive", "--batch-size", "64", "--learning-rate", "1e-4"),
     quick=QUICK_TRAINING,
-    seconds=(600.0, 20.0),
 )
 TRAINED_ON_NLI = (
     System("NLI, softmax", SOFTMAX, "SBERT-NLI-base", BERT),
@@ -45,7 +44,6 @@ INFERSENT = System(
         start="avg-glove",
         flags=("--width", "256", "--epochs", "1"),
         quick=QUICK_TRAINING,
-        seconds=(1200.0, 20.0),
     ),
     "InferSent",
     differs=f"256 units per direction, one linear layer on top; {GLOVE}",
@@ -56,7 +54,6 @@ DEEP_AVERAGING = System(
         *("baselines.deep_averaging", STS_NAMES, ("nli/train",)),
         start="avg-glove",
         quick=(*QUICK_TRAINING, "--epochs", "1"),
-        seconds=(900.0, 20.0),
     ),
     "USE",
     differs="an architecture like its smaller one, trained only on NLI",
@@ -66,7 +63,6 @@ SMALL_TRANSFORMER = System(
     TrainedByRecipe(
         *("baselines.small_transformer", STS_NAMES, ("nli/triplets",)),
         quick=(*QUICK_TRAINING, "--epochs", "1"),
-        seconds=(900.0, 20.0),
     ),
     "USE",
     differs="an architecture like its larger one, trained only on NLI from random weights",
@@ -155,27 +151,23 @@ _ON_STSB = TrainedByRecipe(
     *("sbert_stsb", ("stsb",), ("stsb/train",)),
     small=SMALL_RATE,
     quick=(*QUICK_TRAINING, "--epochs", "1", "--tasks", "stsb"),
-    seconds=(300.0, 20.0),
 )
 _CROSS = TrainedByRecipe(
     *("rerankers_stsb", ("stsb",), ("stsb/train",)),
     flags=("--kind", "cross"),
     small=SMALL_RATE,
     quick=(*QUICK_TRAINING, "--epochs", "1"),
-    seconds=(300.0, 20.0),
 )
 _POLY = TrainedByRecipe(
     *("rerankers_stsb", ("stsb",), ("stsb/train",)),
     flags=("--kind", "poly"),
     small=SMALL_RATE,
     quick=(*QUICK_TRAINING, "--epochs", "1"),
-    seconds=(400.0, 20.0),
 )
 _NLI_THEN_STSB = TrainedByRecipe(
     *("sbert_nli_then_stsb", ("stsb",), ("nli/train", "stsb/train")),
     small=SMALL_RATE,
     quick=(*QUICK_TRAINING, "--epochs", "1", "--tasks", "stsb"),
-    seconds=(4000.0, 20.0),
 )
 SBERT_2 = PaperTable(
     name="sbert-2",

@@ -22,7 +22,6 @@ _FINE_TUNED = TrainedByRecipe(
     *(ARGUMENTS, (*_TRAINED, *_ACROSS), ("ukp_aspect/all",)),
     small=SMALL_RATE,
     quick=("--epochs", "1", "--rows", "1000", "--ways", "10-fold", "--tasks", "stsb"),
-    seconds=(3000.0, 100.0),
 )
 SBERT_3 = PaperTable(
     name="sbert-3",
@@ -78,7 +77,6 @@ _SECTION_TRAINING = TrainedByRecipe(
     *("wiki_sections_triplets", ("wiki-sections",), ("wiki_sections/triplets",)),
     small=SMALL_RATE,
     quick=("--max-steps", "100", "--tasks", "wiki-sections"),
-    seconds=(120.0, 25.0),
 )
 SBERT_4 = PaperTable(
     name="sbert-4",

@@ -28,9 +28,8 @@ class FakeMethod:
             shift = 2 * (seed or 0)
             return ExperimentResult({c: Measured(f.value + shift, f.low, f.high, f.n) for c, f in self.figures.items()})
 
-        return Experiment(
-            system, "tiny", tuple(self.figures), "as it is", seed, False, 1.0, lambda: {"of": system}, compute
-        )
+        identity = lambda: {"of": system}  # noqa: E731
+        return Experiment(system, "tiny", tuple(self.figures), "as it is", seed, False, identity, compute)
 
 
 def fake_table(**more) -> PaperTable:

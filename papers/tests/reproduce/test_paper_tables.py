@@ -46,7 +46,6 @@ def test_every_column_is_measured_and_every_measure_exists(table):
 def test_a_quick_run_says_so_in_every_experiment_and_trains_one_backbone(table):
     quick = table.experiments(Effort(("tiny", "other"), ("tuned",), seeds=2, quick=True, quick_training=True))
     assert all(one.quick and one.settings for one in quick)
-    assert sum(one.seconds for one in quick) < sum(one.seconds for one in table.experiments(EFFORT))
     assert {one.backbone for one in quick if one.seed is not None} <= {"tiny", "avg-glove"}
 
 

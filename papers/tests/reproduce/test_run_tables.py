@@ -13,7 +13,7 @@ from likewise.errors import BadInput, DataNotFound
 from papers import ledger as ledger_module
 from papers.ledger import Ledger, experiment_key
 from papers.paper_table import Measured, System
-from papers.run_tables import RunProgress, run_tables
+from papers.run_tables import run_tables
 from papers.tests.reproduce.fake_tables import EFFORT, FakeMethod, fake_table
 
 
@@ -148,13 +148,6 @@ def test_another_seed_or_version_is_another_experiment(monkeypatch):
     keys |= {experiment_key(method.experiment("y", 0)), experiment_key(replace(method.experiment("x", 0), quick=True))}
     monkeypatch.setattr(ledger_module, "__version__", "9.9")
     assert len(keys | {experiment_key(method.experiment("x", 0))}) == 6
-
-
-def test_the_time_left_follows_the_time_that_others_took():
-    progress = RunProgress(total=3, expected=30.0, current="a table")
-    assert str(progress) == "a table (1 of 3)"
-    progress.spent, progress.guessed, progress.expected, progress.done = 20.0, 10.0, 20.0, 1
-    assert progress.seconds_left == 40 and str(progress) == "a table (2 of 3) · about 0:40 left"
 
 
 def test_a_row_that_no_local_model_can_measure_is_missing_and_says_how_to_name_one(tmp_path, monkeypatch):
