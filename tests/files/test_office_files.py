@@ -85,10 +85,12 @@ def test_inserted_linked_and_boxed_text_of_a_word_file_is_read_once(word):
         b'<w:p><w:ins w:id="1" w:author="a"><w:r><w:t>inserted</w:t></w:r></w:ins><w:r><w:tab/></w:r>'
         b"<w:hyperlink><w:r><w:t>linked</w:t></w:r></w:hyperlink><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
         b"<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent></w:pict></w:r></w:p>"
+        b'<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><mc:Fallback>'
+        b"<w:p><w:r><w:t>again</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent>"
         b"<w:sdt><w:sdtContent><w:p><w:r><w:t>controlled</w:t></w:r></w:p></w:sdtContent></w:sdt></w:body>"
     )
     text, _ = office_text(rewritten(word, lambda body: body.replace(b"</w:body>", inside)))
-    assert text.endswith("inserted\tlinked\n\nboxed\n\ncontrolled") and "gone" not in text
+    assert text.endswith("inserted\tlinked\n\nboxed\n\ncontrolled") and "gone" not in text and "again" not in text
 
 
 def test_files_without_text_or_with_a_password_are_told_apart(tmp_path):

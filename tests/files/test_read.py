@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,7 +11,8 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.files import READABLE, Table, Texts
-from likewise.files.read import column_of_texts, standard_input
+from likewise.files import read as reader
+from likewise.files.read import choose_text_column, column_of_texts, standard_input
 
 TEXTS = ["one", 'with "quotes", commas', "two\nlines", "", "tab\there", "ключ 🙂 שלום"]
 
@@ -151,6 +153,20 @@ def test_keys_that_the_first_json_object_lacks_are_columns_too(tmp_path):
     assert Table.read(path, list, every_key=True).columns == {"text": ["a", "b", "c"], "title": [None, "T", None]}
     assert Table.read(path, list).columns == {"text": ["a", "b", "c"]}
     assert list(Texts(path)) == ["a", "b", "c"] and column_of_texts(path, None) == "text"
+
+
+def test_the_only_column_is_that_of_the_texts_whatever_its_name():
+    assert choose_text_column(["remark"], None, Path("t.csv")) == "remark"
+    with pytest.raises(BadInput, match="which column holds the texts\\? it has remark, note"):
+        choose_text_column(["remark", "note"], None, Path("t.csv"))
+
+
+@pytest.mark.parametrize("start", [0, 3, 4, 7])
+def test_rows_of_parquet_are_numbered_from_the_first_of_the_file(start, tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "PARQUET_ROWS", 3)
+    pq.write_table(pa.table({"text": list("abcdefgh")}), tmp_path / "t.parquet", row_group_size=5)
+    found = list(reader.parquet_rows(tmp_path / "t.parquet", lambda names: names, start))
+    assert found == [(f"row {i}", (letter,)) for i, letter in enumerate("abcdefgh")][start:]
 
 
 def test_of_two_columns_that_may_be_meant_none_is_taken_in_silence(tmp_path):

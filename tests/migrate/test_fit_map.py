@@ -26,6 +26,8 @@ def test_a_rotation_is_found_and_keeps_every_neighbour():
     unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
     np.testing.assert_allclose(found(5 * VECTORS), unit @ ROTATION, atol=1e-3)
     assert found.source is OLD and found.target is NEW
+    with pytest.raises(BadInput, match="vectors.*NaN"):
+        found(np.full((1, 12), np.nan))
 
 
 def test_ridge_is_chosen_where_dimensions_are_stretched():

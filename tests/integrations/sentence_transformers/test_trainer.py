@@ -29,7 +29,12 @@ from likewise.integrations.sentence_transformers import (
     evaluation,
     losses,
 )
-from likewise.integrations.sentence_transformers.training.batch_order import OrderedSource, Sampling, _grouped_by_label
+from likewise.integrations.sentence_transformers.training.batch_order import (
+    OrderedSource,
+    Sampling,
+    _grouped_by_label,
+    batch_count,
+)
 from likewise.integrations.sentence_transformers.training.callbacks import UNCALLED, TrainerControl
 from likewise.integrations.sentence_transformers.training.data import read_data
 from likewise.integrations.sentence_transformers.training.trainer import HOOKS, UNSERVED, rates_by_weight
@@ -195,6 +200,23 @@ def test_one_of_the_evaluation_sets_is_evaluated_by_its_name(folders, how):
         trainer.evaluate("zzz")
 
 
+def test_the_best_is_judged_by_the_loss_unless_another_metric_is_named():
+    def metric(**arguments):
+        made = SentenceTransformerTrainingArguments("out", **arguments)
+        return made.metric_for_best_model, made.greater_is_better
+
+    assert metric(save_strategy="best") == ("loss", False) and metric(save_strategy="steps") == (None, None)
+    assert metric(save_strategy="best", metric_for_best_model="dev_cosine") == ("dev_cosine", True)
+
+
+def test_training_and_evaluation_are_logged(made):
+    trainer = made(evaluator=EVALUATOR)
+    trainer.train()
+    assert "train_runtime" in trainer.state.log_history[-1]
+    trainer.evaluate()
+    assert any(name.startswith("eval_dev_") for name in trainer.state.log_history[-1])
+
+
 def test_early_stopping_ends_a_run_that_does_not_improve(made):
     never = {"eval_strategy": "steps", "eval_steps": 1, "learning_rate": 1e-12, "save_strategy": "no"}
     stopper = EarlyStoppingCallback(early_stopping_patience=2)
@@ -352,6 +374,7 @@ def test_by_label_every_row_but_an_odd_one_is_in_a_batch_of_two_labels_or_more(s
     labels = [0.0] * 5 + [1.0] * 4 + [2.0] * 4
     rows = OrderedSource(rows=None, objective=None, texts=[[str(i) for i in range(13)]], labels=labels)
     batches = list(_grouped_by_label(Sampling(rows, 4, False, torch.Generator(), seed)))
+    assert len(batches) == batch_count("group_by_label", rows, 4, False)
     found = [i for batch in batches for i in batch]
     assert len(found) == len({*found}) == 12 and all(len({labels[i] for i in batch}) > 1 for batch in batches)
     assert all(sum(labels[i] == label for i in batch) % 2 == 0 for batch in batches for label in (0.0, 1.0, 2.0))
