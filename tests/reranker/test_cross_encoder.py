@@ -339,19 +339,11 @@ def test_a_query_is_one_text_and_documents_are_several(query, documents, small):
         small.rank(query, documents)
 
 
-@given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=4))
-def test_any_texts_have_a_score_between_0_and_1(pairs):
-    scores = ANY.setdefault("reranker", Reranker.start(*ANY["source"])).score(pairs, overflow="truncate")
+@given(pairs=st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=4))
+def test_any_texts_have_a_score_between_0_and_1(pairs, small):
+    scores = small.score(pairs, overflow="truncate")
     assert scores.shape == (len(pairs),)
     assert ((scores > 0) & (scores < 1)).all()
-
-
-ANY: dict = {}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _any(tiny):
-    ANY["source"] = (tiny,)
 
 
 def test_a_token_that_the_encoder_has_no_vector_for_is_named(tmp_path):

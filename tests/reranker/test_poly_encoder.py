@@ -76,22 +76,12 @@ def test_codes_of_zero_score_as_the_dot_product_of_pooled_vectors(own):
     np.testing.assert_allclose(reranker.score(PAIRS), wanted, rtol=1e-5, atol=1e-4)
 
 
-def test_what_was_encoded_apart_meets_to_the_same_scores(polys):
-    reranker = polys()
-    first, second = (list(side) for side in zip(*PAIRS, strict=True))
-    contexts, candidates = reranker.encode_contexts(first), reranker.encode_candidates(second)
-    assert contexts.shape == (len(PAIRS), 5, 32)
-    assert candidates.shape == (len(PAIRS), 32)
-    scores = reranker.match(contexts, candidates)
-    np.testing.assert_allclose(scores.diagonal(), reranker.score(PAIRS), rtol=1e-5, atol=1e-4)
-    for kind in (np.float64, np.float16):
-        again = reranker.match(contexts.astype(kind), candidates.astype(kind))
-        np.testing.assert_allclose(again, scores, rtol=1e-2, atol=1e-2 * np.abs(scores).max())
-    ranked = reranker.rank(first[1], second)
+def test_the_best_document_comes_first(polys):
+    query, documents = PAIRS[1][0], [second for _, second in PAIRS]
+    scores, ranked = polys().score([query] * len(PAIRS), documents), polys().rank(query, documents)
     order = [i for i, _ in ranked]
-    assert sorted(order) == list(range(len(PAIRS)))
-    assert (np.diff(scores[1][order]) < 1e-4).all()  # neighbours may be as good as equal
-    assert reranker.rank(first[1], second, k=2) == ranked[:2]
+    assert sorted(order) == list(range(len(PAIRS))) and (np.diff(scores[order]) < 1e-4).all()  # or as good as equal
+    assert polys().rank(query, documents, k=2) == ranked[:2]
 
 
 def test_company_batches_windows_and_chunks_change_nothing(polys, monkeypatch):
@@ -99,12 +89,9 @@ def test_company_batches_windows_and_chunks_change_nothing(polys, monkeypatch):
     wanted = reranker.score(PAIRS)
     np.testing.assert_allclose([reranker.score([pair])[0] for pair in PAIRS], wanted, rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(reranker.score(PAIRS, batch_tokens=20), wanted, rtol=1e-5, atol=1e-4)
-    matrix = reranker.match(reranker.encode_contexts(TEXTS), reranker.encode_candidates(TEXTS))
     monkeypatch.setattr("likewise.reranker.text_pairs.CHUNK_TEXTS", 2)
-    monkeypatch.setattr(poly_encoder, "NUMBERS", 400)
+    monkeypatch.setattr(poly_encoder, "NUMBERS", 10)
     np.testing.assert_allclose(reranker.score(PAIRS), wanted, rtol=1e-5, atol=1e-4)
-    again = reranker.match(reranker.encode_contexts(TEXTS), reranker.encode_candidates(TEXTS))
-    np.testing.assert_allclose(again, matrix, rtol=1e-5, atol=1e-4)
 
 
 def test_every_text_is_encoded_once_on_either_side(polys):
@@ -196,16 +183,11 @@ def test_a_broken_folder_is_told(break_, polys, tmp_path):
 def test_what_cannot_be_scored_is_refused(polys):
     reranker = polys()
     with pytest.raises(BadInput, match=r"contexts\[1\] is None"):
-        reranker.encode_contexts(["a", None])
-    with pytest.raises(BadInput, match="candidates is 'a'"):
-        reranker.encode_candidates("a")
-    with pytest.raises(BadInput, match=r"expected \(Q, 5, 32\) and \(C, 32\)"):
-        reranker.match(np.zeros((2, 4, 32), np.float32), np.zeros((3, 32), np.float32))
+        reranker.tokens(["a", None])
     for codes in (0, True, 1.5, "many"):
         with pytest.raises(BadInput, match="codes is"):
             PolyEncoder.start(Embedder.load, codes)
     assert reranker.score([]).shape == (0,)
-    assert reranker.encode_contexts([]).shape == (0, 5, 32)
     assert reranker.rank("a", []) == []
 
 
@@ -214,8 +196,8 @@ def test_overflow_is_counted_warned_of_refused_or_silent(polys):
     with pytest.warns(UserWarning, match="1 of 2 distinct documents was truncated to the 64 tokens"):
         loud = reranker.score([("a", LONG), ("a", "b")])
     assert np.array_equal(reranker.score([("a", LONG), ("a", "b")], overflow="truncate"), loud)
-    with pytest.raises(TooLong, match=r"contexts\[1\] has"):
-        reranker.encode_contexts(["a", LONG], overflow="error")
+    with pytest.raises(TooLong, match=r"distinct queries\[1\] has"):
+        reranker.score([("a", "b"), (LONG, "b")], overflow="error")
 
 
 def test_words_too_long_for_the_tokenizer_are_told(polys):
@@ -225,8 +207,8 @@ def test_words_too_long_for_the_tokenizer_are_told(polys):
     told = [str(one.message) for one in caught]
     assert any("distinct documents has words of more than 100 characters" in note for note in told)
     assert any("distinct queries has words" in note and "the longest word has 300 characters" in note for note in told)
-    with pytest.raises(TooLong, match=r"candidates\[1\] has a word of 120 characters"):
-        reranker.encode_candidates(["a", "b" * 120], overflow="error")
+    with pytest.raises(TooLong, match=r"distinct documents\[1\] has a word of 120 characters"):
+        reranker.score(pairs, overflow="error")
 
 
 def test_names_of_prompts_are_the_models_own(polys):
@@ -234,7 +216,7 @@ def test_names_of_prompts_are_the_models_own(polys):
     for call in (reranker.logits, reranker.score):
         with pytest.raises(BadInput, match="no prompt named 'query'"):
             call(PAIRS, prompt_name="query")
-    for call in (reranker.tokens, reranker.context_ids, reranker.encode_contexts):
+    for call in (reranker.tokens, reranker.context_ids):
         with pytest.raises(BadInput, match="no prompt named 'query'"):
             call(["a"], prompt_name="query")
 

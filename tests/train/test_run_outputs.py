@@ -139,19 +139,6 @@ def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
         TensorBoard(tmp_path)
 
 
-def test_progress_is_in_plain_lines_and_each_measure_has_one(capsys, monkeypatch):
-    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", 0.0)
-    live = ConsoleProgress()
-    for step in range(1, 11):
-        scores = {"dev": step / 20} if step in (5, 10) else None
-        live(state_of(step, scores=scores, best_score=0.25 if step == 5 else 0.5))
-    live(state_of(11, 11, scores={"dev": 0.5}, best_score=0.5))
-    output = capsys.readouterr().err
-    assert "step 11: dev 0.5000\n" in output, "a tie is not better"
-    assert "step 5: dev 0.2500, the best so far\n" in output and "step 10: dev 0.5000" in output
-    assert "\r" not in output and "step 10 of 10 (epoch 2.00) · loss" in output and "best 0.5000" in output
-
-
 def test_what_was_done_before_is_no_part_of_the_rate(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("likewise.runtime.progress.time.perf_counter", lambda: now[0])
@@ -167,7 +154,7 @@ def test_what_was_done_before_is_no_part_of_the_rate(monkeypatch):
 
 def test_a_log_becomes_a_picture(tmp_path):
     pytest.importorskip("matplotlib")
-    from likewise.train.output.curve import curve_axes, draw_curve, moving_average
+    from likewise.train.output.curve import draw_curve
 
     with pytest.raises(BadInput, match="no steps"):
         draw_curve(tmp_path / "log.jsonl", tmp_path / "curve.png")
@@ -176,12 +163,6 @@ def test_a_log_becomes_a_picture(tmp_path):
         log(state_of(step, 100, {"dev": (step - step**2 / 120) / 100} if step % 20 == 0 else None))
     draw_curve(tmp_path / "log.jsonl", tmp_path / "curve.png", "a run")
     assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
-    drawn = curve_axes(read_log(tmp_path / "log.jsonl"))
-    assert any("best 30.00 at step 60" in text.get_text() for axes in drawn.axes for text in axes.texts)
-    assert len(curve_axes(read_log(tmp_path / "log.jsonl")[:1]).axes) == 2
-    import numpy as np
-
-    assert moving_average(np.full(50, 3.0)) == pytest.approx(np.full(50, 3.0))
 
 
 def _curve(count, evaluated=()):
@@ -202,7 +183,6 @@ def _curve(count, evaluated=()):
 
 def test_a_long_curve_has_the_raw_loss_the_smoothed_one_and_the_learning_rate():
     np = pytest.importorskip("numpy")
-    from likewise.runtime.plot_style import BLUE, ORANGE
     from likewise.train.output.curve import moving_average
 
     figure, lines = _curve(41)
@@ -211,45 +191,31 @@ def test_a_long_curve_has_the_raw_loss_the_smoothed_one_and_the_learning_rate():
     loss = [line["loss"] for line in lines]
     assert list(raw.get_xdata()) == list(smooth.get_xdata()) == list(range(1, 42))
     assert list(raw.get_ydata()) == loss and list(smooth.get_ydata()) == list(moving_average(np.asarray(loss)))
-    assert (raw.get_color(), raw.get_alpha(), raw.get_linewidth(), raw.get_marker()) == (BLUE, 0.25, 0.8, "")
-    assert (smooth.get_color(), smooth.get_alpha(), smooth.get_linewidth()) == (BLUE, None, 1.6)
+    assert (raw.get_alpha(), raw.get_marker(), smooth.get_alpha()) == (0.25, "", None)
     high = np.quantile(loss, 0.995)
     assert top.get_ylim() == pytest.approx((min(loss) - 0.05 * (high - min(loss)), high + 0.08 * (high - min(loss))))
     assert (top.get_title(), top.get_xlabel(), top.get_ylabel()) == ("a run", "step", "loss (dark: smoothed)")
-    assert top.get_xlim() == pytest.approx((1 - 0.02 * 40, 41 + 0.02 * 40))
     (rate,) = right.lines
     assert list(rate.get_ydata()) == [line["learning_rate"] for line in lines]
-    assert (rate.get_color(), rate.get_linewidth(), rate.get_linestyle()) == (ORANGE, 1, "--")
-    assert right.get_ylim()[0] == 0 and right.spines["right"].get_visible() and not right.spines["top"].get_visible()
-    shown = right.yaxis.get_major_formatter()
-    assert shown._scientific and shown._powerlimits == (0, 0) and shown.get_useMathText()
-    assert tuple(figure.get_size_inches()) == (6.4, 2.8)
+    assert right.get_ylim()[0] == 0 and right.spines["right"].get_visible() and len(figure.axes) == 2
 
 
 def test_a_short_curve_has_dots_and_no_smoothed_line():
     figure, _ = _curve(40)
     (raw,) = figure.axes[0].lines
-    assert (raw.get_alpha(), raw.get_linewidth(), raw.get_marker(), raw.get_markersize()) == (1, 0.8, ".", 4)
-    assert figure.axes[0].get_ylabel() == "loss"
+    assert (raw.get_alpha(), raw.get_marker(), figure.axes[0].get_ylabel()) == (1, ".", "loss")
 
 
 def test_scores_are_drawn_below_and_the_best_of_training_is_marked():
-    from likewise.runtime.plot_style import GREEN
-
     figure, _ = _curve(50, {10: 0.3, 20: 0.5, 50: 0.4})
     top, bottom, _ = figure.axes
     line, best = bottom.lines
     assert list(line.get_xdata()) == [0, 10, 20, 50] and list(line.get_ydata()) == [90, 30, 50, 40]
-    assert (line.get_color(), line.get_linewidth(), line.get_marker()) == (GREEN, 1.2, ".")
     assert (list(best.get_xdata()), list(best.get_ydata())) == ([20], [50])  # step 0 is not of the training
-    assert (best.get_marker(), best.get_markersize(), best.get_markeredgewidth()) == ("o", 8, 1.5)
-    assert (best.get_markeredgecolor(), best.get_markerfacecolor()) == (GREEN, "none")
     (note,) = bottom.texts
     assert note.get_text() == "best 50.00 at step 20" and note.xy == (20, 50) and note.get_position() == (10, -12)
-    assert (note.get_ha(), note.get_va(), note.anncoords) == ("left", "top", "offset points")
     assert bottom.get_ylabel() == "dev × 100" and (top.get_xlabel(), bottom.get_xlabel()) == ("", "step")
-    assert top.get_shared_x_axes().joined(top, bottom) and tuple(figure.get_size_inches()) == (6.4, 4.6)
-    assert top.get_gridspec().get_height_ratios() == [3, 2]
+    assert top.get_shared_x_axes().joined(top, bottom)
 
 
 def test_the_note_of_a_late_best_score_is_to_its_left_and_many_scores_have_no_dots():
@@ -297,11 +263,6 @@ def record(own):
         model=embedder, sources=sources, settings=run, backbone=backbone, data=[one], identity={}, recipe="mine"
     )
     return training_record(job, out, scores)
-
-
-def test_a_card_is_a_pure_function_of_the_record(record):
-    again = json.loads(json.dumps(record))
-    assert model_card(record, "m") == model_card(again, "m")
 
 
 def test_a_card_says_what_the_hub_and_a_reader_want(record):
@@ -494,12 +455,12 @@ def test_what_is_shown_of_steps_and_evaluations():
     live(StepState(step=0, max_steps=4, scores={"a": 0.25, "b": 0.5}))
     live(state_of(1, 4))
     live(state_of(2, 4, {"a": 0.5}, 0.5))
-    live(state_of(3, 4, {"a": 0.25}, 0.5))
+    live(state_of(3, 4, {"a": 0.5}, 0.5))  # a tie is not better
     assert live.rate.best == "best 0.5000"
     live(state_of(4, 4, {"a": float("nan")}, None))
     assert live.rate.best == "" and live.line.wrote is False
     expected = ["before training: a 0.2500, b 0.5000", "step 1 of", "step 2: a 0.5000, the best so far", "step 2 of"]
-    assert shown == [*expected, "step 3: a 0.2500", "step 3 of", "step 4: a nan", "closed step 4 "]
+    assert shown == [*expected, "step 3: a 0.5000", "step 3 of", "step 4: a nan", "closed step 4 "]
 
 
 def test_a_line_of_finished_runs_has_sums_and_rounded_figures(record, tmp_path):

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import resource
 import signal
 from dataclasses import replace
 
@@ -259,30 +258,6 @@ def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, result)
-
-
-def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_from_it(own, tmp_path):
-    folder, place = own(), tmp_path / "c"
-    run = TrainSettings(max_steps=4, batch_size=8, **FAST, save_steps=2)
-    whole = load(folder)
-    run_trainer(whole, _course(), run)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-
-    def fill_up(moment):
-        if moment.step == 3:  # no file may be larger than this from here on
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
-
-    try:
-        with pytest.raises(BadInput, match="step 4 cannot be written .*the one from step 2 is kept"):
-            run_trainer(load(folder), _course(), run, checkpoint_folder=place, callbacks=[fill_up])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, handler)
-    assert [p.name for p in place.iterdir()] == ["step-00000002"]
-    again = load(folder)
-    run_trainer(again, _course(), run, checkpoint_folder=place)
-    assert all(torch.equal(w, again.state_dict()[n]) for n, w in weights_of(whole).items())
 
 
 def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):

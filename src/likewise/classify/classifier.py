@@ -17,7 +17,7 @@ from ..embedder import Embedder
 from ..errors import BadInput, BadModel
 from ..evaluate.statistics.significance import Interval
 from ..model_files.folder import write_json
-from ..model_files.names import CLASSIFIER
+from ..model_files.names import CLASSIFIER, DEFAULT_MODEL
 from ..model_files.saving import ENTRY_FILES, atomic_folder
 from ..runtime.arguments import real_number
 from ..runtime.progress import Progress
@@ -105,8 +105,10 @@ class Classifier:
             BadInput: texts or labels cannot be learnt from; the message names the row.
         """
         rows = checked_rows(texts)
-        wanted, least = targets(len(rows), labels), _fraction(abstain_below)
-        embedder = _embedder(model)
+        wanted, least = targets(len(rows), labels), real_number("abstain_below", abstain_below)
+        if not 0 <= least <= 1:
+            raise BadInput(f"abstain_below is {abstain_below}; expected a probability, 0 to 1")
+        embedder = model if isinstance(model, Embedder) else Embedder.load(DEFAULT_MODEL if model is None else model)
         x = embedder.encode(rows, show_progress_bar=show_progress_bar)
         return fit_classifier(wanted, lambda _: (embedder, x), seed, least)
 
@@ -124,7 +126,6 @@ class Classifier:
 
     @cached_property
     def longest_label(self) -> int:
-        """Characters of the longest label."""
         return max(len(str(label)) for label in self.classes)
 
     def decide(self, chances: Float[np.ndarray, "N C"]) -> list[Any]:
@@ -142,7 +143,7 @@ class Classifier:
             BadInput: the folder contains another model.
         """
         folder = Path(folder)
-        is_new = not _has_model(folder)
+        is_new = not any((folder / name).exists() for name in ENTRY_FILES)
         if is_new:
             self.embedder.save(folder)
         fingerprint = Embedder.load(folder).fingerprint  # torch saves int8 weights in fp32: another model
@@ -178,18 +179,6 @@ class Classifier:
         report = FitReport(**found["report"])
         decisions = bool(found["is_multi_label"]), float(found["abstain_below"])
         return cls(embedder, found["classes"], weights, report.temperature, *decisions, report)
-
-
-def _fraction(value: float) -> float:
-    if not 0 <= (found := real_number("abstain_below", value)) <= 1:
-        raise BadInput(f"abstain_below is {value}; expected a probability, 0 to 1")
-    return found
-
-
-def _embedder(model: str | Path | Embedder | None) -> Embedder:
-    if isinstance(model, Embedder):
-        return model
-    return Embedder.load() if model is None else Embedder.load(model)
 
 
 Encoded = Callable[[Bool[np.ndarray, " N"]], tuple[Embedder, Float[np.ndarray, "N D"]]]
@@ -259,12 +248,7 @@ def _confidence(chances: Float[np.ndarray, "N C"], is_multi_label: bool) -> Floa
 
 
 def _right(chances: Float[np.ndarray, "N C"], truth: Any, is_multi_label: bool) -> Any:
-    """Whether each decision is right."""
     return (chances >= 0.5) == truth if is_multi_label else (chances.argmax(1) == truth.argmax(1))[:, None]
-
-
-def _has_model(folder: Path) -> bool:
-    return any((folder / name).exists() for name in ENTRY_FILES)
 
 
 def _check_fingerprint(fitted: str, found: str, folder: Path, remedy: str) -> None:

@@ -75,7 +75,6 @@ class PooledHeads(nn.Module):
         return cls(reduce, heads, width)
 
     def described(self) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
-        """Each head's kind, settings and weights."""
         return head_settings(self.heads, self.width)
 
     @property

@@ -36,12 +36,11 @@ from ..runtime.arguments import whole_number
 from ..runtime.atomic_files import target_folder
 from ..runtime.devices import leave_training_mode
 from ..runtime.fingerprint import Weights
-from ..runtime.progress import Progress
 from ..runtime.untrusted_files import regular_file_exists
 from ..text.inputs import checked_texts
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter, longest_words
-from .reranker import PairOverflow, RunOptions
+from .reranker import RunOptions
 from .text_pairs import in_windows
 from .torch_reranker import TorchReranker, parts_of, tokenizer_of
 
@@ -115,14 +114,14 @@ class PolyEncoder(TorchReranker):
         """Turn packed contexts into m vectors each, with gradients if enabled."""
         x, blocks = last(self.encoder(tokens)), []
         for run in tokens.runs:
-            block = _exact(x[run.rows].view(run.sentences, run.length, -1))
+            block = at_least_single(x[run.rows].view(run.sentences, run.length, -1))
             weights = (block @ self.codes.to(block.dtype).T).softmax(1)  # (n, t, m), over the tokens
             blocks.append(weights.transpose(1, 2) @ block)
         return torch.cat(blocks)
 
     def candidates(self, tokens: Ragged) -> Float[Tensor, "N D"]:
         """Turn packed candidates into vectors, with gradients if enabled."""
-        return _exact(self.pooling(self.encoder(tokens), tokens))
+        return at_least_single(self.pooling(self.encoder(tokens), tokens))
 
     def forward(self, contexts: Ragged, candidates: Ragged) -> Float[Tensor, "N C"]:
         """Score all packed contexts with all candidates, with gradients; candidates of other contexts are negatives."""
@@ -142,67 +141,24 @@ class PolyEncoder(TorchReranker):
     def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
         return self._model_inputs(checked_texts(texts, "candidates")).lists()
 
-    def encode_contexts(
-        self,
-        texts: Iterable[str],
-        *,
-        prompt: str | None = None,
-        prompt_name: str | None = None,
-        overflow: PairOverflow = "warn",
-        show_progress_bar: Progress = None,
-        batch_tokens: int | None = None,
-    ) -> Float[np.ndarray, "Q m D"]:
-        """The m vectors of every context (a query or a conversation so far), float32, in the given order."""
-        prompted = self._prompted(checked_texts(texts, "contexts"), prompt, prompt_name)
-        return self._encoded(
-            "contexts", prompted, self.contexts, self.codes.shape, (overflow, show_progress_bar, batch_tokens)
-        )
-
-    def encode_candidates(
-        self,
-        texts: Iterable[str],
-        *,
-        overflow: PairOverflow = "warn",
-        show_progress_bar: Progress = None,
-        batch_tokens: int | None = None,
-    ) -> Float[np.ndarray, "C D"]:
-        """One vector per candidate, float32, in the given order; independent of the contexts, so storable."""
-        checked, shape = checked_texts(texts, "candidates"), self.codes.shape[1:]
-        return self._encoded("candidates", checked, self.candidates, shape, (overflow, show_progress_bar, batch_tokens))
-
-    @torch.inference_mode()
-    def match(
-        self, contexts: Float[np.ndarray, "Q m D"], candidates: Float[np.ndarray, "C D"]
-    ) -> Float[np.ndarray, "Q C"]:
-        """The score of every context with every candidate, both already encoded."""
-        m, width = self.codes.shape
-        contexts, candidates = (np.asarray(vectors, np.float32) for vectors in (contexts, candidates))
-        if contexts.ndim != 3 or contexts.shape[1:] != (m, width) or candidates.shape[1:] != (width,):
-            raise BadInput(
-                f"contexts have shape {contexts.shape} and candidates {candidates.shape}; "
-                f"expected (Q, {m}, {width}) and (C, {width})"
-            )
-        scores = np.empty((len(contexts), len(candidates)), np.float32)
-        step = max(1, NUMBERS // max(1, m * len(contexts)))
-        queries = torch.from_numpy(contexts).to(self.device)
-        for start in range(0, len(candidates), step):
-            block = torch.from_numpy(candidates[start : start + step]).to(self.device)
-            scores[:, start : start + step] = score_candidates(queries, block).cpu().numpy()
-        return scores
-
     def _logits(self, first: list[str], second: list[str], options: RunOptions) -> Float[np.ndarray, "N 1"]:
         """Encode every distinct text once per side, however many pairs contain it."""
+        codes, width = self.codes.shape
         scores = np.empty((len(first), 1), np.float32)
         texts, documents_of = distinct_items(second)
         queries, queries_of = distinct_items(first)
         pairs_of = np.split(np.argsort(queries_of, kind="stable"), np.cumsum(np.bincount(queries_of, minlength=1))[:-1])
-        candidates = self._encoded("distinct documents", texts, self.candidates, self.codes.shape[1:], options)
-        step = max(1, NUMBERS // self.codes.numel())  # contexts are m times larger, so fewer are encoded at a time
-        with self._run("distinct queries", len(queries), options) as run:
-            blocks = self._blocks(in_windows(queries, step), self.contexts, self.codes.shape, run)
+        candidates = self._encoded("distinct documents", texts, self.candidates, (width,), options)
+        most, step = max(1, NUMBERS // (codes * width)), max(1, NUMBERS // codes)  # contexts are m times larger
+        with self._run("distinct queries", len(queries), options) as run, torch.inference_mode():
+            blocks = self._blocks(in_windows(queries, most), self.contexts, self.codes.shape, run)
             contexts = (context for block in blocks for context in block)
             for context, own in zip(contexts, pairs_of, strict=False):
-                scores[own, 0] = self.match(context[None], candidates[documents_of[own]])[0]
+                query = torch.from_numpy(context[None]).to(self.device)
+                for start in range(0, len(own), step):
+                    pairs = own[start : start + step]
+                    block = torch.from_numpy(candidates[documents_of[pairs]]).to(self.device)
+                    scores[pairs, 0] = score_candidates(query, block)[0].cpu().numpy()
         return scores
 
     def save(self, folder: str | Path) -> None:
@@ -288,6 +244,6 @@ def _softmax_weighted(dots: Float[Tensor, "Q C m"]) -> Float[Tensor, "Q C"]:
     return (dots.softmax(-1) * dots).sum(-1)
 
 
-def _exact(vectors: Tensor) -> Tensor:
+def at_least_single(vectors: Tensor) -> Tensor:
     """Convert to at least single precision: half precision is only for the encoder."""
     return vectors if vectors.dtype == torch.float64 else vectors.float()

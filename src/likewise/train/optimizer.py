@@ -146,7 +146,6 @@ class EMA:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Inside the context, the model's weights are the average."""
         current = {name: p.detach().clone() for name, p in self.weights.items()}
         copy_weights(self.mean, self.weights)
         try:

@@ -51,11 +51,15 @@ class SettingsSearch:
 
     def __str__(self) -> str:
         """A table of all runs, and how many of the last round the dev set cannot distinguish from the best."""
-        differing = _differing([one.settings for one in self.trials])
+        rows = [asdict(one.settings) for one in self.trials]
+        differing = [
+            name for name in rows[0] if name not in REPORTING_ONLY and len({str(row[name]) for row in rows}) > 1
+        ]
         lines = ["\t".join(["round", "run", "dev [95 %]", *differing])]
         for one in self.trials:
             score = f"{one.score:.4f} [{one.low:.4f}, {one.high:.4f}]"
-            lines.append("\t".join([str(one.round), str(one.number), score, *_shown(one.settings, differing)]))
+            values = [f"{name}={getattr(one.settings, name)}" for name in differing]
+            lines.append("\t".join([str(one.round), str(one.number), score, *values]))
         last = [one for one in self.trials if one.round == self.best.round]
         close = sum(one.high >= self.best.low for one in last if one is not self.best)
         others = f"{close} of {len(last) - 1} others in its round have overlapping intervals"
@@ -135,12 +139,3 @@ def _trial(number: int, place: int, settings: TrainSettings, folder: Path, given
 def _ranked(trials: Sequence[Trial]) -> list[Trial]:
     """Best first; ties in the order given."""
     return sorted(trials, key=lambda one: (math.isnan(one.score), -one.score, one.number))
-
-
-def _differing(settings: Sequence[TrainSettings]) -> list[str]:
-    rows = [asdict(one) for one in settings]
-    return [name for name in rows[0] if name not in REPORTING_ONLY and any(row[name] != rows[0][name] for row in rows)]
-
-
-def _shown(settings: TrainSettings, names: Sequence[str]) -> list[str]:
-    return [f"{name}={getattr(settings, name)}" for name in names]

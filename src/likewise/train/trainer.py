@@ -218,16 +218,16 @@ class _TrainingLoop:
         return scores
 
     def _scores(self) -> Mapping[str, float]:
-        scores: Mapping[str, float] = self.processes.broadcast(self._local_scores() if self.processes.is_main else None)
+        local = None
+        if self.processes.is_main:
+            assert self.trainer.evaluator is not None
+            with self.state.ema.applied() if self.state.ema is not None else nullcontext():
+                local = self.trainer.evaluator(self.model.eval())
+        scores: Mapping[str, float] = self.processes.broadcast(local)
         if not isinstance(scores, Mapping) or not scores:
             found = "no score" if scores is None or isinstance(scores, Mapping) else f"{scores!r:.80}"
             raise BadInput(f"the evaluator returned {found}; expected scores by name, such as {{'accuracy': 0.9}}")
         return {name: float(value) for name, value in scores.items()}
-
-    def _local_scores(self) -> Any:
-        assert self.trainer.evaluator is not None
-        with self.state.ema.applied() if self.state.ema is not None else nullcontext():
-            return self.trainer.evaluator(self.model.eval())
 
     def _out_of_patience(self) -> bool:
         ended = self.state.best.out_of_patience(self.settings.early_stopping_patience)
@@ -256,18 +256,14 @@ class _TrainingLoop:
         sources = self.trainer.data
         saves = self.trainer.checkpoint_folder is not None
         rows = [rows_digest(s.rows) if isinstance(s.rows, TrainingRows) else None for s in sources] if saves else []
-        identity = {
+        frozen = {name: t for name, t in self.model.state_dict().items() if name not in self.state.weights}
+        identity = {  # checkpoints do not contain frozen weights
             "run": self.settings.identity(),
             "data_sources": [[s.name, s.size, s.objective.describe()] for s in sources],
             **self.trainer.identity,
             "rows": rows,
             "mined": [mined.describe() for mined in self.mined],
             "processes": self.processes.count,
-            "frozen": self._frozen_digest(),
+            "frozen": state_digest(frozen, []) if frozen else None,
         }
         return through_json(identity)
-
-    def _frozen_digest(self) -> str | None:
-        """A digest of the untrained weights, which checkpoints do not contain."""
-        frozen = {name: t for name, t in self.model.state_dict().items() if name not in self.state.weights}
-        return state_digest(frozen, []) if frozen else None

@@ -1,6 +1,5 @@
 """The last setting or column that is accepted and the first that is refused, before training begins; exact messages."""
 
-import inspect
 import math
 import sys
 
@@ -29,7 +28,6 @@ from likewise.train.objectives import (
     Weighted,
     parse_objective,
 )
-from likewise.train.objectives.registry import objectives_text
 from likewise.train.objectives.reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression
 from likewise.train.step.trainable import backward, check_objective
 from tests.train.columns import EVERY, columns_for
@@ -268,11 +266,6 @@ def test_a_list_of_options_may_have_a_single_part_and_options_may_be_missing():
     assert parse_objective("contrastive:").describe() == Contrastive().describe()
     assert parse_objective("contrastive: , symmetric ,").symmetric is True
     assert parse_objective({"name": "contrastive", "dimensions": [2, 4]}).dimensions == (2, 4)
-
-
-def test_the_list_of_objectives_for_a_terminal_is_a_hundred_wide_unless_told():
-    assert inspect.signature(objectives_text).parameters["width"].default == 100
-    assert objectives_text() == objectives_text(100) != objectives_text(99)
 
 
 TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": ["g", "h", "i"]}

@@ -7,6 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -250,24 +251,15 @@ def test_without_torchrun_there_is_one_process_and_its_group_is_begun_and_ended_
         assert alone is SINGLE_PROCESS
     calls = []
 
-    class Distributed:
-        def is_initialized(self):
-            return bool(calls)
-
-        def init_process_group(self, backends, timeout):
-            calls.append(("begun", backends, timeout.total_seconds()))
-
-        def destroy_process_group(self):
-            calls.append("ended")
-
-        def get_rank(self):
-            return 1
-
-        def get_world_size(self):
-            return 3
-
+    standing_in = SimpleNamespace(
+        is_initialized=lambda: bool(calls),
+        init_process_group=lambda backends, timeout: calls.append(("begun", backends, timeout.total_seconds())),
+        destroy_process_group=lambda: calls.append("ended"),
+        get_rank=lambda: 1,
+        get_world_size=lambda: 3,
+    )
     monkeypatch.setenv("WORLD_SIZE", "3")
-    monkeypatch.setattr(module, "distributed", Distributed())
+    monkeypatch.setattr(module, "distributed", standing_in)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with process_group() as outer, process_group() as inner:
         assert outer == inner == Processes(1, 3)

@@ -38,7 +38,6 @@ class Batch:
         return len(self.texts[0])
 
     def take(self, rows: Sequence[int]) -> "Batch":
-        """Select these rows, in this order."""
         if list(rows) == list(range(len(self))):
             return self
         texts = tuple(tuple(column[i] for i in rows) for column in self.texts)
@@ -135,7 +134,6 @@ class TrainingRows:
         return group_by_label(self.numbers[self.group_column], self.group_size, batch_size, random)
 
     def take(self, rows: Sequence[int]) -> Batch:
-        """These rows."""
         texts = tuple(tuple(column[i] for i in rows) for column in self.texts.values())
         index = np.asarray(rows, np.int64)
         numbers = {name: torch.from_numpy(v[index]) for name, v in self.numbers.items()}
@@ -153,9 +151,7 @@ class Stream:
 
     open: Callable[[], Iterable[Mapping[str, Any]]]
     objective: Objective
-    prepare: Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]] = (
-        dict  # maps incoming columns to the columns that the objective reads
-    )
+    prepare: Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]] = dict  # to columns that the objective reads
     prompts: Prompts = ""
 
     def batches(self, batch_size: int, skip: int = 0) -> Iterator[Batch]:

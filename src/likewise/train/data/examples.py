@@ -42,7 +42,6 @@ class Examples:
         return len(self.rows)
 
     def take(self, indices: Int[np.ndarray, " n"]) -> "Examples":
-        """A subset of the examples; unlike in a whole data set, all scores may be equal."""
         return Examples(self.rows[indices], None if self.scores is None else self.scores[indices])
 
     @property
@@ -86,16 +85,14 @@ def split_without_overlap(examples: Examples, fraction: float, seed: int) -> tup
         side[order(texts)[: round(np.sqrt(fraction) * len(texts))]] = True
         held, training = side[examples.rows].all(1), ~side[examples.rows].any(1)
     sides = examples.take(np.flatnonzero(training)), examples.take(np.flatnonzero(held))
-    if min(len(side) for side in sides) < MIN_HELD_OUT or any(_constant(side) for side in sides):
+    if min(len(side) for side in sides) < MIN_HELD_OUT or any(
+        side.scores is not None and np.ptp(side.scores) == 0 for side in sides
+    ):
         raise BadInput(
             f"after splitting by sentence, {len(sides[0])} examples are left for training and {len(sides[1])} are held "
             "out, or one side's scores are all equal: the examples are too few or share too many sentences. Add pairs"
         )
     return sides
-
-
-def _constant(part: Examples) -> bool:
-    return part.scores is not None and bool(np.ptp(part.scores) == 0)
 
 
 def _groups(rows: Int[np.ndarray, "N c"]) -> Int[np.ndarray, " N"]:

@@ -46,15 +46,10 @@ class Schedule(Protocol):
     """An order of batches that depends only on its own settings and the step."""
 
     @property
-    def sources(self) -> Sequence[DataSource]:
-        """The data sources."""
-
+    def sources(self) -> Sequence[DataSource]: ...
     @property
-    def batches_per_epoch(self) -> int | None:
-        """The number of batches in one pass over all data; None if it is unknown."""
-
-    def steps(self, start: int, end: int, batches_per_step: int) -> Iterator[StepBatches]:
-        """The batches of the steps start … end − 1."""
+    def batches_per_epoch(self) -> int | None: ...
+    def steps(self, start: int, end: int, batches_per_step: int) -> Iterator[StepBatches]: ...
 
 
 @dataclass(frozen=True, eq=False)

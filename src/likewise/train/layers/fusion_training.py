@@ -180,8 +180,6 @@ class _Candidate:
 
 
 class _HeldOutScorer:
-    """The held-out quality of a map."""
-
     def __init__(self, x: Tensor, heads: nn.Module, held_out: Examples) -> None:
         rows, self.gold = held_out.pairs
         self.x, self.heads = x, heads
@@ -252,7 +250,6 @@ def _train_candidates(
 def _train_epochs(
     scorer: _HeldOutScorer, change: _PoolingChange, training: Examples, strength: float, settings: FusionSettings
 ) -> Iterator[None]:
-    """Train; yield after each epoch."""
     optimizer = torch.optim.AdamW(change.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     generator = np.random.default_rng(settings.seed)
     batches = max(1, len(training) // settings.batch_size)

@@ -4,6 +4,7 @@ A teacher's vectors are a `Matrix` column, (rows, dimension), next to the texts:
 is large) or a list of lists.
 """
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -89,13 +90,9 @@ class ScoreDistillation(Objective):
         return kl_divergence(scores / self.teacher_temperature, student / self.temperature)
 
     def check_rows(self, texts: Texts, numbers: Columns) -> None:
-        candidates = len(texts) - 1
-        if candidates < 2:
+        if len(texts) < 3:
             raise BadInput("a positive alone is not a distribution; expected at least one column of negatives")
-        if numbers["scores"].shape[1] != candidates:
-            raise BadInput(
-                f"scores has {numbers['scores'].shape[1]} numbers per row; expected {candidates}, one per candidate"
-            )
+        check_scores(texts, numbers["scores"])
 
 
 class SimilarityDistillation(Objective):
@@ -142,3 +139,9 @@ def kl_divergence(teacher: Matrix, student: Matrix) -> Loss:
     """The mean over rows of KL(softmax teacher ‖ softmax student)."""
     log_teacher, log_student = teacher.log_softmax(1), student.log_softmax(1)
     return (log_teacher.exp() * (log_teacher - log_student)).sum(1).mean()
+
+
+def check_scores(texts: Texts, scores: np.ndarray) -> None:
+    """Reject a teacher's scores that are not one per candidate: one for each text but the first."""
+    if scores.shape[1] != len(texts) - 1:
+        raise BadInput(f"scores has {scores.shape[1]} numbers per row; expected {len(texts) - 1}, one per candidate")

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from ...array_types import Float
 from ...errors import BadInput
 from .contrastive import Contrastive, false_negative_mask
+from .distillation import check_scores
 from .labelled_pairs import check_labels, check_range, check_varies
 from .objective import (
     Columns,
@@ -152,9 +153,8 @@ class PairRanking(RerankerObjective):
                 f"teacher_temperature is {self.teacher_temperature}, but the data have no column of teacher scores; "
                 "leave it out, or add the column"
             )
-        if "scores" in numbers and numbers["scores"].shape[1] != len(texts) - 1:
-            count = numbers["scores"].shape[1]
-            raise BadInput(f"scores has {count} numbers per row; expected {len(texts) - 1}, one per candidate")
+        if "scores" in numbers:
+            check_scores(texts, numbers["scores"])
 
 
 class InBatch(RerankerObjective):

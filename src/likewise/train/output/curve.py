@@ -14,13 +14,12 @@ from ...runtime.plot_style import BLUE, GREEN, ORANGE, STYLE, save_figure
 from .callbacks import read_log
 
 
-def draw_curve(log: Path, picture: Path, title: str = "") -> Path:
+def draw_curve(log: Path, picture: Path, title: str = "") -> None:
     """Draw the curves of a log.jsonl as a picture (PNG, PDF or SVG, depending on the suffix)."""
     lines = read_log(log)
     if not any(line["step"] for line in lines):
         raise BadInput(f"{log} contains no steps, so there is nothing to draw")
     save_figure(lambda: curve_axes(lines, title), picture, STYLE | {"savefig.dpi": 160})
-    return picture
 
 
 def curve_axes(lines: Sequence[Mapping[str, Any]], title: str = "") -> Figure:

@@ -37,7 +37,7 @@ def model_card(record: Mapping[str, Any], name: str) -> str:
 
 def _head(record: Mapping[str, Any]) -> str:
     """YAML, with scalars written as in JSON; unknown values are left out."""
-    metadata = dict(_HUB_METADATA[_kind(record)])
+    metadata = dict(_HUB_METADATA[record["model"]["kind"]])
     if _only_here(record):
         metadata["library_name"] = "likewise"
         metadata["tags"] = [tag for tag in metadata["tags"] if tag != "sentence-transformers"]
@@ -67,9 +67,9 @@ def _opening(record: Mapping[str, Any]) -> str:
         f"Trained from `{backbone['name']}` with {objectives}{recipe}, using "
         f"likewise {record['machine']['versions']['likewise']}. "
     )
-    if _kind(record) != "Embedder":
+    if record["model"]["kind"] != "Embedder":
         output = "a score" if len(model["labels"]) == 1 else f"the probabilities of {', '.join(model['labels'])}"
-        what = f"{_RERANKERS[_kind(record)]}, and returns {output}"
+        what = f"{_RERANKERS[record['model']['kind']]}, and returns {output}"
         return f"A reranker. {what}. {trained}It reads up to {model['max_length']} tokens."
     return (
         f"A sentence encoder: it maps texts to {model['width']}-dimensional vectors, similar texts to similar ones. "
@@ -78,19 +78,15 @@ def _opening(record: Mapping[str, Any]) -> str:
     )
 
 
-def _kind(record: Mapping[str, Any]) -> str:
-    return str(record["model"]["kind"])
-
-
 def _only_here(record: Mapping[str, Any]) -> list[str]:
     """Why sentence-transformers cannot read the model; empty if it can."""
-    if _kind(record) == "PolyEncoder":
+    if record["model"]["kind"] == "PolyEncoder":
         return ["its late combination of the texts"]
-    return list(record["model"]["only_likewise"] if _kind(record) == "Embedder" else ())
+    return list(record["model"]["only_likewise"] if record["model"]["kind"] == "Embedder" else ())
 
 
 def _use(record: Mapping[str, Any], name: str) -> str:
-    if _kind(record) == "Embedder":
+    if record["model"]["kind"] == "Embedder":
         code = f"""from likewise import Embedder, similarity
 
 embedder = Embedder.load("{name}")  # the folder with this file
@@ -161,7 +157,7 @@ def _scores(record: Mapping[str, Any]) -> str:
 def _limits(record: Mapping[str, Any]) -> str:
     data = [part for one in record["data"] for part in one.get("of", [one])]
     unknown = [str(one["name"]) for one in data if not one.get("licence")]
-    what = "Cosines" if _kind(record) == "Embedder" else "Scores"
+    what = "Cosines" if record["model"]["kind"] == "Embedder" else "Scores"
     lines = [
         f"- Texts longer than {record['model']['max_length']} tokens are truncated.",
         "- It covers the languages and kinds of text of its backbone and the data above, and shares their biases.",

@@ -11,6 +11,7 @@ from ...arrays.ragged import Ragged
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...pooling import Reduce, Stack
+from ...reranker.poly_encoder import at_least_single
 from ..data.batch import Batch
 from ..objectives import Objective, RerankerObjective
 from ..objectives.denoising import pad_token_ids
@@ -72,12 +73,7 @@ def packed_forward(embedder: TorchEmbedder, ids: TokenIds, dtype: torch.dtype | 
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     with torch.autocast(embedder.device.type, dtype, enabled=dtype is not None):
         vectors: Tensor = embedder(Ragged.of([ids[i] for i in order], embedder.device))
-    return at_least_float32(vectors)[torch.argsort(torch.tensor(order)).to(vectors.device)]
-
-
-def at_least_float32(values: Tensor) -> Tensor:
-    """Convert to single precision, unless the values are already in double precision."""
-    return values if values.dtype == torch.float64 else values.float()
+    return at_least_single(vectors)[torch.argsort(torch.tensor(order)).to(vectors.device)]
 
 
 def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:

@@ -15,12 +15,12 @@ from ...arrays.ragged import Ragged
 from ...errors import BadInput
 from ...reranker import CrossEncoder, PolyEncoder
 from ...reranker.joint_reranker import TokenIdPair
-from ...reranker.poly_encoder import score_candidates, score_own_candidates
+from ...reranker.poly_encoder import at_least_single, score_candidates, score_own_candidates
 from ...reranker.torch_reranker import TorchReranker
 from ...wording import counted
 from ..data.batch import Batch
 from ..objectives import Objective, RerankerObjective
-from .embedder_step import at_least_float32, numbers_for
+from .embedder_step import numbers_for
 from .memory import SplittableStep, StepOptions, StepParts, cut_step
 
 
@@ -51,7 +51,7 @@ def reranker_logits(
     order = sorted(range(len(contents)), key=lambda i: -sum(map(len, contents[i])))
     with torch.autocast(reranker.device.type, dtype, enabled=dtype is not None):
         logits: Tensor = reranker(reranker.packed([contents[i] for i in order]))
-    return at_least_float32(logits)[torch.argsort(torch.tensor(order)).to(logits.device)]
+    return at_least_single(logits)[torch.argsort(torch.tensor(order)).to(logits.device)]
 
 
 def losses_of(objective: Objective, scores: Tensor, batch: Batch) -> Float[Tensor, " N"]:
@@ -106,7 +106,7 @@ def poly_encoder_step(
 
     def encode(side: int, texts: list[int]) -> Tensor:
         with torch.autocast(device.type, options.dtype, enabled=options.dtype is not None):
-            return at_least_float32(encoders[side](Ragged.of([ids[side][i] for i in texts], device)))
+            return at_least_single(encoders[side](Ragged.of([ids[side][i] for i in texts], device)))
 
     def loss(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"]) -> Float[Tensor, ""]:
         if objective.ALL_PAIRS:

@@ -65,7 +65,6 @@ def backward(model: Trainable, objective: Objective, batch: Batch, options: Step
 
 
 def count_tokens(model: Trainable, objective: Objective, batch: Batch) -> int:
-    """The number of tokens that a step reads from the batch."""
     return sum(training_strategy(model).step(model, objective, batch, StepOptions()).lengths)
 
 
