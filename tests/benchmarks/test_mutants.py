@@ -200,7 +200,7 @@ def test_a_failed_test_and_a_crash_catch_a_slip_and_what_else_ends_a_process_is_
 def test_what_no_map_knows_of_is_the_suites_and_imports_the_module():
     known = Map(["tests/test_inference.py::a"], [1.0], {}, {})
     files = known.unknown_files("likewise/inference.py")
-    assert "tests/train/step/test_embedder_step.py" in files and "tests/test_inference.py" not in files
+    assert "tests/cli/data/test_mine.py" in files and "tests/test_inference.py" not in files
     others = ("encoders/checkpoint", "train/objectives/registry", "evaluate/tasks/registry", "text/tokenizer")
     every = {file for name in others for file in known.unknown_files(f"likewise/{name}.py")}
     assert len(every) > 20 and not any(file.startswith(("tests/parity", "tests/native")) for file in every)
