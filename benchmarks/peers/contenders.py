@@ -83,6 +83,11 @@ def own_models(depth: int | None) -> Iterator[Contender]:
     )
 
 
+def static_tables() -> Iterator[Contender]:
+    """Libraries for static models, which are tables of token vectors."""
+    yield Contender("model2vec fp32", "model2vec_table", "fp32", ("model2vec",), "peers")
+
+
 NOT_TRIED = {
     "ONNX Runtime bf16": "ONNX Runtime has no bf16 kernels for encoders on a CPU",
     "CTranslate2 bf16": "CTranslate2 computes bf16 on GPUs only",
@@ -91,7 +96,8 @@ NOT_TRIED = {
 
 def contenders(depth: int | None) -> dict[str, Contender]:
     """All rows by name; `depth` is the number of layers of the arena's model."""
-    rows = [*engines(), *sentence_transformers(), *by_hand(), *own_models(depth)]
+    transformers = [*sentence_transformers(), *by_hand(), *own_models(depth)]
+    rows = [*engines(), *transformers, *(static_tables() if depth is None else ())]
     return {row.name: row for row in rows}
 
 
