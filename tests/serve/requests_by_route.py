@@ -1,5 +1,7 @@
 """A good request for each route of the table, by method and path; a route without one fails the tests of all routes."""
 
+import json
+
 GOOD = {
     ("POST", "/v1/embeddings"): {"input": ["a cat", "dogs"]},
     ("POST", "/embeddings"): {"input": "a cat"},
@@ -31,6 +33,13 @@ GOOD = {
     ("GET", "/"): None,
     ("GET", "/page/{path:path}"): {"path:path": "app.js"},
 }
+
+
+def posted(path, body, headers=b""):
+    """The bytes of a request with some JSON."""
+    data = json.dumps(body).encode()
+    head = b"POST %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n"
+    return head % (path.encode(), headers, len(data)) + data
 
 
 def path_of(route):

@@ -14,6 +14,14 @@ from contextlib import contextmanager
 MARK = "serving at "
 
 
+def wait_until(condition, seconds=20.0):
+    """Wait until something holds."""
+    last = time.perf_counter() + seconds
+    while not condition():
+        assert time.perf_counter() < last
+        time.sleep(0.005)
+
+
 class RunningServer:
     """A server's process and address."""
 
@@ -51,6 +59,12 @@ class RunningServer:
         self.process.send_signal(number)
         _, log = self.process.communicate(timeout=30)
         return self.process.returncode, log
+
+
+def is_running(pid):
+    """Whether a process is there, and more than a zombie."""
+    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
+    return found.stdout.strip()[:1] not in ("", "Z")
 
 
 @contextmanager

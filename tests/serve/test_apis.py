@@ -9,10 +9,6 @@ from tests.serve.conftest import HOST, TestClient
 TEXTS = ["a cat sleeps", "dogs bark", "shares fell"]
 
 
-def _cosines(a, b):
-    return (a @ b.T) / np.linalg.norm(a, axis=1)[:, None] / np.linalg.norm(b, axis=1)
-
-
 def _embeddings(client, **body):
     response = client.post("/v1/embeddings", json=body)
     assert response.status_code == 200, response.text
@@ -25,25 +21,7 @@ def test_token_ids_are_read_as_the_text_that_they_are_from(client, served_models
     text, bare, framed = (_embeddings(client, input=given)["data"] for given in (TEXTS, ids, with_special))
     assert text == bare == framed
     assert _embeddings(client, input=ids[0])["data"][0]["embedding"] == text[0]["embedding"]
-
-
-@pytest.mark.parametrize(
-    ("body", "param", "status"),
-    [
-        ({"input": ["a", 3]}, "input[1]", 400),
-        ({"input": []}, "input", 400),
-        ({"input": "a", "dimensions": 4000}, "dimensions", 400),
-        ({"input": "a", "encoding_format": "hex"}, "encoding_format", 400),
-        ({"input": "a", "model": "gpt"}, "model", 404),
-        ({"input": "a", "prompt_name": "none"}, "prompt_name", 400),
-        ({"input": [[10**9]]}, None, 400),
-        ({"inptu": "a"}, "inptu", 400),
-    ],
-)
-def test_openai_errors_name_the_field(body, param, status, client):
-    response = client.post("/v1/embeddings", json=body)
-    assert response.status_code == status
-    assert response.json()["error"]["param"] == param
+    assert client.post("/v1/embeddings", json={"input": [[10**9]]}).status_code == 400
 
 
 def test_truncation_is_reported_and_can_be_refused(client):
@@ -58,23 +36,6 @@ def test_truncation_is_reported_and_can_be_refused(client):
     assert refused.json()["error"]["code"] == "context_length_exceeded"
     assert client.post("/embed", json={"inputs": long}).headers["x-truncated-inputs"] == "1"
     assert client.post("/embed", json={"inputs": long, "truncate": False}).status_code == 422
-
-
-def test_tei_embeds_with_timing_headers(client, served_models):
-    response = client.post("/embed", json={"inputs": TEXTS, "normalize": False})
-    np.testing.assert_allclose(response.json(), served_models[0].encode(TEXTS), atol=1e-6)
-    parts = ("compute-type", "compute-time", "total-time", "tokenization-time", "queue-time", "inference-time")
-    assert {f"x-{part}" for part in parts} <= {*response.headers}
-    assert response.headers["x-compute-characters"] == str(sum(map(len, TEXTS)))
-
-
-def test_similarity_is_one_with_many_or_all_with_all(client, served_models):
-    vectors = served_models[0].encode(TEXTS)
-    one = client.post("/similarity", json={"inputs": {"source_sentence": TEXTS[0], "sentences": TEXTS[1:]}}).json()
-    matrix = client.post("/similarity", json={"texts": TEXTS}).json()["matrix"]
-    np.testing.assert_allclose(matrix, _cosines(vectors, vectors), atol=1e-6)
-    np.testing.assert_allclose(one, matrix[0][1:], atol=1e-6)
-    assert client.post("/similarity", json={}).status_code == 422
 
 
 def test_similarity_of_all_with_all_keeps_to_the_number_of_texts_in_a_request(app_of):
@@ -134,22 +95,13 @@ def test_a_sentence_walks_through_every_layer(client, served_models):
     assert sum(answer["importance"]) == pytest.approx(1, abs=1e-3)
 
 
-def test_metrics_have_the_names_of_tei(client):
-    client.post("/embed", json={"inputs": TEXTS})
-    text = client.get("/metrics").text
-    for name in ("request_count", "request_success", "embed_count", "queue_size", "batch_next_size_count"):
-        assert f"\nte_{name}" in text
-    for part in ("", "_queue", "_tokenization", "_inference"):
-        assert f'te_request{part}_duration_bucket{{le="+Inf"}}' in text
-        assert f"te_embed{part}_duration_sum" in text
-
-
 def test_live_load_counts_what_was_asked(client):
     client.post("/embed", json={"inputs": TEXTS})
     status = client.get("/status").json()
     assert status["requests_per_second"] > 0
     assert status["latency_ms"]["p50"] > 0
     assert {one["name"] for one in status["models"]} >= {"tiny", "tiny-reranker"}
+    assert "\nte_embed_count" in client.get("/metrics").text
 
 
 @pytest.mark.parametrize(

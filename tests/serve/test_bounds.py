@@ -5,7 +5,6 @@ import json
 import socket
 import threading
 import time
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -25,7 +24,8 @@ from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
 from likewise.serve.web.endpoint import AT_ONCE, as_api_error
 from likewise.serve.web.exchange import Pieces, check_values
 from tests.serve.conftest import HOST
-from tests.serve.requests_by_route import GOOD
+from tests.serve.requests_by_route import GOOD, posted
+from tests.serve.running_server import wait_until
 from tests.serve.test_connections import HEALTH, answer, listening
 
 pytestmark = pytest.mark.anyio
@@ -55,18 +55,6 @@ BOMBS = {
 """A small request for a large answer, by route."""
 
 
-@asynccontextmanager
-async def served(app, send_buffer=None):
-    """A running server: its state, and what opens a connection."""
-    async with listening(app, 50, send_buffer) as connect:
-        yield app.state.server, connect
-
-
-def posted(path, body):
-    data = json.dumps(body).encode()
-    return b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(data), data)
-
-
 async def until(condition, seconds=20.0):
     """Wait until something holds."""
     last = time.perf_counter() + seconds
@@ -78,7 +66,7 @@ async def until(condition, seconds=20.0):
 @pytest.mark.parametrize("kind", FLOODS)
 async def test_a_flood_of_headers_ends_at_the_bound_however_it_arrives(kind, app_of):
     begin, more = FLOODS[kind]
-    async with served(app_of()) as (state, connect):
+    async with listening(app_of()) as (state, connect):
         reader, writer = await connect()
         writer.write(begin + more * (4_000_000 // len(more)))
         assert b" 431 " in await asyncio.wait_for(reader.readline(), 5)
@@ -91,13 +79,9 @@ async def test_a_flood_of_headers_ends_at_the_bound_however_it_arrives(kind, app
 
 @pytest.mark.parametrize("size", [1_000, PIECE, 100_000])
 async def test_headers_within_the_bound_are_read_whatever_comes_with_them(size, app_of):
-    body = json.dumps({"inputs": ["a cat" + " " * 200_000]}).encode()
-    head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nX-A: %s\r\nContent-Length: %d\r\n\r\n" % (
-        b"b" * 65_000,
-        len(body),
-    )
-    async with served(app_of()) as (_, connect):
-        connection, request = await connect(), (head + body) * 2
+    request = posted("/embed", {"inputs": ["a cat" + " " * 200_000]}, b"X-A: %s\r\n" % (b"b" * 65_000)) * 2
+    async with listening(app_of()) as (_, connect):
+        connection = await connect()
         for start in range(0, len(request), size):
             connection[1].write(request[start : start + size])
             if not start % 50_000:
@@ -106,7 +90,7 @@ async def test_headers_within_the_bound_are_read_whatever_comes_with_them(size, 
 
 
 async def test_trailers_are_not_taken_for_headers(app_of):
-    async with served(app_of()) as (_, connect):
+    async with listening(app_of()) as (_, connect):
         first = CHUNKED.replace(b"/embed", b"/nowhere") + b"0\r\nX-Request-Id: a-trailer\r\n\r\n"
         status, headers, _ = await answer(await connect(), first)
         assert status in (404, 405)
@@ -118,14 +102,14 @@ async def test_a_body_in_many_small_chunks_is_refused_with_the_bound(size, statu
     body = json.dumps({"inputs": "a cat " + "naps " * 20}).encode()
     body += b" " * (40 * size - len(body) % size)
     chunks = b"".join(b"%x\r\n%s\r\n" % (size, body[i : i + size]) for i in range(0, len(body), size))
-    async with served(app_of(budget=Budget(chunks=30))) as (state, connect):
+    async with listening(app_of(budget=Budget(chunks=30))) as (state, connect):
         found, _, text = await answer(await connect(), CHUNKED + chunks + b"0\r\n\r\n")
         assert found == status and (status == 200 or b"30 chunks of fewer than 64 bytes" in text)
         await until(lambda: state.memory.requests.held == 0)
 
 
 async def test_of_many_requests_on_a_connection_the_first_are_answered_and_then_it_is_closed(app_of):
-    async with served(app_of(budget=Budget(pipelined=3))) as (state, connect):
+    async with listening(app_of(budget=Budget(pipelined=3))) as (state, connect):
         reader, writer = await connect()
         writer.write(HEALTH * 500)
         answers = (await asyncio.wait_for(reader.read(), 5)).lower()
@@ -136,7 +120,7 @@ async def test_of_many_requests_on_a_connection_the_first_are_answered_and_then_
 
 async def test_a_client_that_reads_nothing_is_cut_off_and_counted(app_of, capfd):
     budget = Budget(write_seconds=0.2)
-    async with served(app_of(budget=budget, log="all")) as (state, connect):
+    async with listening(app_of(budget=budget, log="all")) as (state, connect):
         writers = []
         for _ in range(3):
             reader, writer = await connect()
@@ -153,7 +137,7 @@ async def test_a_client_that_reads_nothing_is_cut_off_and_counted(app_of, capfd)
 
 
 async def test_an_answer_has_to_be_taken_before_the_deadline(app_of):
-    async with served(app_of(deadline=1.0)) as (state, connect):
+    async with listening(app_of(deadline=1.0)) as (state, connect):
         reader, writer = await connect()
         reader._transport.pause_reading()
         writer.write(posted("/embed_all", {"inputs": ["cat dog " * 20] * 800}))
@@ -340,9 +324,7 @@ def test_a_request_past_its_deadline_leaves_the_queue(app_of, served_models, mon
         assert client.post("/embed", json={"inputs": MANY}).status_code == 504
         gate.set()
         thread = next(iter(client.app.state.server.models)).thread
-        last = time.perf_counter() + 5
-        while thread.waiting_requests and time.perf_counter() < last:
-            time.sleep(0.005)
+        wait_until(lambda: not thread.waiting_requests)
         assert (thread.waiting_requests, thread.waiting_inputs, len(thread._jobs)) == (0, 0, 0)
 
 
@@ -363,7 +345,7 @@ async def test_a_cancelled_request_is_logged_and_counted(app_of, capfd):
 
 
 async def test_who_goes_away_while_an_answer_is_sent_is_logged_and_counted(app_of, capfd):
-    async with served(app_of(log="all"), send_buffer=1 << 16) as (state, connect):
+    async with listening(app_of(log="all"), send_buffer=1 << 16) as (state, connect):
         reader, writer = await connect()
         reader._transport.pause_reading()
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -378,7 +360,7 @@ async def test_who_goes_away_while_an_answer_is_sent_is_logged_and_counted(app_o
 
 
 async def test_the_reason_is_read_by_a_client_that_goes_on_sending(app_of):
-    async with served(app_of(max_body=1000)) as (_, connect):
+    async with listening(app_of(max_body=1000)) as (_, connect):
         reader, writer = await connect()
         writer.write(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000000\r\n\r\n" + b" " * 3_000_000)
         assert b" 413 " in await asyncio.wait_for(reader.readline(), 5)
@@ -387,7 +369,7 @@ async def test_the_reason_is_read_by_a_client_that_goes_on_sending(app_of):
 
 
 async def test_a_body_that_nobody_reads_does_not_hold_the_connection(app_of):
-    async with served(app_of(budget=Budget(header_seconds=0.1))) as (_, connect):
+    async with listening(app_of(budget=Budget(header_seconds=0.1))) as (_, connect):
         reader, writer = await connect()
         writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
         assert (await answer((reader, writer), b""))[0] == 200

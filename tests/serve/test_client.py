@@ -2,8 +2,6 @@
 
 import json
 import socket
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -22,33 +20,6 @@ TEXTS = ["A cat sleeps.", "A kitten naps.", "Shares fell."]
 def client():
     with running_server("likewise-static", "--log", "off") as server, Client(server.url) as client:
         yield client
-
-
-@pytest.fixture
-def scripted():
-    """A server that answers as it is told, and the statuses still to come."""
-    statuses = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            self.rfile.read(int(self.headers["Content-Length"]))
-            status = statuses.pop(0)
-            body = json.dumps({"matrix": [[1.0]], "error": {"message": "busy"}}).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", statuses
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 @pytest.mark.parametrize("batch", [1, 2, 500])
@@ -129,20 +100,17 @@ def test_a_key_may_end_with_a_newline_and_is_never_shown():
         Client(key=b"lw-abc")
 
 
-def test_a_busy_server_is_asked_again(scripted, monkeypatch):
-    url, statuses = scripted
-    waits = []
+def test_a_busy_server_is_asked_again(monkeypatch):
+    waits, statuses = [], [429, 503, 200, *[503] * 5, 422]
+    body = b'{"matrix": [[1.0]], "error": {"message": "busy"}}'
     monkeypatch.setattr("likewise.serve.client.time.sleep", waits.append)
-    statuses += [429, 503, 200]
-    with Client(url) as client:
-        assert client.similarity(["a"]).tolist() == [[1.0]]
-        assert len(waits) == 2
-        statuses += [503] * 5
-        with pytest.raises(ServerUnavailable, match="busy"):
-            client.similarity(["a"])
-        statuses[:] = [422]
-        with pytest.raises(BadInput):
-            client.similarity(["a"])
+    monkeypatch.setattr(Client, "_send", lambda *_: _Answer(statuses.pop(0), {}, body))
+    assert Client().similarity(["a"]).tolist() == [[1.0]]
+    assert len(waits) == 2
+    with pytest.raises(ServerUnavailable, match="busy"):
+        Client().similarity(["a"])
+    with pytest.raises(BadInput):
+        Client().similarity(["a"])
 
 
 @pytest.mark.parametrize(

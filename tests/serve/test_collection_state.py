@@ -20,6 +20,7 @@ from likewise.search.collection import collection as collection_module
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import ServeSettings, create_app
 from tests.serve.conftest import NOTES, serving
+from tests.serve.requests_by_route import posted
 from tests.serve.test_connections import listening
 from tests.tiny import model_folder
 
@@ -71,10 +72,9 @@ def test_a_deadline_ends_the_search_in_the_database_and_the_next_one_is_answered
 
 async def test_a_caller_who_goes_away_ends_the_search(client_of, endless, served_models, parent):
     app = create_app({"tiny": served_models[0]}, collections=parent, settings=ServeSettings(log="off"))
-    async with listening(app, 8) as connect:
+    async with listening(app, 8) as (_, connect):
         _, writer = await connect()
-        body = json.dumps(HYBRID).encode()
-        writer.write(b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        writer.write(posted("/v1/search", HYBRID))
         assert await asyncio.to_thread(endless[0].wait, 10)
         writer.close()
         assert await asyncio.to_thread(endless[1].wait, 0.5)

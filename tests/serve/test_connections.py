@@ -18,16 +18,16 @@ from likewise.serve.bounded_protocol import BoundedProtocol
 from likewise.serve.budget import Budget
 from likewise.serve.run_server import OTHER_FILES, connection_bound
 from likewise.serve.web.api_errors import ERROR_SHAPES
+from tests.serve.requests_by_route import GOOD, posted
 
 pytestmark = pytest.mark.anyio
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-BODIES = {"/embed": b'{"inputs": "a cat"}', "/v1/embeddings": b'{"input": "a cat"}', "/v2/rerank": b"{}"}
 SHAPES = {"/embed": "tei", "/v1/embeddings": "openai", "/v2/rerank": "cohere"}
 
 
 @asynccontextmanager
-async def listening(app, most, send_buffer=None):
-    """A server that takes so many connections, with so many bytes in the kernel for each; gives what opens one."""
+async def listening(app, most=50, send_buffer=None):
+    """A server of so many connections, with so many bytes in the kernel for each: its state, and what opens one."""
     http = partial(BoundedProtocol, most_connections=most, memory=app.state.server.memory)
     server = uvicorn.Server(uvicorn.Config(app, http=http, log_config=None, port=0, lifespan="on", ws="none"))
     task = asyncio.create_task(server.serve())
@@ -43,7 +43,7 @@ async def listening(app, most, send_buffer=None):
         opened.append(await asyncio.open_connection("127.0.0.1", port))
         return opened[-1]
 
-    yield connect
+    yield app.state.server, connect
     for _, writer in opened:
         writer.close()
     server.should_exit = True
@@ -59,18 +59,13 @@ async def answer(connection, data):
     return int(head.split(" ")[1]), headers, await reader.readexactly(int(headers["content-length"]))
 
 
-def post(path):
-    body = BODIES[path]
-    return b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
-
-
 async def test_a_connection_too_many_is_refused_in_the_shape_of_the_api_and_closed(app_of):
-    async with listening(app_of(), 3) as connect:
+    async with listening(app_of(), 3) as (_, connect):
         held = [await connect() for _ in range(3)]
         assert [(await answer(one, HEALTH))[0] for one in held] == [200] * 3
         for path, shape in SHAPES.items():
             extra = await connect()
-            status, headers, body = await answer(extra, post(path))
+            status, headers, body = await answer(extra, posted(path, GOOD["POST", path]))
             assert (status, headers["connection"], headers["retry-after"]) == (429, "close", "1")
             assert json.loads(body).keys() == ERROR_SHAPES[shape].schema["properties"].keys()
             assert await extra[0].read() == b""
@@ -78,11 +73,11 @@ async def test_a_connection_too_many_is_refused_in_the_shape_of_the_api_and_clos
         held[0][1].close()
         await held[0][1].wait_closed()
         await asyncio.sleep(0.02)
-        assert (await answer(await connect(), post("/embed")))[0] == 200
+        assert (await answer(await connect(), posted("/embed", {"inputs": "a"})))[0] == 200
 
 
 async def test_connections_beyond_those_that_are_refused_hold_no_memory(app_of):
-    async with listening(app_of(), 2) as connect:
+    async with listening(app_of(), 2) as (_, connect):
         kept = [await connect() for _ in range(4)]
         reader, _ = await connect()
         assert await asyncio.wait_for(reader.read(), 2) == b""
@@ -92,7 +87,7 @@ async def test_connections_beyond_those_that_are_refused_hold_no_memory(app_of):
 
 @pytest.mark.parametrize("before", [b"", HEALTH])
 async def test_who_never_finishes_headers_is_cut_off_on_a_used_connection_too(before, app_of):
-    async with listening(app_of(budget=Budget(header_seconds=0.05)), 2) as connect:
+    async with listening(app_of(budget=Budget(header_seconds=0.05)), 2) as (_, connect):
         connection = await connect()
         if before:
             assert (await answer(connection, before))[0] == 200

@@ -89,13 +89,6 @@ async def _ask_and_leave(app, body):
     return sent[0]["status"]
 
 
-def test_a_model_without_a_classifier_says_how_to_have_one(folders):
-    with serving({"plain": Embedder.load(folders("bert"), engine="numpy")}) as client:
-        response = client.post("/predict", json={"inputs": "a"})
-    assert response.status_code == 424
-    assert "Classifier.fit(texts, labels, model).save(folder)" in response.json()["error"]
-
-
 def test_a_classifier_and_a_card_are_found_beside_an_encoder_in_a_sub_folder(tmp_path):
     folder, inner = model_folder(tmp_path / "model"), tmp_path / "model" / "0_Transformer"
     inner.mkdir()

@@ -21,14 +21,12 @@ from ..runtime.home_folder import expanded
 from ..runtime.untrusted_files import read_object
 from ..runtime.writer_lock import WriterLock
 
-PREFIX = "lw-"
-BYTES = 32
 PATIENCE = 10.0
 """Seconds to wait for another process that is changing the file."""
 SHA256 = re.compile("[0-9a-f]{64}")
 FIELDS = "a name, a sha256 of 64 hex digits, and a rate above 0, or null for no limit"
-CHECK_SECONDS = 1.0
-"""Seconds between a running server's checks for changes to the file."""
+READ_SECONDS = 1.0
+"""Seconds after which a running server reads the file again."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +52,7 @@ def default_file() -> Path:
 
 
 def read_keys(file: Path) -> list[ApiKey]:
-    """The keys in a file; an empty list if there is no file.
-
-    Raises:
-        BadInput: the file is not a key file.
-    """
+    """The keys in a file; an empty list if there is no file."""
     if not file.exists():
         return []
     rows = read_object(file).get("keys")
@@ -73,25 +67,17 @@ def read_keys(file: Path) -> list[ApiKey]:
 
 
 def add_key(file: Path, name: str, rate: float | None = None) -> str:
-    """Create a key, store its hash, and return it.
-
-    Raises:
-        BadInput: the name is taken or empty.
-    """
+    """Create a key, store its hash, and return it."""
     with _changing(file) as keys:
         if not name.strip() or any(key.name == name for key in keys):
             raise BadInput(f"a key named {name!r} already exists" if name.strip() else "a key needs a name")
-        secret = PREFIX + secrets.token_urlsafe(BYTES)
+        secret = "lw-" + secrets.token_urlsafe(32)
         keys.append(ApiKey(name, _hash(secret), rate))
     return secret
 
 
 def remove_key(file: Path, name: str) -> None:
-    """Revoke a key; a running server notices within a second.
-
-    Raises:
-        BadInput: no key has this name.
-    """
+    """Revoke a key; a running server notices within a second."""
     with _changing(file) as keys:
         left = [key for key in keys if key.name != name]
         if len(left) == len(keys):
@@ -119,39 +105,24 @@ def _hash(secret: str) -> str:
 
 
 class KeyRing:
-    """The keys in a file, which is read again when it changes."""
+    """The keys in a file, as they were at most a second ago."""
 
     def __init__(self, file: Path) -> None:
-        self._file = file
-        self._keys = read_keys(file)
-        self._state, self._checked = self._file_state(), time.monotonic()
+        self._file, self._keys, self._read = file, read_keys(file), time.monotonic()
 
     def of(self, secret: str) -> ApiKey | None:
         """Find the matching key by comparing with every hash in constant time."""
-        self._refresh()
+        if time.monotonic() - self._read > READ_SECONDS:
+            self._read_again()
         given, found = _hash(secret), None
         for key in self._keys:
             if hmac.compare_digest(given, key.sha256):
                 found = key
         return found
 
-    def _refresh(self) -> None:
-        now = time.monotonic()
-        if now - self._checked < CHECK_SECONDS:
-            return
-        self._checked = now
-        state = self._file_state()
-        if state == self._state:
-            return
-        self._state = state
+    def _read_again(self) -> None:
+        self._read = time.monotonic()
         try:
             self._keys = read_keys(self._file)
         except LikewiseError:  # if the file is unreadable, all keys are rejected
             self._keys = []
-
-    def _file_state(self) -> tuple[int, int] | None:
-        try:
-            found = self._file.stat()
-        except FileNotFoundError:
-            return None
-        return found.st_mtime_ns, found.st_ino

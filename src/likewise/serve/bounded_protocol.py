@@ -274,11 +274,7 @@ class OneWrite:
         self._start: Any = None
 
     async def __call__(self, message: Any) -> None:
-        """Hold the headers back until the body arrives, then write both.
-
-        Raises:
-            ConnectionError: the client has disconnected.
-        """
+        """Hold the headers back until the body arrives, then write both."""
         cycle, start = self._cycle, self._start
         if cycle.disconnected:
             raise ConnectionError("the client has closed the connection")
@@ -297,11 +293,7 @@ class OneWrite:
             await cycle.send(message)
 
     def _write(self, status: int, headers: Any, body: bytes) -> None:
-        """Write headers and body, and do what uvicorn does after the last piece of a body.
-
-        Raises:
-            RuntimeError: a header has a line break, or the body's length differs from the Content-Length header.
-        """
+        """Write headers and body, and do what uvicorn does after the last piece of a body."""
         cycle = self._cycle
         lines = [name + b": " + value for name, value in headers]
         if not cycle.keep_alive and CLOSE not in lines:

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from ..cluster import ClusterSummary, describe_clusters
-from ..cluster.clusterings import DEFAULT_METHOD, Labels, cluster_vectors
+from ..cluster import describe_clusters
+from ..cluster.clusterings import DEFAULT_METHOD, cluster_vectors
 from ..cluster.maps.cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 from ..cluster.maps.layout import map_layout
 from ..search.collection import Collection
@@ -20,13 +19,11 @@ SHOWN = 240
 MOST_BY_DISTANCE = 5_000
 """Up to this many texts are clustered as in `likewise cluster`, with 200 MB of distances; more, with k-means."""
 MOST_CLUSTERS = 12
-"""The default number of k-means clusters."""
+"""The largest number of k-means clusters."""
 Report = Callable[[float], None] | None
 
 
-def collection_map(
-    collection: Collection, layout: str, limit: int, clusters: int | None, report: Report = None
-) -> dict[str, Any]:
+def collection_map(collection: Collection, layout: str, limit: int, report: Report = None) -> dict[str, Any]:
     """At most `limit` evenly spaced texts, with their coordinates from 0 to 1 and their clusters.
 
     `report` is called with the finished share of a t-SNE layout.
@@ -41,18 +38,25 @@ def collection_map(
         empty: dict[str, Any] = {name: [] for name in ("ids", "texts", "x", "y", "labels", "clusters")}
         return {"total": 0, **empty, "other": NO_CLUSTER_COLOUR}
     ids, texts, vectors = zip(*rows, strict=True)
-    return {"total": count, **_mapped([*ids], [*texts], np.stack(vectors), layout, clusters, report)}
+    return {"total": count, "ids": [*ids], **map_of_texts([*texts], np.stack(vectors), layout, report)}
 
 
-def _mapped(
-    ids: list[str], texts: list[str], vectors: np.ndarray, layout: str, clusters: int | None, report: Report = None
-) -> dict[str, Any]:
-    labels, summaries = _clusters(texts, vectors, clusters)
+def map_of_texts(texts: list[str], vectors: np.ndarray, layout: str, report: Report = None) -> dict[str, Any]:
+    """The map, with clusters as in `likewise cluster`: equal texts count once, blank texts never."""
+    first: dict[str, int] = {}
+    for row, text in enumerate(texts):
+        if text.strip():
+            first.setdefault(text, row)
+    rows = np.array([*first.values()], np.int64)
+    is_large = len(rows) > MOST_BY_DISTANCE
+    method, k = ("kmeans", min(MOST_CLUSTERS, round(math.sqrt(len(rows) / 8)))) if is_large else (DEFAULT_METHOD, None)
+    found = cluster_vectors(vectors[rows], method, k=k, show_progress_bar=False)
+    summaries, of = describe_clusters([*first], vectors[rows], found), dict(zip(first, found.tolist(), strict=True))
+    labels = np.array([of.get(text, -1) for text in texts])
     places = map_layout(vectors, layout, report=report)
     shown = ClusterMap("", places, labels, texts, [one.name for one in summaries])
     described = zip(summaries, shown.colours, label_places(shown).round(5).tolist(), strict=True)
     return {
-        "ids": ids,
         "texts": [text[:SHOWN] for text in texts],
         "x": places[:, 0].round(5).tolist(),
         "y": places[:, 1].round(5).tolist(),
@@ -66,28 +70,8 @@ def _mapped(
                 "cosine": one.cosine,
                 "colour": colour,
                 "place": place,
-                "central": list(one.central),
+                "central": rows[list(one.central)].tolist(),
             }
             for one, colour, place in described
         ],
     }
-
-
-def _clusters(texts: list[str], vectors: np.ndarray, count: int | None) -> tuple[Labels, list[ClusterSummary]]:
-    """Each text's cluster, and all clusters, as in `likewise cluster`: equal texts count once, blank texts never."""
-    first: dict[str, int] = {}
-    for row, text in enumerate(texts):
-        if text.strip():
-            first.setdefault(text, row)
-    rows = np.array([*first.values()], np.int64)
-    k = count and min(count, len(rows))
-    if len(rows) > MOST_BY_DISTANCE:
-        k = k or min(MOST_CLUSTERS, round(math.sqrt(len(rows) / 8)))
-    method = DEFAULT_METHOD if len(rows) <= MOST_BY_DISTANCE else "kmeans"
-    labels = cluster_vectors(vectors[rows], method, k=k or None, show_progress_bar=False)
-    of = dict(zip(first, labels.tolist(), strict=True))
-    summaries = describe_clusters([*first], vectors[rows], labels)
-    central = (tuple(rows[list(one.central)].tolist()) for one in summaries)
-    return np.array([of.get(text, -1) for text in texts]), [
-        replace(one, central=of_texts) for one, of_texts in zip(summaries, central, strict=True)
-    ]

@@ -1,6 +1,6 @@
 """Compute the map of a collection in a separate process, which is stopped once no request is waiting for it.
 
-python -m likewise.serve.map_process FOLDER LAYOUT LIMIT CLUSTERS        prints the map as JSON; CLUSTERS may be -
+python -m likewise.serve.map_process FOLDER LAYOUT LIMIT        prints the map as JSON
 
 While t-SNE runs, its progress is written to standard error.
 """
@@ -38,7 +38,7 @@ async def map_in_process(folder: Path, query: Any, report: Callable[[float], Non
     """
     if query.layout == "t-sne" and find_spec("sklearn") is None:
         raise missing_extra("scikit-learn", "map", "a map by t-sne")
-    command = (sys.executable, "-m", __name__, str(folder), query.layout, str(query.limit), str(query.clusters or "-"))
+    command = (sys.executable, "-m", __name__, str(folder), query.layout, str(query.limit))
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=DEVNULL,
@@ -83,9 +83,9 @@ def main(arguments: Sequence[str]) -> None:
 
     if hasattr(os, "nice"):
         os.nice(NICER)
-    folder, layout, limit, clusters = arguments
+    folder, layout, limit = arguments
     with Collection.open(folder, read_only=True) as collection:
-        mapped = collection_map(collection, layout, int(limit), None if clusters == "-" else int(clusters), _report)
+        mapped = collection_map(collection, layout, int(limit), _report)
     sys.stdout.buffer.write(json_bytes(mapped))
 
 

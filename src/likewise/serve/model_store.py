@@ -156,11 +156,7 @@ class ModelStore:
         self._models[name] = ServedModel(name, kind, load, self._make_room)
 
     def named(self, name: str | None, kind: Kind) -> ServedModel:
-        """The model with this name; without a name, the first of its kind.
-
-        Raises:
-            ModelNotFound: there is no such model; the message lists the models of this kind.
-        """
+        """The model with this name; without a name, the first of its kind."""
         found = None if name is None else self._models.get(name)
         if found is not None and found.kind == kind:
             return found
@@ -187,10 +183,7 @@ class ModelStore:
                 self._make_room()
 
     async def replace(self, name: str) -> None:
-        """Reload a model while the old one keeps serving, then swap them.
-
-        The old one finishes the requests that are waiting for it.
-        """
+        """Reload a model while the old one keeps serving; the old one finishes the requests that wait for it."""
         served = self._models[name]
         async with served.lock:
             old = served.thread

@@ -89,16 +89,26 @@ def run_on(
     *,
     is_shared: bool = False,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. A socket that `is_shared` stays open for the other processes.
-
-    Raises:
-        LikewiseError: the first model cannot be loaded.
-    """
+    """Serve until SIGTERM or SIGINT. A socket that `is_shared` stays open for the other processes."""
     # on busy processors, one thread tokenizes a few texts faster than several that have to be woken up
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
-    server = _Server(_config(app, settings, connection_bound(settings.max_connections)), app, is_shared)
+    most, memory = connection_bound(settings.max_connections), app.state.server.memory
+    config = uvicorn.Config(
+        app,
+        http=partial(BoundedProtocol, most_connections=most, memory=memory),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=round(settings.drain_seconds),
+        timeout_keep_alive=30,
+    )
+    server = _Server(config, app, is_shared)
     if threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: app.state.server.reload_soon())
     logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))
@@ -158,9 +168,6 @@ def connection_bound(wanted: int) -> int:
     """The requested number of connections, or what the open-file limit, raised as far as possible, allows.
 
     For each of them, one more connection may be open while it is being rejected.
-
-    Raises:
-        BadInput: there is no room for a single connection.
     """
     if resource is None:
         return wanted
@@ -175,22 +182,6 @@ def connection_bound(wanted: int) -> int:
         needed = f"a server needs more than {OTHER_FILES + 1}; raise the limit with ulimit -n"
         raise BadInput(f"this process may open {soft} files, but {needed}")
     return (soft - OTHER_FILES) // 2
-
-
-def _config(app: ServerApplication, settings: ServeSettings, connections: int) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=partial(BoundedProtocol, most_connections=connections, memory=app.state.server.memory),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        date_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=round(settings.drain_seconds),
-        timeout_keep_alive=30,
-    )
 
 
 class UvicornLog(logging.Handler):
@@ -212,11 +203,7 @@ def address_of(listening: socket.socket) -> str:
 
 
 def collections_found(folder: Path | None) -> str:
-    """Check the folder of collections and list its collections; the folder may still be empty.
-
-    Raises:
-        BadInput: there is no such folder, or it is itself a collection.
-    """
+    """Check the folder of collections and list its collections; the folder may still be empty."""
     if folder is None:
         return ""
     from ..search.collection import journal
@@ -233,11 +220,7 @@ def collections_found(folder: Path | None) -> str:
 
 
 def check_access(settings: ServeSettings, without_keys: bool) -> None:
-    """Raise if remote clients could connect without keys, unless this is allowed explicitly.
-
-    Raises:
-        BadInput: there are no keys.
-    """
+    """Raise if remote clients could connect without keys, unless this is allowed explicitly."""
     if settings.keys is not None:
         from .api_keys import read_keys
 

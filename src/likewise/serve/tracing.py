@@ -5,7 +5,6 @@ header joins its caller's trace.
 """
 
 import time
-from typing import Any
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -33,12 +32,22 @@ class RequestTraces:
         end = time.time_ns()
         names = [name for name in self._context.fields if name.encode() in exchange.headers]
         given = {name: exchange.headers[name.encode()].decode("latin-1") for name in names}
+        attributes = {
+            "http.request.method": exchange.scope["method"],
+            "http.route": path,
+            "http.response.status_code": status,
+            "likewise.request_id": exchange.request_id,
+            **{f"likewise.{name}": value for name, value in exchange.notes.items()},
+        }
+        if exchange.job is not None:
+            for part in ("tokenization", "queue", "inference"):
+                attributes[f"likewise.{part}_seconds"] = getattr(exchange.job, part)
         span = self._tracer.start_span(
             f"{exchange.scope['method']} {path}",
             context=self._context.extract(given),
             kind=trace.SpanKind.SERVER,
             start_time=end - int(1e9 * seconds),
-            attributes=self._attributes(exchange, path, status),
+            attributes=attributes,
         )
         if status >= 500:
             span.set_status(trace.StatusCode.ERROR)
@@ -46,16 +55,3 @@ class RequestTraces:
 
     def close(self) -> None:
         self._provider.shutdown()
-
-    def _attributes(self, exchange: Exchange, path: str, status: int) -> dict[str, Any]:
-        found = {f"likewise.{name}": value for name, value in exchange.notes.items()}
-        if exchange.job is not None:
-            parts = ("tokenization", "queue", "inference")
-            found |= {f"likewise.{name}_seconds": getattr(exchange.job, name) for name in parts}
-        return {
-            "http.request.method": exchange.scope["method"],
-            "http.route": path,
-            "http.response.status_code": status,
-            "likewise.request_id": exchange.request_id,
-            **found,
-        }

@@ -33,10 +33,6 @@ class MapQuery(Body):
     limit: Annotated[
         int, Meta(ge=1, le=50_000, description="how many texts to show; evenly spaced if there are more")
     ] = 5_000
-    clusters: Annotated[
-        Annotated[int, Meta(ge=1, le=100)] | None,
-        Meta(description="how many clusters; by default as in likewise cluster"),
-    ] = None
 
 
 def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -179,8 +175,4 @@ async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]
         return shown
 
 
-FOUND: dict[str, Any] = {
-    "type": "object",
-    "required": ["collection", "model", "passages", "truncated", "seconds"],
-    "properties": {"passages": {"type": "array", "items": {"type": "object", "required": ["id", "text", "score"]}}},
-}
+FOUND = {"type": "object", "required": ["collection", "model", "passages", "truncated", "seconds"]}

@@ -16,7 +16,6 @@ from ..web.api_errors import ApiError
 from ..web.bodies import Body, Name, shown
 from ..web.exchange import Exchange
 
-Array = np.ndarray
 Headers = tuple[tuple[bytes, bytes], ...]
 Result = TypeVar("Result")
 OBJECT: dict[str, Any] = {"type": "object"}
@@ -68,7 +67,7 @@ class Embedded(NamedTuple):
 
     served: ServedModel
     job: Job
-    rows: Float[Array, "N e"]
+    rows: Float[np.ndarray, "N e"]
     headers: Headers
 
 
@@ -118,7 +117,7 @@ async def computed(
 
 async def pair_scores(
     exchange: Exchange, served: ServedModel, query: str, texts: Sequence[str], raw: bool, **options: Any
-) -> tuple[Job, Float[Array, " N"]]:
+) -> tuple[Job, Float[np.ndarray, " N"]]:
     """A reranker's score for each text with a query, or the logit if `raw`; the options are those of `computed`."""
     characters, most = len(query) * len(texts) + sum(map(len, texts)), exchange.server.memory.budget.characters
     if characters > most:
@@ -130,7 +129,7 @@ async def pair_scores(
     return job, (job.rows if raw else model.activated(job.rows))[:, 0]
 
 
-def places_by_score(scores: Float[Array, " N"]) -> list[int]:
+def places_by_score(scores: Float[np.ndarray, " N"]) -> list[int]:
     """The positions of scores, highest first; ties keep their order."""
     order: list[int] = np.argsort(-scores, kind="stable").tolist()
     return order

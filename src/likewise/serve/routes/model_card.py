@@ -3,7 +3,7 @@
 import asyncio
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from ...errors import BadModel
 from ...runtime.untrusted_files import read_text
@@ -19,16 +19,6 @@ MOST_BYTES = 1 << 20
 COLUMNS = ("× 100", "95 % interval", "items")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 INTERVAL = re.compile(rf"({NUMBER.pattern}) … ({NUMBER.pattern})")
-
-
-class CardScore(NamedTuple):
-    """A row of a card's score table: × 100, with the bounds of its 95 % interval, if any."""
-
-    name: str
-    score: float
-    low: float | None
-    high: float | None
-    items: int | None
 
 
 class CardQuery(Body):
@@ -54,9 +44,8 @@ async def show_card(exchange: Exchange) -> Reply:
         "fingerprint": fingerprint,
         **{field: front_value(text, field) for field in ("license", "language", "base_model")},
     }
-    scores = [score._asdict() for score in card_scores(text)]
     named = {"model": served.name, "about": about(text)}
-    return Reply({**named, "facts": facts, "scores": scores, "notes": card_notes(text)})
+    return Reply({**named, "facts": facts, "scores": card_scores(text), "notes": card_notes(text)})
 
 
 def card_text(folder: Path) -> str:
@@ -87,8 +76,11 @@ def section(card: str, title: str) -> str:
     return found[1] if found else ""
 
 
-def card_scores(card: str) -> list[CardScore]:
-    """The rows of the score table that likewise writes into cards; tables with other columns are ignored."""
+def card_scores(card: str) -> list[dict[str, Any]]:
+    """The rows of the score table that likewise writes into cards, × 100, with the bounds of their 95 % intervals.
+
+    Tables with other columns are ignored.
+    """
     lines = [line for line in section(card, "Scores").splitlines() if line.startswith("|")]
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     if not table or not {*COLUMNS} <= {*table[0]}:
@@ -98,11 +90,12 @@ def card_scores(card: str) -> list[CardScore]:
     return [_score(*row) for row in rows if NUMBER.fullmatch(row[1])]
 
 
-def _score(name: str, score: str, interval: str, items: str) -> CardScore:
+def _score(name: str, score: str, interval: str, items: str) -> dict[str, Any]:
     bounds = INTERVAL.fullmatch(interval)
-    low, high = (float(bounds[1]), float(bounds[2])) if bounds else (None, None)
+    low, high = map(float, bounds.groups()) if bounds else (None, None)
     digits = items.replace(",", "")
-    return CardScore(name, float(score), low, high, int(digits) if digits.isdecimal() else None)
+    count = int(digits) if digits.isdecimal() else None
+    return {"name": name, "score": float(score), "low": low, "high": high, "items": count}
 
 
 def card_notes(card: str) -> list[str]:

@@ -47,7 +47,7 @@ async def predict(exchange: Exchange) -> Reply:
         how = "Classifier.fit(texts, labels, model).save(folder) writes one into the model's folder"
         raise ApiError("not_supported", f"{served.name} has no classifier; {how}")
     texts, classes = as_inputs(exchange, "inputs"), classifier.classes
-    count = min(body.top_k or USUAL_CLASSES, len(classes))
+    count = min(body.top_k, len(classes))
     exchange.hold_answer(len(texts) * count * (ENTRY_BYTES + 6 * classifier.longest_label))
     job = await computed(exchange, served, texts, prompt=prompt_of(served, body.prompt_name), truncate=body.truncate)
     assert job.rows is not None

@@ -129,11 +129,5 @@ async def _scored(
     return job, scores, timing_headers(exchange, job, characters)
 
 
-RANKED: dict[str, Any] = {
-    "type": "object",
-    "required": ["results", "truncated"],
-    "properties": {"results": {"type": "array", "items": {"type": "object", "required": ["index", "relevance_score"]}}},
-}
-EITHER: dict[str, Any] = {
-    "anyOf": [{"type": "array", "items": {"type": "object", "required": ["index", "score"]}}, RANKED]
-}
+RANKED = {"type": "object", "required": ["results", "truncated"]}
+EITHER = {"anyOf": [{"type": "array", "items": {"type": "object", "required": ["index", "score"]}}, RANKED]}

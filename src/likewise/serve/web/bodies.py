@@ -41,15 +41,8 @@ def shown(value: Any) -> str:
 
 
 def read(body: type[Body], value: Any, *, strict: bool = True) -> Any:
-    """Parse a body; 4.0 counts as an integer, as in JSON Schema. If not `strict`, numbers may be given as strings.
-
-    Raises:
-        ApiError: the body is invalid; the message says where it is, what was expected, and what was found.
-    """
-    try:
-        return msgspec.convert(value, body, strict=strict)
-    except msgspec.ValidationError:
-        value = _with_whole_numbers(value)
+    """Parse a body; 4.0 counts as an integer, as in JSON Schema. If not `strict`, numbers may be given as strings."""
+    value = _with_whole_numbers(value)
     try:
         return msgspec.convert(value, body, strict=strict)
     except msgspec.ValidationError as error:
