@@ -13,7 +13,6 @@ relative to the untrained model, averaged over seeds for each test item, with a 
 (95 %).
 """
 
-import argparse
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.options import options
 from benchmarks.record import save
 from likewise import Embedder
 from likewise.data.datasets import read_dataset
@@ -132,11 +132,7 @@ def gain(before: Evidence, runs: Sequence[Evidence]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
-    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
-    parser.add_argument("--seeds", type=int, default=3)
-    args = parser.parse_args()
+    args = options(__doc__, data=list(DATA), sizes=list(SIZES), seeds=3)
     results: dict[str, Any] = {}
     for name in args.data:
         data = DATA[name]()

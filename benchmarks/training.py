@@ -8,7 +8,6 @@ library's own step callback, so it covers everything in a step but neither loadi
     python -m benchmarks.training [--objectives softmax contrastive] [--threads 1] [--rounds 3] [--steps N] [--warm 5]
 """
 
-import argparse
 import json
 import os
 import resource
@@ -24,7 +23,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from .record import RESULTS, data, machine, ratio, save
+from .options import options
+from .record import RESULTS, data, machine, ratio, read, save
 
 MODEL = "minilm-l6-h384-raw"
 LONGEST = 128  # tokens
@@ -56,14 +56,8 @@ QUESTIONS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objectives", nargs="+", choices=QUESTIONS, default=list(QUESTIONS))
-    parser.add_argument("--threads", type=int, nargs="+", default=[1])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, help="steps per run, including warm-up")
-    parser.add_argument("--warm", type=int, default=5)
-    parser.add_argument("--one", choices=CONTENDERS, help="do one run in this process and print it as JSON")
-    args = parser.parse_args()
+    """Compare; `--one CONTENDER` does a single run in this process and prints it as JSON."""
+    args = options(__doc__, objectives=list(QUESTIONS), threads=[1], rounds=3, steps=int, warm=5, one=str)
     if args.one:
         print(json.dumps(one(args.one, args.objectives[0], args.threads[0], args.steps, args.warm)))
         return
@@ -77,8 +71,7 @@ def main() -> None:
 
 def others(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Earlier results for other questions."""
-    path = RESULTS / "training.json"
-    known = json.loads(path.read_text("utf-8"))["results"] if path.exists() else []
+    known = read("training")["results"] if (RESULTS / "training.json").exists() else []
     new = {(one["question"], one["threads"]) for one in found}
     return [one for one in known if (one["question"], one["threads"]) not in new]
 

@@ -19,11 +19,6 @@ FAST = {"learning_rate": 1e-2}
 FAMILIES = ["bert", "mpnet", "albert", "modernbert"]
 
 
-def _course(objective=None):
-    objective = objective or Contrastive()
-    return [source(objective)]
-
-
 def _changed(before, after):
     assert before.keys() == after.keys()
     return {name for name in before if not torch.equal(before[name], after[name])}
@@ -62,7 +57,9 @@ def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
     held = {id(p) for p in parameters_of_parts(embedder, ["embeddings", "blocks:0-1"])}
     stay = {name for name, p in embedder.named_parameters() if id(p) in held}
     run_trainer(
-        embedder, _course(), TrainSettings(max_steps=3, batch_size=8, **FAST, freeze=("embeddings", "blocks:0-1"))
+        embedder,
+        [source(Contrastive())],
+        TrainSettings(max_steps=3, batch_size=8, **FAST, freeze=("embeddings", "blocks:0-1")),
     )
     moved = _changed(before, weights_of(embedder))
     assert stay and not moved & stay
@@ -80,7 +77,7 @@ def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
 )
 def test_what_cannot_be_frozen_is_reported(names, message, own):
     with pytest.raises(BadInput, match=message):
-        run_trainer(load(own()), _course(), TrainSettings(max_steps=1, freeze=names))
+        run_trainer(load(own()), [source(Contrastive())], TrainSettings(max_steps=1, freeze=names))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -88,7 +85,7 @@ def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
     embedder = load(own(family))
     before, names = weights_of(embedder), [name for name, _ in embedder.named_parameters()]
     run = TrainSettings(max_steps=4, batch_size=8, **FAST, lora_rank=2, lora_layers=("qkv", "down"))
-    out = run_trainer(embedder, _course(), run)
+    out = run_trainer(embedder, [source(Contrastive())], run)
     after = weights_of(embedder)
     moved = _changed(before, after)
     assert moved and all(name.split(".")[-2] in ("qkv", "down") and name.endswith("weight") for name in moved)
@@ -107,15 +104,15 @@ def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own
     run = TrainSettings(max_steps=6, batch_size=8, **FAST, lora_rank=2, save_steps=2)
     whole = load(folder)
     evaluator = lambda e: {"x": float(e.encode(["a"]).sum())}  # noqa: E731
-    run_trainer(whole, _course(), run, evaluator=evaluator)
+    run_trainer(whole, [source(Contrastive())], run, evaluator=evaluator)
     how = {"checkpoint_folder": tmp_path / "c", "evaluator": evaluator}
     requested = iter([False, False, True])
-    reported = run_trainer(load(folder), _course(), run, **how, stop=lambda: next(requested))
+    reported = run_trainer(load(folder), [source(Contrastive())], run, **how, stop=lambda: next(requested))
     assert reported.interrupted and reported.steps == 3
     kept = tmp_path / "c/step-00000003/model.safetensors"
     assert kept.stat().st_size < (folder / "model.safetensors").stat().st_size / 2
     again = load(folder)
-    run_trainer(again, _course(), run, **how)
+    run_trainer(again, [source(Contrastive())], run, **how)
     assert not _changed(weights_of(whole), weights_of(again))
 
 
@@ -127,7 +124,9 @@ def test_after_an_error_a_low_rank_run_leaves_the_weights_as_they_were(own):
         raise RuntimeError("as asked")
 
     with pytest.raises(RuntimeError, match="as asked"):
-        run_trainer(embedder, _course(), TrainSettings(max_steps=2, batch_size=8, lora_rank=2), callbacks=[fail])
+        run_trainer(
+            embedder, [source(Contrastive())], TrainSettings(max_steps=2, batch_size=8, lora_rank=2), callbacks=[fail]
+        )
     assert not _changed(before, weights_of(embedder))
 
 
@@ -135,7 +134,7 @@ def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(
     embedder, objective = load(own()), Classification(2)
     before = weights_of(embedder)
     run = TrainSettings(max_steps=3, batch_size=8, **FAST, lora_rank=2, freeze=("blocks:0-1",))
-    run_trainer(embedder, _course(objective), run)
+    run_trainer(embedder, [source(objective)], run)
     assert {name.split(".")[2] for name in _changed(before, weights_of(embedder))} == {"2"}
     assert all(p.grad is not None for p in objective.parameters())
 
@@ -143,7 +142,7 @@ def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(
 def test_a_layer_that_the_blocks_lack_gets_no_low_rank_changes(own):
     settings = TrainSettings(max_steps=1, lora_rank=2, lora_layers=("key",))
     with pytest.raises(BadInput, match="there is no layer key; .* down, out, qkv, up"):
-        run_trainer(load(own()), _course(), settings)
+        run_trainer(load(own()), [source(Contrastive())], settings)
 
 
 def test_each_block_has_its_rate_by_depth(own):
@@ -185,7 +184,7 @@ def test_the_last_pattern_that_matches_a_name_decides_its_rate(own):
 )
 def test_rates_that_fit_no_weight_are_reported(rates, message, own):
     with pytest.raises(BadInput, match=message):
-        run_trainer(load(own()), _course(), TrainSettings(max_steps=1, learning_rates=rates))
+        run_trainer(load(own()), [source(Contrastive())], TrainSettings(max_steps=1, learning_rates=rates))
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])

@@ -169,7 +169,7 @@ def test_before_a_step_is_repeated_a_gpu_gives_its_cached_memory_back(monkeypatc
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(("returned", "found"), [(0.5, "0.5; expected scores by name"), ({}, "no score")])
+@pytest.mark.parametrize(("returned", "found"), [(0.5, "0.5; expected scores by name"), ({}, "{}; expected")])
 def test_an_evaluator_without_a_score_is_answered_with_what_to_return(returned, found, own):
     with pytest.raises(BadInput, match=f"the evaluator returned {found}"):
         run_trainer(load(own()), [course()], TrainSettings(max_steps=1, batch_size=3), evaluator=lambda _: returned)

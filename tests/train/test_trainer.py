@@ -182,8 +182,7 @@ def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
 
 
 def _course(rows=24):
-    objective = Regression()
-    return [source(objective, rows)]
+    return [source(Regression(), rows)]
 
 
 def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
@@ -346,10 +345,6 @@ def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_wa
     assert all(torch.equal(before[name], tensor) for name, tensor in embedder.state_dict().items())
 
 
-def _schedule(rows=24, batch=8):
-    return BatchSchedule(_course(rows), batch)
-
-
 @pytest.mark.parametrize(
     ("how", "steps", "epoch", "evaluations", "warmup"),
     [  # of three batches a pass
@@ -362,7 +357,7 @@ def _schedule(rows=24, batch=8):
     ],
 )
 def test_the_plan_of_a_run(how, steps, epoch, evaluations, warmup):
-    plan = Plan.of(_schedule(), TrainSettings(batch_size=8, **how))
+    plan = Plan.of(BatchSchedule(_course(), 8), TrainSettings(batch_size=8, **how))
     assert (plan.max_steps, plan.eval_steps, plan.warmup_steps) == (steps, evaluations, warmup)
     assert plan.steps_per_epoch == pytest.approx(epoch)
 

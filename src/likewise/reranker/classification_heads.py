@@ -105,12 +105,12 @@ def labels_of(config: Config) -> list[str]:
         return [f"LABEL_{i}" for i in range(count)]
     try:
         labels = {int(i): name for i, name in names.items()}
-        if unnamed := [name for name in labels.values() if not isinstance(name, str | int)]:
-            raise ValueError(f"{unnamed[0]!r:.40} is not a label name")
-        if not 1 <= len(labels) <= MAX_LABELS or sorted(labels) != list(range(len(labels))):
-            raise ValueError("its numbers are not 0, 1, 2 …")
-    except (AttributeError, ValueError, TypeError) as error:
-        raise BadModel(f"config.json has id2label = {str(names)[:60]}: {error}") from None
+        valid = all(isinstance(name, str | int) for name in labels.values()) and 1 <= len(labels) <= MAX_LABELS
+        valid = valid and sorted(labels) == list(range(len(labels)))
+    except (AttributeError, ValueError, TypeError):
+        valid = False
+    if not valid:
+        raise BadModel(f"config.json has id2label = {str(names)[:60]}; expected names numbered 0, 1, 2 …")
     return [str(labels[i]) for i in range(len(labels))]
 
 

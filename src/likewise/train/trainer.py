@@ -225,8 +225,9 @@ class _TrainingLoop:
                 local = self.trainer.evaluator(self.model.eval())
         scores: Mapping[str, float] = self.processes.broadcast(local)
         if not isinstance(scores, Mapping) or not scores:
-            found = "no score" if scores is None or isinstance(scores, Mapping) else f"{scores!r:.80}"
-            raise BadInput(f"the evaluator returned {found}; expected scores by name, such as {{'accuracy': 0.9}}")
+            raise BadInput(
+                f"the evaluator returned {scores!r:.80}; expected scores by name, such as {{'accuracy': 0.9}}"
+            )
         return {name: float(value) for name, value in scores.items()}
 
     def _out_of_patience(self) -> bool:

@@ -83,14 +83,6 @@ def test_hardly_a_row_is_without_company(labels, each, batch, seed):
     assert sum(alone) <= 1 + len(result)  # a batch may end in an odd place, and the pass with what is left over
 
 
-def test_many_labels_give_pairs_where_chance_gives_none():
-    labels = [i // 4 for i in range(4000)]
-    pairs = [len(one) - len(set(one)) for one in batches(labels, 4, 32)]
-    assert min(pairs) == max(pairs) == 24  # eight labels, four rows each
-    by_chance = np.random.default_rng(0).permutation(labels)[:32]
-    assert 32 - len(set(by_chance.tolist())) < 4
-
-
 def course(each: int = 2, rows: int = 60) -> DataSource:
     objective = BatchTriplets(per_label=each)
     columns = {"sentence": [f"text {i}" for i in range(rows)], "label": [i // 3 for i in range(rows)]}

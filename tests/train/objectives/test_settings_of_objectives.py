@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from likewise import Reranker
+from likewise.arrays.ragged import Ragged
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.reranker import PolyEncoder
@@ -23,7 +24,6 @@ from likewise.train.objectives import (
     Weighted,
     parse_objective,
 )
-from likewise.train.objectives import Contrastive as Contrast
 from likewise.train.objectives.labelled_pairs import Regression
 from likewise.train.objectives.registry import objective_options
 from likewise.train.settings import TrainSettings
@@ -141,31 +141,25 @@ def test_layers_of_the_command_line_train_so_many_layers_of_the_model(folders):
     model, objective = load(folders("bert")), parse_objective("contrastive:layers=3")
     batch = batch_for(objective)
     found = gradient(model, objective, batch)
-    parts, contrast = [], Contrast()
+    parts, contrast = [], Contrastive()
     for depth in (1, 2, 3):
         model.zero_grad()
         ids = [
             model.tokenizer.with_special_tokens(c)
             for c in model.tokenizer.token_ids([t for col in batch.texts for t in col])
         ]
-        pooled = torch.stack([list(model.encoder(_packed(model, one)))[depth].mean(0) for one in ids])
+        pooled = torch.stack([list(model.encoder(Ragged.of([one], model.device)))[depth].mean(0) for one in ids])
         vectors = model.heads(pooled).chunk(len(batch.texts))
         contrast(*vectors, text_ids=batch.names).backward()
         parts.append([None if p.grad is None else p.grad.clone() for p in model.encoder.parameters()])
     wanted = torch.cat(
-        [sum(g for g in grads if g is not None).flatten() for grads in zip(*parts, strict=True) if any(map(_is, grads))]
+        [
+            sum(g for g in grads if g is not None).flatten()
+            for grads in zip(*parts, strict=True)
+            if any(g is not None for g in grads)
+        ]
     )
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-3)
-
-
-def _packed(model, ids):
-    from likewise.arrays.ragged import Ragged
-
-    return Ragged.of([ids], model.device)
-
-
-def _is(gradient):
-    return gradient is not None
 
 
 def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(own, tmp_path):

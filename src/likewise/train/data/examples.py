@@ -21,23 +21,6 @@ class Examples:
     rows: Int[np.ndarray, "N c"]
     scores: Float[np.ndarray, " N"] | None = None
 
-    def __post_init__(self) -> None:
-        if self.rows.ndim != 2 or self.rows.shape[1] != (3 if self.scores is None else 2):
-            raise BadInput(f"the rows have shape {self.rows.shape}; expected 2 columns with scores, or 3 without")
-        if self.scores is not None and len(self.scores) != len(self.rows):
-            raise BadInput(f"there are {len(self.rows)} rows and {len(self.scores)} scores")
-
-    @classmethod
-    def checked(cls, rows: Int[np.ndarray, "N c"], scores: Float[np.ndarray, " N"] | None = None) -> "Examples":
-        """Examples from a whole data set; unlike those of a batch, its scores must be finite and not all equal."""
-        if scores is not None:
-            bad = np.flatnonzero(~np.isfinite(scores))
-            if len(bad):
-                raise BadInput(f"the score of row {int(bad[0])} (from 0) is {scores[bad[0]]}; expected a number")
-            if len(scores) == len(rows) > 0 and np.ptp(scores) == 0:
-                raise BadInput(f"all scores are {scores[0]:g}, so no pair is known to be more similar than another")
-        return cls(rows, scores)
-
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -62,7 +45,7 @@ def deduplicated(columns: Sequence[Sequence[str]], scores: Sequence[float] | Non
     index: dict[str, int] = {}
     rows = [[index.setdefault(text, len(index)) for text in column] for column in columns]
     gold = None if scores is None else np.asarray(scores, dtype=np.float64)
-    examples = Examples.checked(np.asarray(rows, dtype=np.int64).T.copy(), gold)
+    examples = Examples(np.asarray(rows, dtype=np.int64).T.copy(), gold)
     return list(index), examples
 
 
@@ -135,7 +118,7 @@ def unlabelled_examples(vectors: Float[np.ndarray, "S E"], pairs: int, *, seed: 
     right = np.where(np.arange(pairs) % 2 == 0, right, stranger)
     directions = unit(vectors)
     cosines = np.einsum("ne,ne->n", directions[left], directions[right]).astype(np.float64)
-    return Examples.checked(np.stack([left, right], axis=1), cosines)
+    return Examples(np.stack([left, right], axis=1), cosines)
 
 
 def _nearest(vectors: Float[np.ndarray, "S E"], k: int) -> np.ndarray:

@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import overload
 
 from torch import Tensor
 
@@ -27,13 +26,7 @@ class MinedColumn(Sequence[str]):
     def __len__(self) -> int:
         return len(self.chosen)
 
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> Sequence[str]: ...
-    def __getitem__(self, row: int | slice) -> str | Sequence[str]:
-        if isinstance(row, slice):
-            return [self.candidates[i] for i in self.chosen[row].tolist()]
+    def __getitem__(self, row: int) -> str:  # type: ignore[override]  # nothing takes slices
         return self.candidates[int(self.chosen[row])]
 
 

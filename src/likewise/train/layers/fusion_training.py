@@ -63,11 +63,6 @@ class FusionInputs:
     anchor: nn.Linear | None = None  # maps x to p if p is an `imitation`, not plain pooling
     heads: nn.Module | None = None  # the model's own heads, applied unchanged to the fused vectors
 
-    def __post_init__(self) -> None:
-        expected = self.stack.width(self.encoder_width)
-        if self.vectors.shape[1] != expected:
-            raise BadInput(f"{self.stack.spec} needs vectors with {expected} dimensions; found {self.vectors.shape[1]}")
-
     @torch.no_grad()
     def tensor(self) -> Tensor:
         """x, followed by p if there is an anchor."""
