@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import threading
 from collections import deque
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -84,6 +85,18 @@ def taken(queue, budget, share):
 
 def thread_of(work=None, **settings):
     return ModelThread("echo", work or Echo(), ServeSettings(**settings), Nobody())
+
+
+def store_of(names, *models, **settings):
+    """A store of these names, in which each load takes the next model."""
+    store, found = ModelStore(ServeSettings(**settings), Nobody()), cycle(models)
+    for name in names:
+        store.add(name, "embedder", lambda: next(found))
+    return store
+
+
+def loaded_names(store):
+    return [one.name for one in store if one.thread is not None]
 
 
 async def settled(*futures):
@@ -217,27 +230,22 @@ async def test_what_is_truncated_is_noted_or_refused():
 
 
 async def test_models_make_room_for_each_other_and_come_back(served_models):
-    size = model_bytes(served_models[0])
-    store = ModelStore(ServeSettings(model_memory=int(2.5 * size)), Nobody())
-    for name in "abc":
-        store.add(name, "embedder", lambda: served_models[0])
+    store = store_of("abc", served_models[0], model_memory=int(2.5 * model_bytes(served_models[0])))
     for name in "abc":
         await store.loaded(name, "embedder")
-    loaded = {one.name for one in store if one.thread is not None}
+    assert loaded_names(store) == ["b", "c"]
     await store.loaded("a", "embedder")
-    assert (loaded, {one.name for one in store if one.thread is not None}) == ({"b", "c"}, {"a", "c"})
+    assert loaded_names(store) == ["a", "c"]
 
 
 async def test_a_model_in_use_stays_and_makes_room_when_the_last_request_has_ended(served_models):
-    store = ModelStore(ServeSettings(model_memory=1), Nobody())
-    for name in "ab":
-        store.add(name, "embedder", lambda: served_models[0])
+    store = store_of("ab", served_models[0], model_memory=1)
     first = await store.loaded("a", "embedder")
     with first.in_use():
         with first.in_use():
             await store.loaded("b", "embedder")
-        meanwhile = [one.name for one in store if one.thread is not None]
-    assert (meanwhile, [one.name for one in store if one.thread is not None]) == (["a", "b"], ["b"])
+        assert loaded_names(store) == ["a", "b"]
+    assert loaded_names(store) == ["b"]
 
 
 STEPS = {
@@ -266,7 +274,7 @@ def test_a_model_stays_loaded_between_the_steps_of_a_request(path, served_models
     with serving(models, {"tiny-reranker": reranker}, collection_parent, model_memory=1) as client:
         response = client.post(path, json=STEPS[path])
         assert response.status_code == 200, response.text
-        assert [one.name for one in client.app.state.server.models if one.thread is not None] == ["other"]
+        assert loaded_names(client.app.state.server.models) == ["other"]
 
 
 @pytest.mark.skipif(not TORCH, reason="poly-encoders are torch's")
@@ -285,8 +293,7 @@ async def test_rerankers_other_than_cross_encoders_are_refused(kind, tmp_path, f
 
 
 async def test_a_model_is_replaced_while_the_old_one_finishes(served_models):
-    store = ModelStore(ServeSettings(), Nobody())
-    store.add("a", "embedder", lambda: served_models[0])
+    store = store_of("a", served_models[0])
     old = (await store.loaded("a", "embedder")).thread
     await store.replace("a")
     new = (await store.loaded("a", "embedder")).thread
@@ -317,12 +324,11 @@ def test_a_reload_during_a_request_does_not_change_its_answer(path, tmp_path, mo
 async def test_a_larger_model_that_replaces_another_makes_room(served_models, monkeypatch):
     sizes = iter([10, 10, 20])
     monkeypatch.setattr(model_store, "model_bytes", lambda _: next(sizes))
-    store = ModelStore(ServeSettings(model_memory=25), Nobody())
+    store = store_of("ab", served_models[0], model_memory=25)
     for name in "ab":
-        store.add(name, "embedder", lambda: served_models[0])
         await store.loaded(name, "embedder")
     await store.replace("b")
-    assert [one.name for one in store if one.thread is not None] == ["b"]
+    assert loaded_names(store) == ["b"]
 
 
 async def test_a_model_whose_classifier_is_of_another_leaves_the_old_one_whole(served_models, folders, tmp_path):
@@ -330,10 +336,7 @@ async def test_a_model_whose_classifier_is_of_another_leaves_the_old_one_whole(s
     shutil.copytree(folders("mpnet"), tmp_path / "other")
     for name in ("classifier.json", "classifier.safetensors"):
         shutil.copy(served_models[0].manifest.encoder / name, tmp_path / "other")
-
-    models = iter([served_models[0], NumpyEmbedder.load(tmp_path / "other")])
-    store = ModelStore(ServeSettings(), Nobody())
-    store.add("a", "embedder", lambda: next(models))
+    store = store_of("a", served_models[0], NumpyEmbedder.load(tmp_path / "other"))
     served = await store.loaded("a", "embedder")
     before = served.model, served.classifier, served.thread, served.size, served.generation
     with pytest.raises(BadInput, match="the classifier was fitted to the model"):

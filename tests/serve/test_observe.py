@@ -51,13 +51,14 @@ def test_requests_are_the_sum_of_their_kinds():
         "te_batch_next_tokens_sum 40.0",
         "# TYPE te_queue_size gauge",
         "# TYPE te_embed_count counter",
-        "# HELP te_embed_duration te embed duration",
+        "# TYPE te_embed_duration histogram",
     ):
         assert f"\n{line}\n" in f"\n{text}"
 
 
 def test_latencies_are_those_of_good_answers():
     load = LiveLoad()
+    assert load.as_json()["latency_ms"] == {"p50": None, "p90": None, "p99": None}
     for milliseconds in range(1, 101):
         load.observe_request(milliseconds / 1e3, 200)
     load.observe_request(9.0, 429)
@@ -69,10 +70,16 @@ def test_latencies_are_those_of_good_answers():
     assert found["refused_per_second"] > 0
 
 
-def test_live_load_is_of_the_last_half_minute(monkeypatch):
-    clock = [1000.0]
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, in a list."""
+    found = [1000.0]
     for name in ("time", "monotonic"):
-        monkeypatch.setattr(f"likewise.serve.observe.time.{name}", lambda: clock[0])
+        monkeypatch.setattr(f"likewise.serve.observe.time.{name}", lambda: found[0])
+    return found
+
+
+def test_live_load_is_of_the_last_half_minute(clock):
     load = LiveLoad()
     for seconds in (0, 75, 10):  # so long after the one before
         clock[0] += seconds
@@ -85,10 +92,7 @@ def test_live_load_is_of_the_last_half_minute(monkeypatch):
     assert (found["inputs_per_second"], found["tokens_per_second"], found["batches"]["busy"]) == (12 / 30, 2, 0.2)
 
 
-def test_on_a_busy_server_the_window_is_that_of_the_kept_events(monkeypatch):
-    clock = [1000.0]
-    for name in ("time", "monotonic"):
-        monkeypatch.setattr(f"likewise.serve.observe.time.{name}", lambda: clock[0])
+def test_on_a_busy_server_the_window_is_that_of_the_kept_events(clock):
     load = LiveLoad()
     for number in range(3 * KEPT):  # 1,000 a second: the last ones are those of one second
         clock[0] = 1000 + number / 1000
@@ -101,10 +105,6 @@ def test_on_a_busy_server_the_window_is_that_of_the_kept_events(monkeypatch):
     assert found["batches"]["per_second"] == pytest.approx(500, rel=0.01)
     assert found["tokens_per_second"] == pytest.approx(4000, rel=0.01)
     assert found["latency_ms"] == {"p50": 2, "p90": 2, "p99": 2}
-
-
-def test_nothing_asked_has_no_latency():
-    assert LiveLoad().as_json()["latency_ms"] == {"p50": None, "p90": None, "p99": None}
 
 
 def test_lines_of_the_log_are_json_whatever_they_hold(capsys):

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import warnings
 from dataclasses import replace
+from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -119,12 +120,8 @@ def _openai(client, path, inputs, options):
 
 def _tei(client, path, inputs, options):
     answer = _answer(client, path, {"inputs": inputs, **options})
-    return answer and np.array(answer.json(), np.float32)
-
-
-def _tokens(client, path, inputs, options):
-    answer = _answer(client, path, {"inputs": inputs, **options})
-    return answer and np.concatenate([np.array(rows, np.float32) for rows in answer.json()])
+    rows = answer and answer.json()
+    return rows and np.array([*chain(*rows)] if path == "/embed_all" else rows, np.float32)
 
 
 def _one_with_all(client, path, inputs, options):
@@ -157,7 +154,7 @@ ROUTES = {
     "/embeddings": (_openai, _encoded, COMMON, True),
     "/embed": (_tei, _encoded, (*SHAPED, *RAW), True),
     "/": (_tei, _encoded, COMMON, True),
-    "/embed_all": (_tokens, _encoded_tokens, COMMON, False),
+    "/embed_all": (_tei, _encoded_tokens, COMMON, False),
     "/similarity": (_one_with_all, _cosines, COMMON, False),
 }
 """How a route is asked, what the library gives, the options of both, and whether the route takes token ids."""

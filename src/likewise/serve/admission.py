@@ -11,12 +11,10 @@ from urllib.parse import urlsplit
 from .api_keys import KeyRing
 from .serve_settings import LOOPBACK, ServeSettings
 from .web.api_errors import ApiError
-from .web.exchange import Exchange
+from .web.exchange import RETRY_SECONDS, Exchange
 
 Headers = tuple[tuple[bytes, bytes], ...]
 SAFE: Headers = ((b"x-content-type-options", b"nosniff"),)
-SURPLUS_SECONDS = 1.0
-"""Seconds after which a rejected client may retry."""
 BURST_SECONDS = 10.0
 """The burst that a key may send after a pause: this many seconds' worth of requests, and at least one."""
 
@@ -32,7 +30,7 @@ class Admission:
     def check(self, exchange: Exchange, is_open: bool) -> None:
         """Reject unauthorized requests, and connections beyond the limit."""
         if exchange.connection is not None and exchange.connection.is_surplus:
-            raise ApiError("overloaded", "too many connections are open; try again later", retry_after=SURPLUS_SECONDS)
+            raise ApiError("overloaded", "too many connections are open; try again later", retry_after=RETRY_SECONDS)
         headers = exchange.headers
         host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin")
         if self._checks_host and re.sub(r":\d*$", "", host) not in self._hosts:

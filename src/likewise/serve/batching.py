@@ -102,12 +102,6 @@ class Job:
             self.tokens += one.size
             self.tokenized.append(one)
 
-    def settle(self) -> None:
-        """Deliver the result or the error to the waiting request; called on the event loop."""
-        self.total = time.perf_counter() - self.arrived
-        if self.future is not None and not self.future.done():
-            _set(self.future, self, self.error)
-
 
 @dataclass(eq=False)
 class Call:
@@ -126,17 +120,15 @@ class Call:
             except Exception as error:
                 self.error = error
 
-    def settle(self) -> None:
-        """Deliver the result; called on the event loop."""
-        if not self.future.done():
-            _set(self.future, self.result, self.error)
 
-
-def _set(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
-    if error is None:
-        future.set_result(result)
+def settle(one: Job | Call) -> None:
+    """Deliver a result or an error to the waiting request; called on the event loop."""
+    if one.future is None or one.future.done():
+        return
+    if one.error is not None:
+        one.future.set_exception(one.error)
     else:
-        future.set_exception(error)
+        one.future.set_result(one.result if isinstance(one, Call) else one)
 
 
 Slot = tuple[Job, int, TokenizedInput]
@@ -376,7 +368,8 @@ class ModelThread:
             self.waiting_requests -= 1
             if isinstance(one, Job):
                 self.waiting_inputs -= len(one.inputs)
-            one.settle()
+                one.total = time.perf_counter() - one.arrived
+            settle(one)
 
 
 def queue_full(seconds: float) -> ApiError:

@@ -25,7 +25,7 @@ from ..runtime.cancellation import cancellable
 from ..search.collection import Collection, journal
 from ..search.index import ModelIdentity
 from ..search.texts.text_index import TextIndex, identity_of_embedder, named_model
-from .batching import Call, queue_full
+from .batching import Call, queue_full, settle
 from .model_store import ModelStore, ServedModel, loader
 from .public_paths import public_model
 from .serve_settings import ServeSettings
@@ -89,7 +89,7 @@ def _run(calls: "SimpleQueue[Call | Callable[[], None] | None]", loop: asyncio.A
         with cancellable(call.future.cancelled):
             call.compute()
         with suppress(RuntimeError):  # the loop has ended, and the client with it
-            loop.call_soon_threadsafe(call.settle)
+            loop.call_soon_threadsafe(settle, call)
         del call  # it may hold a large result
     if call is not None:
         call()

@@ -32,10 +32,7 @@ def default_layout(count: int) -> str:
 
 
 async def map_in_process(folder: Path, query: Any, report: Callable[[float], None]) -> dict[str, Any]:
-    """Run `collection_map` in a process that is terminated if this call is cancelled.
-
-    `report` is called with the finished share of a t-SNE layout, from 0 to 1.
-    """
+    """Run `collection_map` in a process that is terminated if this call is cancelled."""
     if query.layout == "t-sne" and find_spec("sklearn") is None:
         raise missing_extra("scikit-learn", "map", "a map by t-sne")
     command = (sys.executable, "-m", __name__, str(folder), query.layout, str(query.limit))
@@ -58,8 +55,7 @@ async def map_in_process(folder: Path, query: Any, report: Callable[[float], Non
     if process.returncode:
         last_output = errors.decode(errors="replace")
         raise MapFailed(f"the process that computes the map exited with code {process.returncode}: {last_output}")
-    mapped: dict[str, Any] = parse_json(output)
-    return mapped
+    return dict(parse_json(output))
 
 
 async def _last_errors(stream: StreamReader, report: Callable[[float], None]) -> bytes:

@@ -90,13 +90,9 @@ class ServedModel:
     thread: ModelThread | None = None
     size: int = 0
     """The size of the model's weights in bytes, known once it is loaded."""
-    is_unit: bool = False
-    """Whether the model itself returns unit-length vectors."""
     used: float = 0.0
     users: int = 0
     """How many requests use it now; it is only unloaded at 0."""
-    dimension: int = 0
-    """Dimensions of an embedder's vectors."""
     classifier: "Classifier | None" = None
     """The `Classifier` in an embedder's folder, if there is one."""
     loading: "asyncio.Future[None] | None" = None
@@ -206,8 +202,6 @@ class ModelStore:
         classifier = await asyncio.to_thread(classifier_of, model) if is_embedder else None
         # Nothing can fail or be awaited from here on, so that a request sees the old model or the new one, never both.
         served.model, served.size, served.classifier = model, model_bytes(model), classifier
-        served.dimension = model.dimension if is_embedder else 1
-        served.is_unit = isinstance(model, Embedder) and model.is_unit
         served.generation += 1
         served.thread = ModelThread(served.name, work, self._settings, self._observe)
 

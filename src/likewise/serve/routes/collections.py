@@ -171,8 +171,7 @@ async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]
             store.maps[key] = {"collection": found.name, "layout": query.layout, **mapped}
             for old in [*store.maps][: -store.MAPS_KEPT]:
                 del store.maps[old]
-        shown: dict[str, Any] = store.maps[key]
-        return shown
+        return dict(store.maps[key])
 
 
 FOUND = {"type": "object", "required": ["collection", "model", "passages", "truncated", "seconds"]}

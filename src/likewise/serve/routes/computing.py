@@ -86,19 +86,19 @@ async def embedded(
         row_bytes: the size of the answer per input in bytes, given the dimensions.
     """
     served = await model_for(exchange, options.model, "embedder")
+    model = served.model  # a reload may swap it meanwhile
     dimensions, normalize = getattr(options, "dimensions", None), getattr(options, "normalize", True)
-    if dimensions is not None and dimensions > served.dimension:
-        found = f"dimensions: the vectors of {served.name} have {served.dimension} dimensions; got {dimensions:,}"
+    if dimensions is not None and dimensions > model.dimension:
+        found = f"dimensions: the vectors of {served.name} have {model.dimension} dimensions; got {dimensions:,}"
         raise ApiError("invalid", found, param="dimensions")
-    exchange.hold_answer(len(inputs) * row_bytes(dimensions or served.dimension))
+    exchange.hold_answer(len(inputs) * row_bytes(dimensions or model.dimension))
     prompt = prompt_of(served, options.prompt_name)
-    is_unit = served.is_unit  # a reload may swap the model meanwhile
     job = await computed(exchange, served, inputs, prompt=prompt, truncate=options.truncate)
     rows = job.rows
     assert rows is not None
     if dimensions is not None:
         rows = rows[:, :dimensions]
-    if normalize and (dimensions is not None or not is_unit):
+    if normalize and (dimensions is not None or not model.is_unit):
         rows = unit(rows)
     headers = timing_headers(exchange, job, sum(map(len, inputs)))
     return Embedded(served, job, np.ascontiguousarray(rows, np.float32), headers)
@@ -131,8 +131,7 @@ async def pair_scores(
 
 def places_by_score(scores: Float[np.ndarray, " N"]) -> list[int]:
     """The positions of scores, highest first; ties keep their order."""
-    order: list[int] = np.argsort(-scores, kind="stable").tolist()
-    return order
+    return [*np.argsort(-scores, kind="stable").tolist()]
 
 
 async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:

@@ -58,8 +58,6 @@ class ErrorShape:
     """How an API formats an error."""
 
     body: Callable[[ApiError], dict[str, Any]]
-    schema: Mapping[str, Any]
-    """The JSON Schema of the body."""
     statuses: Mapping[str, int] = field(default_factory=dict)
     """Statuses of the kinds for which this API differs from ERROR_KINDS."""
 
@@ -72,24 +70,12 @@ def _openai(error: ApiError) -> dict[str, Any]:
     return {"error": {"message": error.message, "type": kind.openai_type, "param": error.param, "code": kind.code}}
 
 
-def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(properties), "properties": properties}
-
-
-_TEXT: dict[str, Any] = {"type": "string"}
-_TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
 ERROR_SHAPES: dict[str, ErrorShape] = {
-    "openai": ErrorShape(
-        _openai, _object(error=_object(message=_TEXT, type=_TEXT, param=_TEXT_OR_NULL, code=_TEXT_OR_NULL))
-    ),
+    "openai": ErrorShape(_openai),
     "tei": ErrorShape(
-        lambda error: {"error": error.message, "error_type": error.kind.tei_type},
-        _object(error=_TEXT, error_type=_TEXT),
-        {"invalid": 422, "too_long": 422},
+        lambda error: {"error": error.message, "error_type": error.kind.tei_type}, {"invalid": 422, "too_long": 422}
     ),
-    "cohere": ErrorShape(lambda error: {"message": error.message}, _object(message=_TEXT)),
-    "rerank": ErrorShape(
-        lambda error: {"message": error.message, "detail": error.message}, _object(message=_TEXT, detail=_TEXT)
-    ),
+    "cohere": ErrorShape(lambda error: {"message": error.message}),
+    "rerank": ErrorShape(lambda error: {"message": error.message, "detail": error.message}),
 }
 """By API name; `rerank` is for Cohere and Jina, which share a path. Our own routes use OpenAI's format."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -163,7 +164,11 @@ class Endpoint:
     async def _read(self, exchange: Exchange) -> None:
         route, settings = self.route, self.server.settings
         if route.query is not None:
-            exchange.query = read(route.query, exchange.query_texts(), strict=False)
+            try:
+                given = parse_qsl(exchange.scope.get("query_string", b"").decode("ascii"), True, errors="strict")
+            except ValueError:  # of which UnicodeDecodeError is one
+                raise ApiError("invalid", "the query string is not valid UTF-8") from None
+            exchange.query = read(route.query, dict(given), strict=False)
         if route.body is not None:
             body = await exchange.read_body(settings.max_body, settings.body_timeout)
             if len(body) > LARGE_BODY:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 import orjson
@@ -30,7 +29,7 @@ SMALL_BODY = 1 << 16
 LARGE_BODY = 1 << 18
 """Size in bytes above which a body is parsed on another thread."""
 RETRY_SECONDS = 1.0
-"""Seconds after which a client may retry if the server's memory budget is full."""
+"""Seconds after which a client may retry if the server's memory budget is full, or too many connections are open."""
 _numbers = itertools.count(1)
 
 
@@ -96,8 +95,7 @@ class Exchange:
     @property
     def path_values(self) -> dict[str, str]:
         """The values that fill the braces in the route's path."""
-        values: dict[str, str] = self.scope.get("path_params", {})
-        return values
+        return dict(self.scope.get("path_params", {}))
 
     def hold(self, account: Any, size: int) -> None:
         """Count bytes, or users of a model, that the server holds until the request ends."""
@@ -133,13 +131,6 @@ class Exchange:
         for account, size in self.held.items():
             account.give_back(size)
         self.held.clear()
-
-    def query_texts(self) -> dict[str, str]:
-        """The values in the query string, one per name."""
-        try:
-            return dict(parse_qsl(self.scope.get("query_string", b"").decode("ascii"), True, errors="strict"))
-        except (UnicodeDecodeError, ValueError):
-            raise ApiError("invalid", "the query string is not valid UTF-8") from None
 
     async def read_body(self, most: int, seconds: float) -> bytes:
         """The whole body, unless it is too large, arrives too slowly, or the client disconnects."""

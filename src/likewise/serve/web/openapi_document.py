@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .api_errors import ERROR_KINDS, ERROR_SHAPES
+from .api_errors import ERROR_KINDS, ERROR_SHAPES, ApiError
 from .endpoint import ApiRoute
 
 HTTP_ERRORS = (
@@ -24,7 +24,7 @@ def openapi_document(routes: Sequence[ApiRoute], version: str) -> dict[str, Any]
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(re.sub(r":\w+\}", "}", route.path), {})[route.method.lower()] = _operation(route)
-    errors = {f"{name}_error": dict(shape.schema) for name, shape in ERROR_SHAPES.items()}
+    errors = {f"{name}_error": _schema_of(shape.body(ApiError("invalid", ""))) for name, shape in ERROR_SHAPES.items()}
     key = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
@@ -33,6 +33,13 @@ def openapi_document(routes: Sequence[ApiRoute], version: str) -> dict[str, Any]
         "components": {"schemas": schemas | errors, "securitySchemes": {"key": key}},
         "security": [{}, {"key": []}],
     }
+
+
+def _schema_of(error: Any) -> dict[str, Any]:
+    if isinstance(error, dict):
+        properties = {name: _schema_of(value) for name, value in error.items()}
+        return {"type": "object", "required": [*error], "properties": properties}
+    return {"type": ["string", "null"] if error is None else "string"}
 
 
 def _operation(route: ApiRoute) -> dict[str, Any]:
