@@ -144,6 +144,7 @@ def test_what_was_done_before_is_no_part_of_the_rate(monkeypatch):
     monkeypatch.setattr("likewise.runtime.progress.time.perf_counter", lambda: now[0])
     live = ConsoleProgress()
     live(state_of(8))
+    live.rate.began = now[0]
     assert live.rate.first == 8 and live.rate.rows == 0 and live.rate.left is None  # how long that step took is unknown
     assert "left" not in str(live.rate)
     now[0] += 3

@@ -108,7 +108,7 @@ def test_only_named_choices_are_accepted():
         (MarginMSE, "similarity", ("dot", "cosine")),
     ):
         assert [getattr(build(**{name: choice}), name) for choice in choices] == list(choices)
-        with pytest.raises(BadInput, match=f"{name} is 'l1'; expected {choices[0]} or {choices[1]}"):
+        with pytest.raises(BadInput, match=f"{name} is 'l1'; expected one of {choices[0]}, {choices[1]}"):
             build(**{name: "l1"})
 
 

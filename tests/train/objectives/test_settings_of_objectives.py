@@ -256,7 +256,7 @@ def test_text_and_toml_say_the_same():
         ("contrastive:temperature=1,temperature=2", "twice"),
         ("classification:num_labels=2.5", "num_labels is '2.5'; expected a whole number"),
         ("classification:concatenation=u+w", "concatenation is u+w; expected one or more of u, v"),
-        ("triplet:distance=far", "the distance 'far' is unknown; expected one of euclidean, cosine, manhattan"),
+        ("triplet:distance=far", "distance is 'far'; expected one of euclidean, cosine, manhattan"),
         ("batch-triplets:strategy=some", "strategy is 'some'; expected one of hard, semi-hard, all"),
         ("contrastive:dimensions=4+x", "dimensions is '4+x'; expected a list, each item a whole number"),
         ("contrastive:dimensions=4+", "dimensions is '4+'; expected a list, each item a whole number"),

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from ...array_types import Float, Int
 from ...errors import BadInput
+from ...runtime.arguments import whole_number
 from .objective import Loss, Objective, TokenIds, Vectors
 
 
@@ -24,12 +25,10 @@ class TSDAE(Objective):
 
     def __init__(self, deletion_ratio: float = 0.6, decoder_layers: int = 1, decoder_heads: int = 4) -> None:
         super().__init__()
-        if not 0 <= deletion_ratio < 1 or decoder_layers < 1 or decoder_heads < 1:
-            raise BadInput(
-                f"deletion_ratio is {deletion_ratio}, decoder_layers {decoder_layers}, decoder_heads {decoder_heads}; "
-                "expected a ratio from 0 to below 1, at least one layer and at least one head"
-            )
-        self.deletion_ratio, self.decoder_layers, self.decoder_heads = deletion_ratio, decoder_layers, decoder_heads
+        if not 0 <= deletion_ratio < 1:
+            raise BadInput(f"deletion_ratio is {deletion_ratio}; expected a number from 0 to below 1")
+        self.deletion_ratio, self.decoder_layers = deletion_ratio, whole_number("decoder_layers", decoder_layers)
+        self.decoder_heads = whole_number("decoder_heads", decoder_heads)
         self.decoder: _Decoder | None = None
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from ...array_types import Float
 from ...errors import BadInput
+from ...runtime.arguments import known_name, whole_number
 from .labelled_pairs import check_varies
 from .objective import Columns, Loss, Matrix, Numbers, Objective, Texts, Vectors, check_positive
 
@@ -30,11 +31,8 @@ class Distillation(Objective):
 
     def __init__(self, teacher_dimension: int | None = None) -> None:
         super().__init__()
-        if teacher_dimension is not None and teacher_dimension < 1:
-            raise BadInput(
-                f"teacher_dimension is {teacher_dimension}; expected the dimension of the teacher's vectors, 1 or more"
-            )
-        self.teacher_dimension = teacher_dimension
+        given = teacher_dimension is not None
+        self.teacher_dimension = whole_number("teacher_dimension", teacher_dimension) if given else None
         self.projection: nn.Linear | None = None
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:  # noqa: ARG002
@@ -58,9 +56,7 @@ class MarginMSE(Objective):
 
     def __init__(self, similarity: str = "dot") -> None:
         super().__init__()
-        if similarity not in ("dot", "cosine"):
-            raise BadInput(f"similarity is {similarity!r}; expected dot or cosine")
-        self.similarity = similarity
+        self.similarity = known_name("similarity", similarity, ("dot", "cosine"))
 
     def forward(self, anchor: Vectors, positive: Vectors, negative: Vectors, *, margin: Numbers) -> Loss:
         if self.similarity == "cosine":
@@ -111,8 +107,7 @@ class SimilarityDistillation(Objective):
         teacher_temperature: float = DEFAULT_TEMPERATURE,
     ) -> None:
         super().__init__()
-        if loss not in ("kl", "mse"):
-            raise BadInput(f"loss is {loss!r}; expected kl or mse")
+        known_name("loss", loss, ("kl", "mse"))
         check_positive(temperature=temperature, teacher_temperature=teacher_temperature)
         if loss == "mse" and (temperature, teacher_temperature) != (DEFAULT_TEMPERATURE, DEFAULT_TEMPERATURE):
             raise BadInput(

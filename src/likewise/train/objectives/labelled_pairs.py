@@ -8,8 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
+from ...runtime.arguments import known_name, whole_number
 from .objective import Columns, Labels, Loss, Numbers, Objective, Texts, Vectors, check_not_negative, check_positive
-from .triplets import check_distance, paired_distances
+from .triplets import DISTANCES, paired_distances
 
 DEFAULT_SCALE = 20.0  # factor for cosines in CoSENT
 FeatureName = Literal["u", "v", "|u-v|", "u*v"]
@@ -36,11 +37,9 @@ class Classification(Objective):
 
     def __init__(self, num_labels: int = 3, concatenation: tuple[str, ...] = ("u", "v", "|u-v|")) -> None:
         super().__init__()
-        if num_labels < 2:
-            raise BadInput(f"num_labels is {num_labels}; expected 2 or more")
         if not concatenation or not set(concatenation) <= set(FEATURES):
             raise BadInput(f"concatenation is {'+'.join(concatenation)}; expected one or more of {', '.join(FEATURES)}")
-        self.num_labels, self.concatenation = num_labels, tuple(concatenation)
+        self.num_labels, self.concatenation = whole_number("num_labels", num_labels, 2), tuple(concatenation)
         self.classifier: nn.Linear | None = None
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:  # noqa: ARG002
@@ -80,7 +79,7 @@ class MarginPairs(Objective):
     def __init__(self, margin: float = 0.5, distance: str = "cosine", *, online: bool = False) -> None:
         super().__init__()
         check_positive(margin=margin)
-        self.margin, self.distance, self.online = margin, check_distance(distance), online
+        self.margin, self.distance, self.online = margin, known_name("distance", distance, DISTANCES), online
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
         distances = paired_distances(sentence1, sentence2, self.distance)

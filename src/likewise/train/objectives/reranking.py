@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from ...array_types import Float
 from ...errors import BadInput
+from ...runtime.arguments import known_name, whole_number
 from .contrastive import Contrastive, false_negative_mask
 from .distillation import check_scores
 from .labelled_pairs import check_labels, check_range, check_varies
@@ -65,12 +66,10 @@ class PairRegression(RerankerObjective):
 
     def __init__(self, loss: str = "bce", temperature: float = 1.0, offset: float = 0.0) -> None:
         super().__init__()
-        if loss not in ("bce", "mse"):
-            raise BadInput(f"loss is {loss!r}; expected bce or mse")
         check_positive(temperature=temperature)
         if not math.isfinite(offset):
             raise BadInput(f"offset is {offset}; expected a finite number")
-        self.loss, self.temperature, self.offset = loss, temperature, offset
+        self.loss, self.temperature, self.offset = known_name("loss", loss, ("bce", "mse")), temperature, offset
 
     def forward(self, logits: Logits, *, score: Numbers) -> Losses:
         predicted = logits[:, 0, 0] / self.temperature - self.offset
@@ -94,9 +93,7 @@ class PairClassification(RerankerObjective):
 
     def __init__(self, num_labels: int = 3) -> None:
         super().__init__()
-        if num_labels < 2:
-            raise BadInput(f"num_labels is {num_labels}; expected 2 or more (for one number per pair, use regression)")
-        self.num_labels = num_labels
+        self.num_labels = whole_number("num_labels", num_labels, 2)
 
     def forward(self, logits: Logits, *, label: Labels) -> Losses:
         return F.cross_entropy(logits[:, 0], label, reduction="none")

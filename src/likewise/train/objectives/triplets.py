@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from ...array_types import Bool
 from ...errors import BadInput
+from ...runtime.arguments import known_name, whole_number
 from .objective import Columns, InputColumns, Labels, Loss, Numbers, Objective, Texts, Vectors, check_not_negative
 
 
@@ -27,13 +28,6 @@ DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 """Maps vectors (…, M, E) and (…, N, E) to distances (…, M, N)."""
 
 
-def check_distance(name: str) -> str:
-    """The name, after checking that it is one of `DISTANCES`."""
-    if name not in DISTANCES:
-        raise BadInput(f"the distance {name!r} is unknown; expected one of {', '.join(DISTANCES)}")
-    return name
-
-
 def paired_distances(a: Vectors, b: Vectors, name: str) -> Numbers:
     """Distances from each row of `a` to the corresponding row of `b`."""
     return DISTANCES[name](a[:, None], b[:, None])[:, 0, 0]
@@ -45,7 +39,7 @@ class Triplet(Objective):
     def __init__(self, margin: float = 1.0, distance: str = "euclidean") -> None:
         super().__init__()
         check_not_negative(margin=margin)
-        self.margin, self.distance = margin, check_distance(distance)
+        self.margin, self.distance = margin, known_name("distance", distance, DISTANCES)
 
     def forward(self, anchor: Vectors, positive: Vectors, negative: Vectors) -> Loss:
         to_positive, to_negative = (paired_distances(anchor, x, self.distance) for x in (positive, negative))
@@ -71,13 +65,10 @@ class BatchTriplets(Objective):
         self, strategy: str = "hard", margin: float = 0.2, distance: str = "euclidean", per_label: int = 4
     ) -> None:
         super().__init__()
-        if per_label < 2:
-            raise BadInput(f"per_label is {per_label}; expected 2 or more, because a single row has no positive")
-        if strategy not in TRIPLET_STRATEGIES:
-            raise BadInput(f"strategy is {strategy!r}; expected one of {', '.join(TRIPLET_STRATEGIES)}")
         check_not_negative(margin=margin)
-        self.strategy, self.margin, self.distance = strategy, margin, check_distance(distance)
-        self.per_label = per_label
+        self.strategy, self.margin = known_name("strategy", strategy, TRIPLET_STRATEGIES), margin
+        self.distance = known_name("distance", distance, DISTANCES)
+        self.per_label = whole_number("per_label", per_label, 2)  # a single row has no positive
 
     def reads(self) -> InputColumns:
         return replace(super().reads(), group_by="label", per_group=self.per_label)

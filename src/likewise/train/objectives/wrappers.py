@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ...errors import BadInput
+from ...runtime.arguments import whole_number
 from .objective import Columns, InputColumns, Loss, Objective, Texts
 
 
@@ -94,9 +95,7 @@ class Layerwise(_MultiView):
     """
 
     def __init__(self, objective: Objective, layers: int, weights: Sequence[float] | None = None) -> None:
-        if layers < 1:
-            raise BadInput(f"layers is {layers}; expected 1 or more")
-        super().__init__(objective, layers, weights)
+        super().__init__(objective, whole_number("layers", layers), weights)
         self.layers = layers
 
     def layers_read(self) -> int:

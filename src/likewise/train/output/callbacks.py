@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -189,8 +188,10 @@ class ConsoleProgress:
         if not state.step:
             self.line.note(f"before training: {scores}")
             return
-        if self.rate is None:
-            self.rate = _first_rate(state)
+        if self.rate is None:  # how long the first step shown took is unknown: a resumed run's seconds include others
+            self.rate = StepRate(state.max_steps, first=state.step)
+            self.rate.update(state)
+            self.rate.rows = self.rate.tokens = 0
         else:
             self.rate.update(state)
         if state.scores:
@@ -208,17 +209,3 @@ class ConsoleProgress:
         if self.rate is not None:
             self.line.close(self.rate)
             self.line.wrote = False
-
-
-def _first_rate(state: StepState) -> StepRate:
-    """The progress at the first step shown, whose duration is known only if it is also the run's first step.
-
-    In a resumed run, `seconds` includes all earlier steps, so its speed is measured from the second step shown.
-    """
-    is_first = state.step == 1
-    began = time.perf_counter() - (state.seconds if is_first else 0.0)
-    rate = StepRate(state.max_steps, began=began, first=0 if is_first else state.step)
-    rate.update(state)
-    if not is_first:
-        rate.rows, rate.tokens = 0, 0
-    return rate
