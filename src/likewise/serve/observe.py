@@ -17,6 +17,22 @@ DURATIONS = tuple(1e-5 * 1.5**power for power in range(1, 36))
 """Upper bounds of the buckets in seconds, the same as TEI's."""
 SIZES = tuple(float(1 << power) for power in range(13))
 TOKENS = tuple(float(1 << power) for power in range(21))
+ABOUT = {
+    "te_request_count": "Requests by kind: single or batch input",
+    "te_request_success": "Requests that were answered",
+    "te_request_failure": "Requests that were rejected or failed, by reason",
+    "te_request_duration": "Seconds from the first byte of a request to its answer",
+    "te_request_tokenization_duration": "Seconds spent tokenizing a request",
+    "te_request_queue_duration": "Seconds that a request spent waiting",
+    "te_request_inference_duration": "Seconds spent computing the batches that contained a request",
+    "te_embed_count": "Inputs of embedding requests",
+    "te_embed_success": "Inputs that were embedded",
+    "te_rerank_count": "Documents of reranking requests",
+    "te_rerank_success": "Documents that were scored",
+    "te_queue_size": "Requests that are waiting or being computed",
+    "te_batch_next_size": "Inputs in a batch",
+    "te_batch_next_tokens": "Tokens in a batch",
+}
 SINGLE, BATCH = 'method="single"', 'method="batch"'
 PARTS = ("", "_tokenization", "_queue", "_inference")
 """The parts of a request's duration, and the total."""
@@ -92,7 +108,7 @@ class Metrics:
         rows += [(name, "histogram", [*histogram.lines(name)]) for name, histogram in sorted(self._histograms())]
         text = []
         for name, kind, lines in rows:
-            text += [f"# TYPE {name} {kind}", *lines]
+            text += [f"# HELP {name} {ABOUT.get(name, name.replace('_', ' '))}", f"# TYPE {name} {kind}", *lines]
         return "\n".join(text) + "\n"
 
 
