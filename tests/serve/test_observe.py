@@ -51,6 +51,7 @@ def test_requests_are_the_sum_of_their_kinds():
         "te_batch_next_tokens_sum 40.0",
         "# TYPE te_queue_size gauge",
         "# TYPE te_embed_count counter",
+        "# HELP te_embed_duration te embed duration",
         "# TYPE te_embed_duration histogram",
     ):
         assert f"\n{line}\n" in f"\n{text}"
