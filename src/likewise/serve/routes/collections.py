@@ -174,4 +174,8 @@ async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]
         return dict(store.maps[key])
 
 
-FOUND = {"type": "object", "required": ["collection", "model", "passages", "truncated", "seconds"]}
+FOUND: dict[str, Any] = {
+    "type": "object",
+    "required": ["collection", "model", "passages", "truncated", "seconds"],
+    "properties": {"passages": {"type": "array", "items": {"type": "object", "required": ["id", "text", "score"]}}},
+}

@@ -91,5 +91,18 @@ FORMATS: dict[str, tuple[Callable[[int], int], Callable[[int, Any], Any] | None]
 }
 """For each answer format, the maximum bytes of a vector, given its dimensions, and the function for its JSON entry."""
 MODEL_ANSWER: dict[str, Any] = {"type": "object", "required": ["id", "object", "created", "owned_by"]}
-MODELS_ANSWER: dict[str, Any] = {"type": "object", "required": ["object", "data"]}
-EMBEDDINGS_ANSWER: dict[str, Any] = {"type": "object", "required": ["object", "data", "model", "usage", "truncated"]}
+MODELS_ANSWER: dict[str, Any] = {
+    "type": "object",
+    "required": ["object", "data"],
+    "properties": {"data": {"type": "array", "items": MODEL_ANSWER}},
+}
+EMBEDDINGS_ANSWER: dict[str, Any] = {
+    "type": "object",
+    "required": ["object", "data", "model", "usage", "truncated"],
+    "properties": {
+        "data": {"type": "array", "items": {"type": "object", "required": ["object", "index", "embedding"]}},
+        "model": {"type": "string"},
+        "usage": {"type": "object", "required": ["prompt_tokens", "total_tokens"]},
+        "truncated": {"type": "array", "items": {"type": "object", "required": ["index", "tokens", "used"]}},
+    },
+}

@@ -129,5 +129,9 @@ async def _scored(
     return job, scores, timing_headers(exchange, job, characters)
 
 
-RANKED = {"type": "object", "required": ["results", "truncated"]}
+RANKED: dict[str, Any] = {
+    "type": "object",
+    "required": ["results", "truncated"],
+    "properties": {"results": {"type": "array", "items": {"type": "object", "required": ["index", "relevance_score"]}}},
+}
 EITHER = {"anyOf": [{"type": "array", "items": {"type": "object", "required": ["index", "score"]}}, RANKED]}
