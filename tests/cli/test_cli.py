@@ -13,7 +13,6 @@ import torch
 
 from likewise import Embedder
 from likewise.cli import main
-from likewise.cli.main import VERBS
 from likewise.cli.model_options import THREADS, restore_threads, set_threads
 from likewise.cli.models.show import NAMES, encoder_in_words
 from likewise.encoders.families import FAMILIES
@@ -22,17 +21,6 @@ from likewise.encoders.families import FAMILIES
 @pytest.fixture
 def model(folders):
     return str(folders("bert"))
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help_and_a_line_in_the_overview(verb, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main([verb, "--help"])
-    assert stopped.value.code == 0
-    assert "usage: likewise" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    assert f"    {verb} " in capsys.readouterr().out
 
 
 def test_encode_writes_what_the_library_gives(model, tmp_path, json_output):

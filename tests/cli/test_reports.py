@@ -151,9 +151,6 @@ LINES = [
         {"total_gb": None, "free_gb": 0.0, "limit_gb": 4.0},
         ["0.0 GB free of unknown, limit of the container 4.0 GB"],
     ),
-    ("cpu", {"name": "P", "instruction_sets": None}, ["P: this system does not report instruction sets"]),
-    ("cpu", {"name": "P", "instruction_sets": []}, ["P: no vector units"]),
-    ("cpu", {"name": "P", "instruction_sets": ["AVX2", "FMA"]}, ["P: AVX2, FMA"]),
     (
         "data",
         {"here": ["a"], "known": 9, "folder": None, "problem": None},

@@ -140,11 +140,11 @@ def test_the_encoding_that_a_page_declares_is_read(tmp_path):
     ("name", "content", "message"),
     [
         ("a.md", b"one\n\xff", "line 2 is not valid UTF-8"),
-        ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is unknown"),
+        ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is unknown or not used in it"),
         ("a.jsonl", b'{"text": 3}', "line 1: expected a text, found '3'"),
         ("a.csv", b"x,y\n1,2\n", "which column holds the texts"),
         ("a.md", b"\xff\xfe", "line 1 is not valid UTF-8"),
-        ("a.html", b"<meta charset=undefined>", "encoding 'undefined', but does not use it"),
+        ("a.html", b"<meta charset=undefined>", "encoding 'undefined', which is unknown or not used in it"),
         ("a.jpg", b"", "a.jpg ends in '.jpg', not a supported format; .*expected one of .txt"),
     ],
 )

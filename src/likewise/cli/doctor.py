@@ -217,9 +217,7 @@ def _engine_lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cpu_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    sets = report["cpu"]["instruction_sets"]
-    known = "this system does not report instruction sets" if sets is None else ", ".join(sets) or "no vector units"
-    yield f"{report['cpu']['name']}: {known}"
+    yield report["cpu"]
 
 
 def _thread_lines(report: Mapping[str, Any]) -> Iterator[str]:

@@ -4,12 +4,11 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from .lines import LineReader, open_lines
+from .lines import LineReader
 
 Choose = Callable[[Sequence[str]], Sequence[str]]
 """Given the names of a file's columns, returns those that should be read."""
@@ -62,8 +61,7 @@ def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
                     yield f"line {lines.line}", [values[i] for i in expected]
                 begins = lines.line + 1
         except csv.Error as error:
-            why = _stray_quote(lines, delimiter, begins) or f"line {lines.line} cannot be read: {error}"
-            raise BadInput(f"{lines.source}, {why}") from None
+            raise BadInput(f"{lines.source}: the row on line {begins} cannot be read: {error}. {QUOTES}") from None
 
     return rows
 
@@ -93,43 +91,7 @@ def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
         yield row
 
 
-def _stray_quote(lines: LineReader, delimiter: str, begins: int) -> str | None:
-    """Read the row that begins on this line again, and say what is wrong with its quotes; None if they are valid."""
-    quoted, opens, number = False, begins, begins
-    with open_lines(Path(str(lines.source)), reject=lambda _: None) as again:
-        for number, line in islice(enumerate(again, 1), begins - 1, None):
-            place = 0
-            while place >= 0:
-                if not quoted:
-                    place = _opening_quote(line, delimiter, place)
-                    quoted, opens = place >= 0, number
-                else:
-                    place, rest = _closing_quote(line, place)
-                    quoted = place < 0
-                    if not quoted and rest not in (delimiter, "\r", "\n", ""):
-                        return f"line {opens}: a quote opens here, but after it closes on line {number} {MORE} {QUOTES}"
-    return f"line {opens}: a quote opens here and is never closed. {QUOTES}" if quoted else None
-
-
-MORE = "there is more text before the next column."
 QUOTES = 'Enclose a text that contains quotes in quotes, and double those inside it: "she said ""no"""'
-
-
-def _opening_quote(line: str, delimiter: str, place: int) -> int:
-    """The position after the next quote that is the first character of a field; -1 if there is none."""
-    if place == 0 and line.startswith('"'):
-        return 1
-    found = line.find(f'{delimiter}"', place)
-    return found + 2 if found >= 0 else -1
-
-
-def _closing_quote(line: str, place: int) -> tuple[int, str]:
-    """The position after the quote that ends the field, and the character there; -1 if the field continues."""
-    while (found := line.find('"', place)) >= 0:
-        if not line.startswith('""', found):
-            return found + 1, line[found + 1 : found + 2]
-        place = found + 2
-    return -1, ""
 
 
 def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -10,12 +10,11 @@ import pytest
 from likewise import Reranker, TextIndex
 from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
-from likewise.cli.index import ACTIONS, opening
+from likewise.cli.index import opening
 from likewise.search.collection import Collection
 from likewise.search.indexes import open_index
 from likewise.search.records import Records
 from tests.cli.rarer_pairs import make_pairs_rarer
-from tests.cli.test_parser import verb_parsers
 from tests.native_library import needs_native
 from tests.tiny import classifier_folder, colbert_folder
 
@@ -56,24 +55,6 @@ def json_of(call, *words: str) -> dict:
     code, out, err = call(*words, "--json")
     assert code == 0, err
     return json.loads(out)
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_every_action_has_help_with_examples_and_a_line_in_the_overview(action, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["index", action, "--help"])
-    shown = capsys.readouterr().out
-    assert stopped.value.code == 0 and f"likewise index {action} " in shown and "examples:" in shown
-    with pytest.raises(SystemExit):
-        main(["index", "--help"])
-    assert f"    {action} " in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_every_option_of_an_action_is_explained_by_a_phrase(action):
-    [actions] = [one for one in verb_parsers()["index"]._actions if one.choices]
-    for option in actions.choices[action]._actions:
-        assert option.help and len(option.help.split()) > 1, (action, option.option_strings or option.dest)
 
 
 def test_a_flag_before_its_action_is_explained(capsys):
