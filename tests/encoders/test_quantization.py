@@ -100,5 +100,5 @@ def test_eight_bits_of_an_unknown_kind_are_refused(own, tmp_path, kind):
     folder = _small(own, tmp_path)
     amend(folder / "config.json", likewise_model_type=kind)
     for load in (Embedder.load, NumpyEmbedder.load):
-        with pytest.raises(BadModel):
+        with pytest.raises(BadModel, match="unknown|model_type|expected"):
             load(folder)

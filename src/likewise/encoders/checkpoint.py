@@ -35,6 +35,9 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     config = read_config(folder)
     kind = model_type(config, folder)
     family = FAMILIES.get(kind)
+    if family is None and is_in_eight_bits(folder):
+        known = ", ".join(FAMILIES)
+        raise BadModel(f"{folder} holds int8 weights of an unknown {kind!r} encoder; expected one of {known}")
     if family is None:
         return _through_transformers(folder, config, dtype)
     static = static_table(folder)
