@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .pages import PageTables, draw, rows
-from .record import read
+from .record import place, read
 
 MODELS = ("likewise-mini", "all-MiniLM-L6-v2")
 CLUSTERINGS = {
@@ -129,6 +129,16 @@ def exact_search() -> list[str]:
     return rows(" | 100 queries | × faiss with BLAS | one query", body)
 
 
+def latency() -> list[str]:
+    """One text on one thread and on two."""
+    found = read("latency")
+    body = []
+    for model, texts in found["results"]["milliseconds"].items():
+        cells = (f"{of['1']['ms']:.2f} → {of['2']['ms']:.2f} ms ({of['2']['times']:.2f} ×)" for of in texts.values())
+        body.append([model, *cells])
+    return rows("one text, one thread → two | a question | a page", body, f"{place(found['machine'])}.")
+
+
 def _ms(value: float) -> str:
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"
 
@@ -222,6 +232,7 @@ TABLES: PageTables = {
     },
     "docs/search.md": {"late chunking": late_chunking, "scifact": scifact},
     "docs/scale.md": {"shards": shards},
+    "docs/speed.md": {"latency": latency},
 }
 
 
