@@ -33,54 +33,11 @@ def test_encode_writes_what_the_library_gives(model, tmp_path, json_output):
     np.testing.assert_allclose(np.load(out), embedder.encode(texts), atol=1e-6)
 
 
-def test_encode_reads_lines_from_standard_input(model, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
-    out = tmp_path / "out.jsonl"
-    assert main(["encode", "-", "-o", str(out), "--model", model, "-q"]) == 0
-    assert [json.loads(line)["text"] for line in out.read_text().splitlines()] == ["one", "two"]
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.filterwarnings("default")
-def test_truncation_is_said_on_the_command_line_too(model, tmp_path, capsys):
-    (tmp_path / "in.txt").write_text("the cat and the dog " * 60 + "\n")
-    assert main(["encode", str(tmp_path / "in.txt"), "-o", str(tmp_path / "o.npy"), "--model", model]) == 0
-    assert "1 of 1 text was truncated" in capsys.readouterr().err
-
-
-def test_similarity_shows_a_matrix_and_gives_it_as_json(model, capsys, json_output):
-    assert main(["similarity", "a cat", "the dog", "a [cat]", "--model", model]) == 0
-    shown = capsys.readouterr().out
-    assert "a cat" in shown
-    assert "a [cat]" in shown
-    assert shown.count("1.00") >= 3
-    told = json_output(["similarity", "a cat", "the dog", "--model", model, "--json", "--metric", "euclidean"])
-    assert told["matrix"][0][1] == pytest.approx(told["matrix"][1][0], abs=1e-6)
-    assert told["matrix"][0][1] < 0
-
-
-def test_info_tells_what_a_model_is_made_of(model, capsys, json_output):
-    told = json_output(["model", "show", model, "--json"])
-    assert (told["encoder"], told["layers"], told["width"]) == ("bert", 3, 32)
-    assert main(["model", "show", model]) == 0
-    shown = capsys.readouterr().out
-    assert told["fingerprint"] in shown and "encoder        transformer (BERT's architecture)" in shown
-
-
 def test_every_family_of_encoders_has_a_name_and_is_described():
     assert {*NAMES} == {*FAMILIES}
     assert encoder_in_words("electra") == "transformer (ELECTRA's architecture)"
     assert encoder_in_words("words") == NAMES["words"] == "table of word vectors"
     assert encoder_in_words("mt5") == "mt5 (run by the transformers library)"
-
-
-def test_models_have_a_header_and_the_encoder_of_a_model_in_eight_bits_is_its_own(capsys):
-    assert main(["model", "list"]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
-    mini = next(line for line in lines if line.startswith("likewise-mini (default)"))
-    assert head.split() == ["name", "encoder", "weights", "size", "folder"]
-    assert mini[head.index("encoder") :].startswith("ELECTRA ") and mini[head.index("folder") :].startswith("/")
-    assert head.index("size") + len("size") == mini.index(" MB") + len(" MB")
 
 
 def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeypatch, capsys, json_output):
@@ -165,12 +122,6 @@ def test_standard_input_has_no_columns(verb, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
     assert main([*verb, "--column", "title"]) == 2
     assert "standard input has lines but no columns, so --column title does not apply" in capsys.readouterr().err
-
-
-def test_rows_of_a_column_and_vectors_match(model, tmp_path):
-    (tmp_path / "in.csv").write_text("text\na cat\n\nthe dog\n")
-    assert main(["encode", str(tmp_path / "in.csv"), "-o", str(tmp_path / "o.npy"), "--model", model, "-q"]) == 0
-    assert len(np.load(tmp_path / "o.npy")) == 3
 
 
 def test_an_interruption_leaves_nothing(model, tmp_path, monkeypatch, capsys):

@@ -51,12 +51,6 @@ def test_a_missing_cell_is_exit_code_1_and_the_others_are_shown(capsys):
     assert "one " in shown
 
 
-@pytest.mark.parametrize("form", [["--csv"], ["--json"], ["--json", "--compare"]])
-def test_each_form_is_printed(form, capsys):
-    assert main(["evaluate", MODEL, MODEL, *form]) == 0
-    assert "one" in capsys.readouterr().out
-
-
 def test_two_models_are_compared_and_drawn(tmp_path, capsys):
     plot = tmp_path / "scores.png"
     argv = ["evaluate", MODEL, "tests.evaluate.toys:Fitting", "--compare", "--plot", str(plot)]

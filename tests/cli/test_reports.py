@@ -10,7 +10,6 @@ from likewise.cli import doctor, evaluate
 from likewise.cli.data import list_data, mine
 from likewise.cli.encode import into_folder, verify
 from likewise.cli.models import list_models
-from likewise.cli.texts import cluster
 from likewise.cli.train import dry_run
 from likewise.data.datasets import DatasetCheck
 from likewise.distribute.encode import EncodeReport
@@ -64,23 +63,6 @@ def test_a_check_shows_the_first_problems_and_counts_the_others(problems, capsys
     assert not problems or "repeat the likewise encode command" in lines[-1]
     verify._print_report(Path("out"), OutputReport(1, 1))
     assert capsys.readouterr().out == "out: 1 row in 1 shard, all good\n"
-
-
-@pytest.mark.parametrize(
-    ("in_none", "least", "written", "said"),
-    [
-        (0, 5, {}, "9 of 9 distinct texts are in 2 clusters (ward)"),
-        (8, 1, {}, "1 of 9 distinct texts is in 2 clusters (ward)"),
-        (2, 5, {}, "7 of 9 distinct texts are in 2 clusters of 5 texts or more (ward); for smaller ones: --min-size"),
-        (
-            *(0, 1, {"output": "o.csv", "map": "m.html"}),
-            "9 of 9 distinct texts are in 2 clusters (ward); written: o.csv; written: m.html",
-        ),
-    ],
-)
-def test_clusters_are_summed_up_and_the_least_size_is_named_where_it_left_texts_out(in_none, least, written, said):
-    args = Namespace(method="ward", **{"output": None, "map": None, **written})
-    assert cluster._summary(9, in_none, 2, least, args) == said
 
 
 MISSING = ["missing"] * 4

@@ -137,9 +137,8 @@ def _lists(args: argparse.Namespace) -> dict[str, list[Any]]:
             try:
                 lists[name] = [of(value.strip()) for value in given.split(",")]
             except ValueError:
-                raise BadInput(
-                    f"--{name.replace('_', '-')} is {given!r}; expected numbers separated by commas"
-                ) from None
+                flag = f"--{name.replace('_', '-')}"
+                raise BadInput(f"{flag} is {given!r}; expected numbers separated by commas") from None
     if unknown := [one for one in lists.get("precision", []) if one not in PRECISIONS]:
         raise BadInput(f"--precision {unknown[0]} is unknown; expected some of {', '.join(PRECISIONS)}")
     return lists

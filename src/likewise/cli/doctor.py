@@ -72,14 +72,14 @@ def diagnose() -> dict[str, Any]:
 
 def extras() -> dict[str, dict[str, Any]]:
     """Each extra with its packages, their versions (None: not installed), and the command that installs it."""
-    return {name: _extra(name, requirements) for name, requirements in EXTRAS.items()}
-
-
-def _extra(name: str, requirements: tuple[str, ...]) -> dict[str, Any]:
-    packages = [re.split(r"[<>=!~\[; ]", requirement)[0] for requirement in requirements]
-    found = {package: _version(package) for package in packages}
-    whole = all(found.values())
-    return {"installed": whole, "packages": found, "install": None if whole else install_command(name)}
+    found = {}
+    for name, requirements in EXTRAS.items():
+        packages = {
+            package: _version(package) for package in (re.split(r"[<>=!~\[; ]", one)[0] for one in requirements)
+        }
+        whole = all(packages.values())
+        found[name] = {"installed": whole, "packages": packages, "install": None if whole else install_command(name)}
+    return found
 
 
 def _version(package: str) -> str | None:

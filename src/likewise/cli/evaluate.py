@@ -3,7 +3,6 @@ for each model that is significantly better than the next best.
 """
 
 import argparse
-import shutil
 import signal
 import sys
 import time
@@ -20,6 +19,7 @@ from .output import note, plot_module, print_json
 from .parser import options
 from .process import Terminated
 from .sources import input_files
+from .terminal_tables import width as terminal_width
 
 if TYPE_CHECKING:
     from ..evaluate.results import Results
@@ -203,9 +203,8 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
     elif args.csv:
         print(report.format_csv(results), end="")
     else:
-        bold = sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if bold else 120
-        print(report.format_report(results, width=width, bold=bold))
+        width = terminal_width(120)
+        print(report.format_report(results, width=width, bold=sys.stdout.isatty()))
         for other, compared in comparisons.items():
             print("\n" + report.comparison_lines(results, first, other, compared, width=width))
         if comparisons:
@@ -222,8 +221,7 @@ def _print_rankers(results: "Results", args: argparse.Namespace) -> None:
         of_tasks = {name: {model: one.as_dict() for model, one in by.items()} for name, by in compared.items()}
         print_json({**results.as_dict(), "against_first": of_tasks})
     else:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 120
-        print(retrieval_report.format_retrieval_report(results, width=width, queries=args.compare))
+        print(retrieval_report.format_retrieval_report(results, width=terminal_width(120), queries=args.compare))
 
 
 def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str, Any]:
@@ -269,14 +267,9 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
 def _check_corpus_options(args: argparse.Namespace) -> None:
     if args.corpus and (args.tasks is not None or args.data):
         raise BadInput("--corpus is evaluated alone: its rankers have no vectors for --tasks and --data")
-    for name, value in (
-        ("queries", args.queries),
-        ("qrels", args.qrels),
-        ("rerank", args.rerank),
-        ("run", args.run_file),
-    ):
-        if value is not None and not args.corpus:
-            raise BadInput(f"--{name} requires --corpus PATH, which was not given")
+    for name in ("queries", "qrels", "rerank", "run_file"):
+        if getattr(args, name) is not None and not args.corpus:
+            raise BadInput(f"--{name.removesuffix('_file')} requires --corpus PATH, which was not given")
 
 
 def _list_tasks(as_json: bool) -> int:

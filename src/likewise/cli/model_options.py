@@ -108,6 +108,15 @@ def loading_options(args: argparse.Namespace) -> dict[str, Any]:
     return {**engine, **{name: getattr(args, name) for name in names}}
 
 
+def recorded_name(args: argparse.Namespace) -> str:
+    """The model's name with the options that change its vectors; the precision is recorded separately."""
+    from ..search.texts.text_index import lasting_name
+
+    name, options = lasting_name(args.model), ("pooling", "max_seq_length", "truncate_dim")
+    given = ",".join(f"{key}={value}" for key in options if (value := getattr(args, key)) is not None)
+    return f"{name}({given})" if given else name
+
+
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Environment variables read by torch, NumPy's libraries and the native engine."""
 _before: dict[str, Any] = {}  # the settings of this process, restored after the command

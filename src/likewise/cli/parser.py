@@ -99,20 +99,12 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown_flag(self, flag: str) -> str:
         name = "--" + flag.lstrip("-").replace("_", "-").lower()
-        if name == "--model" and (positional := self._positional_model()):
-            return f"unknown flag {flag}; here the model is an argument without a flag: {self.prog} {positional}"
         known = set(self._option_string_actions) - {"-h", "--help"}
         nearest = next(iter(get_close_matches(name, known, n=1, cutoff=NEAR)), None)
         if nearest is None and self._subparsers is not None:
             name = str(self._subparsers._group_actions[0].metavar)
             return f"unknown flag {flag}; the {name.lower()} comes before its flags: {self.prog} {name} {flag}"
         return f"unknown flag {flag}" + (f"; did you mean {nearest}?" if nearest else "")
-
-    def _positional_model(self) -> str:
-        """The name of the model argument in the usage, if it is positional."""
-        positionals = self._get_positional_actions()
-        names = [str(action.metavar or action.dest) for action in positionals]
-        return next((name for name in names if "model" in name.lower()), "")
 
 
 def _flags(args: Iterable[str]) -> Iterator[str]:
@@ -141,20 +133,18 @@ def listing(entries: Mapping[str, Entry]) -> str:
 
 
 def add_command(subparsers: "argparse._SubParsersAction[Any]", name: str, module: str, package: str) -> None:
-    """Add a verb or an action; its module has a docstring (the description), EPILOG, `add`, and `run`."""
+    """Add a verb or an action; its module has a docstring (the description), EPILOG, and ACTIONS or `add` and `run`."""
     command = import_module(f".{module}", package)
     parser = subparsers.add_parser(name, description=command.__doc__, epilog=command.EPILOG)
+    if actions := getattr(command, "ACTIONS", None):
+        parser.add_argument_group("actions", listing(actions))
+        below = parser.add_subparsers(metavar="ACTION", required=True, help=argparse.SUPPRESS)
+        for action, entry in actions.items():
+            add_command(below, action, entry.module, command.__name__)
+        return
     command.add(parser)
     flags = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
-    parser.set_defaults(run=getattr(command, "run", None), flags=flags)
-
-
-def add_actions(parser: argparse.ArgumentParser, actions: Mapping[str, Entry], package: str) -> None:
-    """Add a verb's actions, each with its own options: `likewise VERB ACTION …`."""
-    parser.add_argument_group("actions", listing(actions))
-    subparsers = parser.add_subparsers(metavar="ACTION", required=True, help=argparse.SUPPRESS)
-    for name, action in actions.items():
-        add_command(subparsers, name, action.module, package)
+    parser.set_defaults(run=command.run, flags=flags)
 
 
 TYPES = dict.fromkeys(("N", "TOKENS", "PORT"), int) | dict.fromkeys(("X", "RATE", "GB", "MB", "MS", "S"), float)

@@ -3,7 +3,6 @@
 import io
 import json
 
-import numpy as np
 import pytest
 
 from likewise import Embedder
@@ -68,29 +67,6 @@ def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
     assert (records["rows"], records["kept"], records["k"], records["output"]) == (12, 12, 2, str(out))
     assert [stats["rule"] for stats in records["rule_stats"]] == [str(rule) for rule in rules]
     assert records["fingerprint"] == Embedder.load(model).fingerprint
-
-
-def test_the_report_tells_rules_rows_and_examples(model, data, tmp_path, capsys):
-    out = tmp_path / "out.csv"
-    assert main(["data", "mine", model, data, "--missing", "fill", "-o", str(out), "--triplets"]) == 0
-    output = capsys.readouterr().out
-    rules = ("ExcludeKnownPositives()", "BelowPositive(ratio=0.95)")
-    assert all(part in output for part in ("12 rows of 12 anchors", *rules, "negatives", "12 triplets"))
-    assert output.count("\n  + ") == output.count("\n  − ") == 5
-    result = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), settings=MiningSettings(missing="fill"))
-    scores = {"positives": result.positive_scores, "negatives": result.scores}
-    scores["difference"] = result.positive_scores[:, None] - result.scores
-    lines = [line.split() for line in output.splitlines()]
-    for name, values in scores.items():
-        assert [name, *(f"{x:.3f}" for x in np.quantile(values, (0, 0.1, 0.5, 0.9, 1)))] in lines
-    shown = [0, 2, 4, 7, 9]  # of 12, evenly spaced
-    assert [line for line in output.splitlines() if line in ANCHORS] == [result.anchors[i] for i in shown]
-    for i in shown:
-        assert f"  + {result.positive_scores[i]:6.3f}  {result.positives[i]}\n" in output
-        filled = "  (filled up)" if result.filled[i][0] else ""
-        assert f"  − {result.scores[i][0]:6.3f}  {result.negatives[i][0]}{filled}\n" in output
-    columns = ["anchor", "positive", "negative", "group", "score_positive", "score_negative"]
-    assert list(Table.read(out, list).columns) == columns
 
 
 def test_without_a_file_nothing_is_written(model, data, tmp_path, capsys):

@@ -39,15 +39,6 @@ def test_files_and_folders_become_shards_and_the_summary_says_so(here, capsys):
     assert pq.read_table("out/shards")["id"].to_pylist() == ["n0", "n1", "n2", "n3", "n4", "x", "y"]
 
 
-def test_a_second_run_says_that_all_was_there_and_verify_that_it_is_good(here, capsys):
-    encode("-q")
-    assert encode() == 0
-    assert "out: 7 vectors in 3 shards, of which 3 already existed" in capsys.readouterr().err
-    assert main(["verify", "out", "-q"]) == 0
-    shown = capsys.readouterr().out
-    assert "out: 7 rows in 3 shards, all good" in shown and "7 rows encoded again: vectors differ by at most 0" in shown
-
-
 def test_verify_ends_with_1_and_encode_makes_the_damaged_shard_again(here, capsys):
     encode("-q")
     before = content(Path("out"))

@@ -92,15 +92,6 @@ def test_adding_again_embeds_nothing_and_what_is_gone_is_deleted(filled, call):
     assert (changed["added"], changed["unchanged"], changed["deleted"], changed["passages"]) == (1, 1, 1, 4)
 
 
-def test_info_names_model_files_and_columns(filled, call, folders):
-    about = json_of(call, "index", "info", filled)
-    assert about["model"]["name"] == str(folders("bert")) and about["passages"] == 4 and about["bytes"] > 1000
-    assert {"year", "lang", "file", "headings"} <= {*about["columns"]}
-    assert about["files"] == {str(Path("notes/animals.md").absolute()): 2, str(Path("rows.csv").absolute()): 2}
-    _, out, _ = call("index", "info", filled)
-    assert "notes/animals.md" in out and "(Collection): 4 passages" in out
-
-
 def test_options_of_the_model_are_recorded_with_its_name(place, call, folders):
     assert call("index", "add", place, "rows.csv", "-m", str(folders("bert")), "--truncate-dim", "8")[0] == 0
     about = json_of(call, "index", "info", place)

@@ -20,23 +20,6 @@ def call(*words: str) -> int:
     return status
 
 
-def test_it_tells_what_is_in_the_layers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("all-MiniLM-L6-v2") == 0
-    output = capsys.readouterr().out
-    assert output.startswith("all-MiniLM-L6-v2: 7 layers")
-    for part in (
-        "novelty",
-        "alignment",
-        "largest",
-        "smallest",
-        "minus the anisotropy",
-        "Do not use it",
-        "Use the pooling mean",
-    ):
-        assert part in output
-    assert dissect.LEGEND in output
-
-
 def test_json_holds_the_same_and_a_folder_the_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = tmp_path / "texts.txt"
     texts.write_text("\n\n".join(dissect.sample(40)), "utf-8")

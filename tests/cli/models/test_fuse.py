@@ -45,19 +45,8 @@ def test_what_was_tried_is_reported_and_with_json_nothing_else_is_on_stdout(tmp_
     model, pairs = own(), tmp_path / "pairs.csv"
     lines = [f"a cat {i} sleeps,the cat {i} naps,{i % 5}\n" for i in range(60)]
     pairs.write_text("sentence1,sentence2,score\n" + "".join(lines))
-    command = [
-        "model",
-        "fuse",
-        str(model),
-        "--pairs",
-        str(pairs),
-        "-o",
-        str(tmp_path / "out"),
-        "--depth",
-        "auto",
-        "--json",
-    ]
-    assert main(command) == 0
+    command = ["model", "fuse", str(model), "--pairs", str(pairs), "-o", str(tmp_path / "out")]
+    assert main([*command, "--depth", "auto", "--json"]) == 0
     output = capsys.readouterr()
     result = json.loads(output.out)
     assert [one["blocks"] for one in result["tried"]] == list(range(1, Embedder.load(model).encoder.depth + 1))

@@ -17,14 +17,6 @@ def texts(tmp_path):
     return path
 
 
-def test_it_shows_the_best_candidates_the_last_layer_and_what_to_do(folders, texts, capsys):
-    assert main(["model", "select-layers", str(folders("bert")), "--texts", str(texts)]) == 0
-    output = capsys.readouterr().out
-    assert "14 means of layers compared on 60 texts" in output
-    assert "separation" in output and "\nmean " in output
-    assert "Keep mean" in output or "Try --pooling mean:layers=" in output
-
-
 def test_json_holds_every_candidate_and_a_folder_is_the_model_under_the_best(folders, texts, tmp_path, json_output):
     command = ["model", "select-layers", f"{folders('bert')}", "--texts", str(texts), "--json"]
     record = json_output([*command, "-o", str(tmp_path / "out")])

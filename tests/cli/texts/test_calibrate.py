@@ -70,15 +70,6 @@ def test_what_no_chance_pair_reaches_is_said_once(place, model, capsys):
     assert last.split() == ["1", "in", "100", "or", "rarer", "never"]
 
 
-def test_labelled_pairs_give_a_threshold(calibration, place, model, capsys):
-    words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(place / "l.json"), "--chance-pairs", "2000"]
-    assert main([*words, "--pairs", str(place / "labelled.jsonl")]) == 0
-    shown = capsys.readouterr().out
-    fit = Calibration.load(place / "l.json").labelled
-    assert fit.criterion == "f1" and fit.pairs == len(TEXTS) - 3
-    assert f"threshold {fit.threshold.value:.3f}" in shown and "best for f1" in shown
-
-
 def test_a_plot_is_drawn(place, model):
     pytest.importorskip("matplotlib")
     words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(place / "p.json"), "-q"]

@@ -12,7 +12,6 @@ import sys
 import pytest
 
 from likewise import similarity
-from likewise.arrays.similarity import SIMILARITIES
 from likewise.cli import main
 from likewise.cli.texts.similarity import _colour
 
@@ -20,11 +19,6 @@ from likewise.cli.texts.similarity import _colour
 @pytest.fixture
 def model(folders):
     return str(folders("bert"))
-
-
-@pytest.mark.parametrize("metric", SIMILARITIES)
-def test_the_metrics_are_those_of_the_library(metric, model, capsys):
-    assert main(["similarity", "a cat", "the dog", "-m", model, "--metric", metric]) == 0
 
 
 class Terminal(io.StringIO):
@@ -99,10 +93,6 @@ def read_until(descriptor: int, end: bytes) -> bytes:
 def test_warmer_colours_are_more_similar_by_fifths_from_the_least_to_the_most(fifth, colour):
     for x in (fifth + 0.01, fifth + 0.99):
         assert _colour(x - 9, -9.0, -4.0, same=False) == colour and _colour(x, 0.0, 5.0, same=True) == "dim"
-
-
-def test_the_ends_are_the_coldest_and_the_warmest():
-    assert [_colour(x, -1.0, 1.0, same=False) for x in (-1.0, 1.0)] == ["blue", "bold red"]
 
 
 def test_texts_that_are_all_alike_are_all_warm():

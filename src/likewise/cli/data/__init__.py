@@ -1,8 +1,6 @@
 """Describes data sets, finds test data in training data, and mines hard negatives."""
 
-import argparse
-
-from ..parser import Entry, add_actions
+from ..parser import Entry
 
 ACTIONS = {
     "list": Entry("list_data", "list all data sets, and which of their files you have"),
@@ -22,7 +20,3 @@ the Hugging Face hub on first use (extra: hub). Give your own file by its path; 
 sentence2, or anchor, positive and negative.
 
 Each action has its own help, with examples: likewise data mine --help"""
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    add_actions(parser, ACTIONS, __name__)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
 from ...wording import counted
-from ..model_options import load_from_options, loading_options
+from ..model_options import load_from_options, loading_options, recorded_name
 from ..output import note, print_json
 from ..texts.text_file import STDIN
 
@@ -130,15 +130,11 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
 
 
 def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "VectorOrigin":
-    """The origin of the vectors that this command writes; options that change them are part of the model's name."""
+    """The origin of the vectors that this command writes."""
     from ...files.vector_origin import VectorOrigin
-    from ...search.texts.text_index import lasting_name
 
-    given = {name: getattr(args, name) for name in ("pooling", "max_seq_length", "truncate_dim")}
-    options = ",".join(f"{name}={value}" for name, value in given.items() if value is not None)
-    model = lasting_name(args.model)
-    name = f"{model}({options})" if options else model
-    return VectorOrigin.of(embedder, name, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow)
+    how = {"prompt": args.prompt, "prompt_name": args.prompt_name, "overflow": args.overflow}
+    return VectorOrigin.of(embedder, recorded_name(args), **how)
 
 
 def _print_summary(folder: Path, report: "EncodeReport", seconds: float) -> None:

@@ -1,8 +1,6 @@
 """Keeps an index on disk: passages from files, with their vectors and metadata."""
 
-import argparse
-
-from ..parser import Entry, add_actions
+from ..parser import Entry
 
 ACTIONS = {
     "add": Entry("add_files", "add files, folders or patterns; unchanged texts are not embedded again"),
@@ -26,7 +24,3 @@ EPILOG = """examples:
 An index is a folder that you can copy; to search it: likewise search
 
 Each action has its own help, with examples: likewise index add --help"""
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    add_actions(parser, ACTIONS, __name__)

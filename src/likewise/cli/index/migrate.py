@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ...errors import BadInput
 from ...wording import counted
-from ..model_options import add_model, load_from_options
+from ..model_options import add_model, load_from_options, recorded_name
 from ..output import note, print_result
 from ..parser import options
-from .opening import add_location, check_durable, recorded_name
+from .opening import add_location, check_durable
 
 if TYPE_CHECKING:
     from ...embedder import Embedder

@@ -7,15 +7,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...errors import BadInput
-from ..model_options import load_from_options
+from ..model_options import load_from_options, recorded_name
 
 if TYPE_CHECKING:
     from ...search.collection import Collection
     from ...search.index import Index
     from ...search.texts.text_index import TextIndex
-
-RECORDED_OPTIONS = ("pooling", "max_seq_length", "truncate_dim")
-"""Options recorded with the model's name, since they change the model; the precision is recorded separately."""
 
 SHOWN = 20
 """The number of damaged passages to list."""
@@ -69,15 +66,6 @@ def check_durable(location: str) -> None:
 
     if not kind_of_location(location).durable:
         raise BadInput(f"{location} would vanish with this command; expected a folder or a server's address")
-
-
-def recorded_name(args: argparse.Namespace) -> str:
-    """The model's name, with the options that change its vectors."""
-    from ...search.texts.text_index import lasting_name
-
-    name = lasting_name(args.model)
-    options = [f"{key}={value}" for key in RECORDED_OPTIONS if (value := getattr(args, key)) is not None]
-    return f"{name}({','.join(options)})" if options else name
 
 
 def opened_collection(location: str, *, read_only: bool, purpose: str) -> "Collection":

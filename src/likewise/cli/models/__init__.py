@@ -1,8 +1,6 @@
 """Describes models, and modifies them without training."""
 
-import argparse
-
-from ..parser import Entry, add_actions
+from ..parser import Entry
 
 ACTIONS = {
     "list": Entry("list_models", "list the models that you can use by name"),
@@ -22,7 +20,3 @@ EPILOG = """examples:
   likewise model quantize ./my-model -o my-model-int8
 
 Each action has its own help, with examples: likewise model show --help"""
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    add_actions(parser, ACTIONS, __name__)

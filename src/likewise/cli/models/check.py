@@ -6,7 +6,7 @@ import argparse
 import io
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stderr
 from importlib import import_module
 from importlib.util import find_spec
@@ -75,9 +75,8 @@ def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = Reranker.load(folder) if kind == "reranker" else Embedder.load(folder)
-    compute = _computed(kind)
     chosen = list(texts[:SAMPLE])
-    first = compute(model, chosen[:1])
+    first = _computed(model, kind, chosen[:1])
     seconds, heard = time.perf_counter() - began, [str(one.message) for one in caught]
     return {
         "kind": kind,
@@ -118,18 +117,12 @@ def _loaded(kind: str, folder: Path, **options: Any) -> Any:
         return Reranker.load(folder, **options) if kind == "reranker" else Embedder.load(folder, **options)
 
 
-def _computed(kind: str) -> Callable[[Any, Sequence[str]], Any]:
-    """The function that is compared and timed: from a model and texts to vectors, or to scores for one query."""
-    return _scores_of if kind == "reranker" else _vectors_of
-
-
-def _vectors_of(model: Any, texts: Sequence[str]) -> Any:
-    return model.encode(texts, overflow="truncate", show_progress_bar=False)
-
-
-def _scores_of(model: Any, texts: Sequence[str]) -> Any:
-    """The scores as sentence-transformers returns them: one for each pair, or the logits of several labels."""
-    pairs, how = [(QUERY, text) for text in texts], {"overflow": "truncate", "show_progress_bar": False}
+def _computed(model: Any, kind: str, texts: Sequence[str]) -> Any:
+    """What is compared and timed: vectors, or scores for one query (for several labels logits, as the reference)."""
+    how: dict[str, Any] = {"overflow": "truncate", "show_progress_bar": False}
+    if kind == "embedder":
+        return model.encode(texts, **how)
+    pairs = [(QUERY, text) for text in texts]
     return model.logits(pairs, **how) if len(model.labels) > 1 else model.score(pairs, **how)
 
 
@@ -202,7 +195,7 @@ def _reference(folder: Path, kind: str, model: Any, texts: Sequence[str]) -> str
         return f"not compared: {library} cannot compute it: {type(error).__name__}: {str(error)[:200]}"
     if model.precision != "fp32" or str(model.device) != "cpu":  # there is a GPU
         model = _loaded(kind, folder, precision="fp32", device="cpu")
-    ours = _computed(kind)(model, texts)
+    ours = _computed(model, kind, texts)
     if ours.shape != theirs.shape:
         return f"DIFFERENT from {library}: shape {ours.shape}, not {theirs.shape}"
     difference = float(abs(ours - theirs).max())
@@ -240,16 +233,16 @@ def _theirs(library: str, folder: Path, kind: str, model: Any, texts: Sequence[s
 
 def _speeds(folder: Path, kind: str, texts: Sequence[str]) -> dict[str, str]:
     """Texts per second of each engine and precision that loads the model; NumPy's is not built for speed."""
-    compute, found = _computed(kind), {}
+    found = {}
     for engine, precision in (("native", "fp32"), ("native", "bf16"), ("native", "int8"), ("torch", "fp32")):
         try:
             model = _loaded(kind, folder, engine=engine, precision=precision, device="cpu")
         except LikewiseError:  # `engines` says why
             continue
-        compute(model, texts[:2])
+        _computed(model, kind, texts[:2])
         began, done = time.perf_counter(), 0
         while not done or time.perf_counter() - began < SECONDS:
-            compute(model, texts)
+            _computed(model, kind, texts)
             done += len(texts)
         rate = done / (time.perf_counter() - began)
         found[f"{engine} {precision}"] = f"{rate:,.0f} {'pairs' if kind == 'reranker' else 'texts'}/s"
@@ -258,11 +251,8 @@ def _speeds(folder: Path, kind: str, texts: Sequence[str]) -> dict[str, str]:
 
 def _lengths(model: Any, texts: Sequence[str]) -> str:
     limit = model.tokenizer.max_content_length
-    sizes = [
-        len(ids)
-        for start in range(0, len(texts), 1024)
-        for ids in model.tokenizer.token_ids(texts[start : start + 1024])
-    ]
+    blocks = (texts[start : start + 1024] for start in range(0, len(texts), 1024))
+    sizes = [len(ids) for block in blocks for ids in model.tokenizer.token_ids(block)]
     long = sum(size > limit for size in sizes)
     return (
         f"reads {model.tokenizer.max_seq_length:,} tokens, special ones included; {long:,} of {len(sizes):,} texts are "

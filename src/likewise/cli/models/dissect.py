@@ -109,10 +109,8 @@ def _layers(measured: "Anatomy") -> str:
 
 def _words(measured: "Anatomy") -> str:
     chosen = {"largest ": measured.words[:LISTED_WORDS], "smallest": measured.words[-LISTED_WORDS:][::-1]}
-    lines = {
-        title: ", ".join(f"{word.piece} {word.importance:.2f}" for word in words) for title, words in chosen.items()
-    }
-    return "\n".join(f"  {title}  {line}" for title, line in lines.items())
+    lines = (", ".join(f"{word.piece} {word.importance:.2f}" for word in words) for words in chosen.values())
+    return "\n".join(f"  {title}  {line}" for title, line in zip(chosen, lines, strict=True))
 
 
 def read_sample(path: Path, column: str | None) -> list[str]:

@@ -247,10 +247,7 @@ def _teacher_examples(
 
 
 def _exit_scores(trained: "ExitResult", texts: list[str]) -> dict[str, Any]:
-    """The scores at one depth: Spearman on held-out pairs with intervals, and encoding speed.
-
-    The baseline is plain pooling or, if blocks were cut, the remaining blocks imitating the whole model.
-    """
+    """The scores at one depth: Spearman on held-out pairs with intervals, and encoding speed."""
     from ...evaluate.statistics.significance import difference, interval
     from ...train.layers.early_exit import texts_per_second
 
@@ -281,12 +278,7 @@ def _write_card(folder: Path, record: Mapping[str, Any], scores: Mapping[str, An
 
     source = f"the similarities of `{record['teacher']}`" if record["teacher"] else f"`{Path(record['pairs']).name}`"
     kept = " The gain was not significant, so the baseline was kept." if scores["kept_baseline"] else ""
-    words = {
-        "blocks": counted(scores["blocks"], "block"),
-        "name": folder.resolve().name,
-        "source": source,
-        "kept": kept,
-    }
-    card = CARD.format(**{**record, **scores, **words})
+    words = {"blocks": counted(scores["blocks"], "block"), "name": folder.resolve().name}
+    card = CARD.format(**{**record, **scores, **words, "source": source, "kept": kept})
     with atomic_file(folder / "README.md") as partial:
         partial.write_text(card, "utf-8")

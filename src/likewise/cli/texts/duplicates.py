@@ -3,7 +3,6 @@
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,22 +54,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
 
 
-@dataclass(frozen=True)
-class Copy:
-    """A row that says the same thing as its group's representative; rows are counted from 1."""
-
-    row: int
-    score: float
-    text: str
-
-
-@dataclass(frozen=True)
-class DuplicateGroup:
-    """A representative and its copies."""
-
-    row: int
-    text: str
-    copies: tuple[Copy, ...]
+Group = dict[str, Any]
+"""A representative's row and text, and its copies, each with row, score and text; rows are counted from 1."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,13 +69,12 @@ def run(args: argparse.Namespace) -> int:
         _, cut = calibration_options.significant_pairs(vectors, calibration, args.fdr, progress)
         above = min(1.0, cut.cosine)
     groups = duplicate_groups(table.texts, distinct, vectors, above, progress)
-    copies = {copy.row - 1 for group in groups for copy in group.copies}
+    copies = {copy["row"] - 1 for group in groups for copy in group["copies"]}
     _write(args, table, groups, copies)
     if args.json:
         about = {"model": args.model, "fingerprint": embedder.fingerprint, "above": above}
         counts = {"texts": len(table.texts), "kept": len(table.texts) - len(copies)}
-        shown = [asdict(group) for group in groups]
-        print_json({**about, **counts, **calibration_options.cut_off_as_json(cut), "groups": shown})
+        print_json({**about, **counts, **calibration_options.cut_off_as_json(cut), "groups": groups})
     elif not args.quiet:
         show_groups(groups, args.k)
         least = f"cosine {above:g} or more" if cut is None else calibration_options.cut_off_in_words(cut)
@@ -116,7 +100,7 @@ def _check(args: argparse.Namespace) -> float:
     return above
 
 
-def _write(args: argparse.Namespace, table: TextRows, groups: Sequence[DuplicateGroup], copies: set[int]) -> None:
+def _write(args: argparse.Namespace, table: TextRows, groups: Sequence[Group], copies: set[int]) -> None:
     from ...files import write_table
 
     if args.output is not None:
@@ -126,19 +110,16 @@ def _write(args: argparse.Namespace, table: TextRows, groups: Sequence[Duplicate
         write_table(args.groups, group_columns(groups))
 
 
-def group_columns(groups: Sequence[DuplicateGroup]) -> dict[str, list[Any]]:
+def group_columns(groups: Sequence[Group]) -> dict[str, list[Any]]:
     """One row for each text in each group, the representative first."""
-    rows = [
-        (number, text.row, text.score, text.text)
-        for number, group in enumerate(groups, 1)
-        for text in (Copy(group.row, 1.0, group.text), *group.copies)
-    ]
-    return {name: [row[i] for row in rows] for i, name in enumerate(("group", "row", "score", "text"))}
+    numbered = list(enumerate(groups, 1))
+    rows = [{"group": i, "score": 1.0, **one} for i, group in numbered for one in (group, *group["copies"])]
+    return {name: [row[name] for row in rows] for name in ("group", "row", "score", "text")}
 
 
 def duplicate_groups(
     texts: Sequence[str], distinct: Sequence[str], vectors: Any, above: float, show_progress_bar: Any = None
-) -> list[DuplicateGroup]:
+) -> list[Group]:
     """Groups of at least two rows, largest first; `vectors` belong to the distinct texts."""
     from ...arrays.similarity import unit, unit_cosine
     from ...cluster.near_duplicates import near_duplicates
@@ -155,27 +136,25 @@ def duplicate_groups(
         if others:
             places = [number[texts[row]] for row in others]
             scores = unit_cosine(directions[[first]], directions[places])[0].tolist()
-            copies = (Copy(row + 1, round(x, 6), texts[row]) for row, x in zip(others, scores, strict=True))
-            groups.append(DuplicateGroup(head + 1, texts[head], tuple(copies)))
-    return sorted(groups, key=lambda group: -len(group.copies))
+            found = zip(others, scores, strict=True)
+            copies = [{"row": row + 1, "score": round(x, 6), "text": texts[row]} for row, x in found]
+            groups.append({"row": head + 1, "text": texts[head], "copies": copies})
+    return sorted(groups, key=lambda group: -len(group["copies"]))
 
 
-def show_groups(groups: Sequence[DuplicateGroup], most: int) -> None:
+def show_groups(groups: Sequence[Group], most: int) -> None:
     """Print the largest groups, one line per text: its row, its cosine with the representative, and the text."""
     shown = groups[:most]
-    digits = len(str(max((copy.row for group in shown for copy in group.copies), default=0)))
+    digits = len(str(max((copy["row"] for group in shown for copy in group["copies"]), default=0)))
     for group in shown:
-        print(f"{group.row:>{digits}}  {'':5}  {fit_line(_shown(group.text), indent=digits + 9)}")
-        for copy in group.copies:
-            print(f"{copy.row:>{digits}}  {copy.score:5.3f}  {fit_line(_shown(copy.text), indent=digits + 9)}")
+        for one in (group, *group["copies"]):
+            score, text = f"{one['score']:5.3f}" if "score" in one else "", one["text"]
+            line = fit_line(text if text.strip() else "(blank)", indent=digits + 9)
+            print(f"{one['row']:>{digits}}  {score:5}  {line}")
         print()
     if len(groups) > most:
         more = counted(len(groups) - most, "more group is", "more groups are")
         print(f"{more} not shown: -k {len(groups)} shows them all")
-
-
-def _shown(text: str) -> str:
-    return text if text.strip() else "(blank)"
 
 
 def _summary(texts: int, copies: int, groups: int, least: str, output: Path | None) -> str:

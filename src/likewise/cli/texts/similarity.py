@@ -43,7 +43,13 @@ def run(args: argparse.Namespace) -> int:
         ask_and_compare(load_from_options(args), args.model, args.metric)
         return 0
     texts = list(asked_texts()) if asks else given_texts(args.texts or [STDIN])
-    _check_texts(texts, args.json)
+    if len(texts) < 2:
+        raise BadInput(f"expected two or more texts to compare; got {len(texts)}")
+    if len(texts) > LARGEST_MATRIX and not args.json:
+        raise BadInput(
+            f"a matrix of {len(texts)} texts is unreadable (at most {LARGEST_MATRIX} are shown); --json prints it, "
+            "and `likewise pairs FILE` shows the most similar pairs"
+        )
     vectors = load_from_options(args).encode(texts, show_progress_bar=False)
     from ...arrays.similarity import SIMILARITIES
 
@@ -53,16 +59,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         show_matrix(texts, matrix)
     return 0
-
-
-def _check_texts(texts: Sequence[str], as_json: bool) -> None:
-    if len(texts) < 2:
-        raise BadInput(f"expected two or more texts to compare; got {len(texts)}")
-    if len(texts) > LARGEST_MATRIX and not as_json:
-        raise BadInput(
-            f"a matrix of {len(texts)} texts is unreadable (at most {LARGEST_MATRIX} are shown); --json prints it, "
-            "and `likewise pairs FILE` shows the most similar pairs"
-        )
 
 
 def show_matrix(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None:

@@ -93,18 +93,13 @@ def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: st
     """Write the columns; a .txt file gets only the texts, one per line."""
     from ...files import write_table
 
-    if path.suffix.lower() == ".txt":
-        _write_lines(path, columns[text_column])
-    else:
+    if path.suffix.lower() != ".txt":
         write_table(path, columns)
-
-
-def _write_lines(path: Path, texts: Sequence[str]) -> None:
+        return
+    texts = columns[text_column]
     broken = next((text for text in texts if "\n" in text or text.endswith("\r")), None)  # what ends a line when read
     if broken is not None:
-        raise BadInput(
-            f"{path} would have one text per line, but {broken[:40]!r} has a line break; write .csv or .jsonl"
-        )
+        raise BadInput(f"{path} would have a text per line, but {broken[:40]!r} has a line break; write .csv or .jsonl")
     with atomic_file(path) as partial:
         try:
             partial.write_text("".join(f"{text}\n" for text in texts), "utf-8")

@@ -85,6 +85,9 @@ class TrainCommand:
     settings: TrainSettings
 
 
+SETTINGS = {**settings_of(CommandOptions), **settings_of(TrainSettings)}
+
+
 def train_command(args: argparse.Namespace) -> TrainCommand:
     """The command given by these arguments: flags come first, then the file's settings, then defaults.
 
@@ -96,7 +99,7 @@ def train_command(args: argparse.Namespace) -> TrainCommand:
     config, model = _config_and_model(args)
     where = str(config) if config else "the command line"
     values, data = _read_config(config) if config else ({}, [])
-    flags = {name: value for name in _names() if (value := getattr(args, name, None)) is not None}
+    flags = {name: value for name in SETTINGS if (value := getattr(args, name, None)) is not None}
     flags |= ({"model": model} if model else {}) | ({"show_progress_bar": False} if args.quiet else {})
     _parsed(values, where)  # parsed separately, so that flags are not blamed for errors in the file
     chosen, settings = _parsed({**values, **flags}, "the command line" if flags else where)
@@ -115,7 +118,7 @@ def train_command(args: argparse.Namespace) -> TrainCommand:
 
 def add_flags(parser: argparse.ArgumentParser, groups: dict[str, Callable[..., None]]) -> None:
     """Add a flag for each option and training setting, to the given groups or to new groups after them."""
-    for setting in [*settings_of(CommandOptions).values(), *settings_of(TrainSettings).values()]:
+    for setting in SETTINGS.values():
         if setting.name not in FILE_ONLY.split():
             if setting.group not in groups:
                 groups[setting.group] = options(parser, setting.group)
@@ -164,10 +167,6 @@ def _parsed(values: Mapping[str, Any], where: str) -> tuple[CommandOptions, Trai
     return from_settings(CommandOptions, chosen, where), from_settings(TrainSettings, others, where)
 
 
-def _names() -> list[str]:
-    return [*settings_of(CommandOptions), *settings_of(TrainSettings)]
-
-
 def _read_config(path: Path) -> tuple[dict[str, Any], list[DataOptions]]:
     import tomllib  # imported here, since --help needs no TOML parser
 
@@ -177,7 +176,7 @@ def _read_config(path: Path) -> tuple[dict[str, Any], list[DataOptions]]:
         raise BadInput(f"{path} does not exist") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from None
-    check_known(values, [*_names(), "data"], str(path))
+    check_known(values, [*SETTINGS, "data"], str(path))
     tables = values.pop("data", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise BadInput(f"{path}: data is {tables!r}; expected tables, [[data]], each with file and objective")
