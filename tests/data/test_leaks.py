@@ -1,4 +1,4 @@
-"""What training knows of a test: counted as a slow search counts it, and gone after cleaning."""
+"""What training knows of a test: counted as a slow search counts it."""
 
 import os
 import unicodedata
@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from likewise.data.datasets import read_dataset
-from likewise.data.leaks import find_leaks, normalized, without_leaks
+from likewise.data.leaks import find_leaks, normalized
 from likewise.errors import BadInput
 from likewise.evaluate.tasks.sts import STS_SETS
 
@@ -49,21 +49,6 @@ def test_leaks_are_counted_as_a_slow_search_counts_them(train, test, punctuation
     assert bool(leak.examples) == bool(leak.texts)
 
 
-@given(PAIRS, PAIRS, st.sampled_from(["texts", "pairs"]), st.booleans())
-def test_what_is_left_after_cleaning_leaks_no_more_and_nothing_else_is_taken(train, test, by, punctuation):
-    kept = without_leaks(train, [test], by=by, punctuation=punctuation)
-    (leak,) = find_leaks({"train": kept}, {"test": test}, punctuation=punctuation)
-    assert (leak.texts if by == "texts" else leak.pairs) == 0
-    known = texts_of(test, punctuation) if by == "texts" else pairs_of(test, punctuation)
-
-    def guilty(row):
-        forms = [slow(text, punctuation) for text in row]
-        return any(form in known for form in forms) if by == "texts" else tuple(sorted(forms)) in known
-
-    rows = [row for row in zip(*train.values(), strict=True) if not guilty(row)]
-    assert list(zip(*kept.values(), strict=True)) == rows
-
-
 @given(st.text())
 @example("A´")
 def test_the_plain_form_is_plain_and_never_empty_where_there_is_something(text):
@@ -79,7 +64,6 @@ def test_spelling_order_and_repetition_make_no_new_leak():
     (leak,) = find_leaks({"a": train}, {"b": test})
     assert (leak.texts, leak.of_texts, leak.pairs, leak.known, leak.of_pairs, leak.share) == (2, 2, 1, 1, 1, 1.0)
     assert leak.examples == (("The dog", "a cat"),)
-    assert without_leaks(train, [test]) == {"sentence1": ["x"], "sentence2": ["y"], "score": [3]}
 
 
 def test_triplets_captions_and_plain_texts_are_compared_too():
@@ -141,8 +125,6 @@ def test_mrpc_is_in_sts_benchmark_s_test():
     whole = {name: [*parts[0][name], *parts[1][name]] for name in ("sentence1", "sentence2")}
     test = read_dataset("stsb/test")
     assert find_leaks({"mrpc": whole}, {"stsb": test})[0].pairs == 250
-    left = without_leaks(whole, [test], by="pairs", punctuation=False)
-    assert len(whole["sentence1"]) - len(left["sentence1"]) == 251  # rows; two hold one pair
 
 
 @REAL
@@ -159,12 +141,4 @@ def test_flickr_s_captions_are_in_sts15():
 def test_numbered_negatives_are_compared_too():
     train = {"anchor": ["a", "b"], "positive": ["p", "q"], "negative_1": ["x", "y"], "negative_2": ["z", "test"]}
     test = {"sentence1": ["test", "a"], "sentence2": ["other", "x"]}
-    assert without_leaks(train, [test], by="pairs")["anchor"] == ["b"]
-    assert without_leaks(train, [{"text": ["test"]}])["anchor"] == ["a"]
     assert [leak.pairs for leak in find_leaks({"a": train}, {"b": test})] == [1]
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_what_to_compare_is_one_of_two():
-    with pytest.raises(BadInput, match="by is 'text'; expected one of texts, pairs"):
-        without_leaks({"text": ["a"]}, [], by="text")

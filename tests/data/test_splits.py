@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.data.splits import count_leaked, folds, topic_folds, train_test_splits, without_shared_sentences
+from likewise.data.splits import count_leaked, folds, train_test_splits, without_shared_sentences
 from likewise.errors import BadInput
 
 names = st.sampled_from("abcdefghijklmnopqrstuvwxyz")
@@ -53,11 +53,6 @@ def test_a_seed_gives_the_same_folds_and_another_seed_others(group_aware):
     pairs = [(f"{i}", f"{i}!") for i in range(30)]
     first, again, other = (folds(pairs, 5, seed, group_aware).tolist() for seed in (1, 1, 2))
     assert first == again != other
-
-
-def test_every_topic_is_a_fold():
-    assert topic_folds(["guns", "taxes", "guns"]).tolist() == [0, 1, 0]
-    assert [test.tolist() for _, test in train_test_splits(topic_folds(["guns", "taxes", "guns"]))] == [[0, 2], [1]]
 
 
 @pytest.mark.parametrize("k", [1, 4])

@@ -47,7 +47,6 @@ def check_calibration(args: argparse.Namespace, *, without_rate: bool = True) ->
 
 
 def load_calibration(args: argparse.Namespace) -> "Calibration | None":
-    """The calibration given by the options, if any."""
     if args.calibration is None:
         return None
     from ..calibrate import Calibration
@@ -56,7 +55,6 @@ def load_calibration(args: argparse.Namespace) -> "Calibration | None":
 
 
 def load_with_calibration(args: argparse.Namespace) -> "tuple[Embedder, Calibration | None]":
-    """The embedder given by the options, and its calibration if one is given."""
     calibration = load_calibration(args)
     embedder = load_from_options(args)
     check_same_model(calibration, embedder, args.model)
@@ -64,7 +62,6 @@ def load_with_calibration(args: argparse.Namespace) -> "tuple[Embedder, Calibrat
 
 
 def check_same_model(calibration: "Calibration | None", embedder: "Embedder", name: str) -> None:
-    """Reject a calibration made for a different model."""
     if calibration is not None:
         from ..search.texts.text_index import identity_of_embedder
 

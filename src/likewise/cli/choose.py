@@ -129,7 +129,6 @@ def _check_data_options(args: argparse.Namespace) -> None:
 
 
 def _lists(args: argparse.Namespace) -> dict[str, list[Any]]:
-    """The values to try for each option that was given."""
     types: dict[str, Callable[[str], Any]] = {"precision": str, "truncate_dim": int, "hybrid": float}
     lists = {}
     for name, of in types.items():

@@ -47,7 +47,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def diagnose() -> dict[str, Any]:
-    """The report as plain values."""
     source = checkout()
     return {
         "likewise": {

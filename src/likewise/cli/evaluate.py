@@ -190,7 +190,6 @@ def _show_finished(so_far: "Results | None", args: argparse.Namespace) -> None:
 
 
 def print_results(results: "Results", args: argparse.Namespace) -> None:
-    """Print the results in the requested format."""
     from ..evaluate.reports import report
 
     first, *others = results.models

@@ -14,7 +14,6 @@ CPUINFO, MEMINFO = Path("/proc/cpuinfo"), Path("/proc/meminfo")
 
 
 def cpu(cpuinfo: Path = CPUINFO) -> str:
-    """The CPU's name."""
     return _fields(_text(cpuinfo)).get("model name") or platform.processor() or platform.machine()
 
 

@@ -101,7 +101,6 @@ class _VersionAction(argparse.Action):
     """Prints the version and commit; runs git only when requested, and only if needed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Print the version and exit."""
         from ..source_commit import commit_phrase, source_commit
 
         print(f"likewise {__version__} ({commit_phrase(source_commit())})")

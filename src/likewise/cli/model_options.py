@@ -38,13 +38,11 @@ def add_loading(add: Callable[..., None]) -> None:
 
 
 def add_engine(add: Callable[..., None]) -> None:
-    """Add --engine."""
     text = "engine that runs the model (default: the first of these that is installed and supports the model)"
     add("--engine", text, choices=tuple(ENGINES))
 
 
 def add_allow(add: Callable[..., None]) -> None:
-    """Add --allow."""
     text = "search an index of another precision with a model in int8, or the reverse; cosines then differ more"
     add("--allow", text, choices=(INT8,))
 
@@ -74,7 +72,6 @@ def add_running(add: Callable[..., None]) -> None:
 
 
 def add_threads(add: Callable[..., None]) -> None:
-    """Add --threads."""
     add("--threads N", "number of CPU threads (default: all that this process may use)")
 
 
@@ -88,13 +85,11 @@ OVERFLOW = {
 
 
 def add_overflow(add: Callable[..., None], choices: Sequence[str] = tuple(OVERFLOW), what: str = "texts") -> None:
-    """Add --overflow with these choices."""
     explained = "; ".join(f"{name}: {OVERFLOW[name]}" for name in choices)
     add("--overflow", f"what to do with {what} longer than the model's input. {explained}", "warn", choices=choices)
 
 
 def load_from_options(args: argparse.Namespace) -> "Embedder":
-    """Load the embedder given by the options."""
     prepare_runtime(args)
     from ..model_names import load_named_embedder
 
@@ -102,7 +97,6 @@ def load_from_options(args: argparse.Namespace) -> "Embedder":
 
 
 def loading_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments for loading the embedder."""
     names = ("precision", "device", "pooling", "max_seq_length", "truncate_dim")
     engine = {"engine": args.engine} if args.engine else {}
     return {**engine, **{name: getattr(args, name) for name in names}}

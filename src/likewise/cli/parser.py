@@ -121,7 +121,6 @@ def _is_flag(word: str) -> bool:
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str | None:
-    """The verb or action that was probably meant."""
     return next(iter(get_close_matches(word.lower(), [*known], n=1, cutoff=NEAR)), None)
 
 

@@ -104,7 +104,6 @@ def _import_server() -> tuple[Any, Any]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Reject invalid options before binding a port."""
     for name in ("workers", "max_requests", "max_texts", "max_body", "deadline", "model_memory"):
         value = getattr(args, name)
         if value is not None and not 0 < value < TOO_MUCH:

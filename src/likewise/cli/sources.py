@@ -60,7 +60,6 @@ def file_of(name: str) -> Path | None:
 
 
 def column_names(name: str) -> list[str]:
-    """The columns of a table or a data set."""
     from ..data.datasets import load_dataset
     from ..files import Table
 

@@ -30,7 +30,6 @@ class TerminalTable:
     rows: list[tuple[str, ...]] = field(default_factory=list)
 
     def add_row(self, *cells: str) -> None:
-        """Add a row with a cell for each column."""
         self.rows.append(cells)
 
     def lines(self, room: int) -> Iterator[str]:
@@ -113,7 +112,6 @@ def fit_line(text: str, indent: int = 0) -> str:
 
 
 def shorten(text: str, columns: int) -> str:
-    """The beginning of a text that fits in this many columns."""
     return text if cell_width(text) <= max(1, columns) else beginning(text, columns - 1) + "…"
 
 

@@ -118,7 +118,6 @@ def select_rows(columns: ColumnValues, condition: str) -> ColumnValues:
 def select_from_stream(
     open_stream: Callable[[], Iterable[Mapping[str, Any]]], condition: str
 ) -> Iterator[Mapping[str, Any]]:
-    """The rows in a stream that satisfy a condition."""
     name, holds = _parsed_condition(condition)
     return (row for row in open_stream() if holds(row.get(name)))
 
@@ -153,7 +152,6 @@ def _numbers(name: str, values: Sequence[Any], alternatives: str = "") -> list[f
 
 
 def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
-    """The column that a condition tests, and the function that tests a value."""
     match = _CONDITION.fullmatch(condition)
     if match is None:
         single = "a single comparison; put quotes around a VALUE that contains = < or >"

@@ -123,7 +123,6 @@ def local_files(name: str) -> tuple[Path, ...]:
 
 
 def data_folder() -> Path | None:
-    """The data folder, if it is set."""
     root = os.environ.get(DATA_FOLDER_VARIABLE)
     return expanded(root) if root else None
 

@@ -1,4 +1,4 @@
-"""Leaks from test data into training data: texts and pairs that occur in both, and how to remove them.
+"""Leaks from test data into training data: texts and pairs that occur in both.
 
 Texts are compared after `normalized`: NFKC, case folding, collapsed white space. Pairs are unordered, and each distinct
 pair is counted once. Counted this way, STS-B train shares 996, 596, 1,822, 1,102 and 197 pairs with STS12–16; `sts.py`
@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Literal
 
 from ..errors import BadInput
-from ..runtime.arguments import known_name
 from ..text.normalization import normalized
 from .catalogue.entry import CAPTIONS, TEXT_COLUMNS
 from .column_names import is_negative
@@ -77,34 +75,6 @@ def find_leaks(
     trained = {name: _FileTexts.of(columns, form) for name, columns in train.items()}
     tested = {name: _FileTexts.of(columns, form) for name, columns in test.items()}
     return tuple(_leak(a, trained[a], b, tested[b]) for a in trained for b in tested)
-
-
-def without_leaks(
-    columns: DatasetColumns,
-    against: Iterable[DatasetColumns],
-    *,
-    by: Literal["texts", "pairs"] = "texts",
-    punctuation: bool = True,
-) -> dict[str, list[object]]:
-    """The rows that contain no text (or, if pairs are compared, no pair) from any of `against`.
-
-    The remaining rows have no leak of that kind and keep their order.
-    """
-    known_name("by", by, ("texts", "pairs"))
-    form = partial(normalized, punctuation=punctuation)
-    test_files = [_FileTexts.of(other, form) for other in against]
-    rows = len(next(iter(columns.values()), ()))
-    keep = [True] * rows
-    if by == "texts":
-        texts = {text for file in test_files for text in file.texts}
-        for name in text_columns(columns):
-            keep = [kept and form(text) not in texts for kept, text in zip(keep, columns[name], strict=True)]
-    else:
-        pairs = {pair for file in test_files for pair in file.pairs}
-        for one, other in _paired_columns(columns):
-            row = zip(keep, columns[one], columns[other], strict=True)
-            keep = [kept and _unordered(form(a), form(b)) not in pairs for kept, a, b in row]
-    return {name: [x for x, kept in zip(values, keep, strict=True) if kept] for name, values in columns.items()}
 
 
 def text_columns(columns: Iterable[str]) -> list[str]:

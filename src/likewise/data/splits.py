@@ -4,9 +4,9 @@
         ...
 
 If pairs are assigned to folds one by one, a sentence that occurs in many pairs ends up in both training and test data.
-There are three remedies: `folds(…, group_aware=True)` assigns whole components of the graph of pairs, `topic_folds`
-assigns whole topics, and `without_shared_sentences` removes training pairs that share a sentence with test pairs, which
-also works if one component contains almost all pairs.
+There are two remedies: `folds(…, group_aware=True)` assigns whole components of the graph of pairs, and
+`without_shared_sentences` removes training pairs that share a sentence with test pairs, which also works if one
+component contains almost all pairs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,12 +45,6 @@ def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool
         fold[number] = fold_sizes.argmin()
         fold_sizes[fold[number]] += size
     return np.asarray(fold[component])
-
-
-def topic_folds(topics: Sequence[str]) -> Int[np.ndarray, " N"]:
-    """For each pair, the fold that holds it out; one fold per topic, in order of first appearance."""
-    number = {topic: i for i, topic in enumerate(dict.fromkeys(topics))}
-    return np.array([number[topic] for topic in topics], int)
 
 
 def train_test_splits(fold: Int[np.ndarray, " N"]) -> Iterator[TrainTestSplit]:

@@ -83,7 +83,6 @@ def estimated_count(names: Iterable[str], *, whole: bool = False) -> int:
 
 
 def _paths(names: Iterable[str], skip: Skip) -> list[Path]:
-    """The files that can be read with the installed packages."""
     missing = [ending for ending, package in NEEDED.items() if find_spec(package) is None]
     return document_paths(names, [ending for ending in ENDINGS if ending not in missing], _why_not, skip)
 

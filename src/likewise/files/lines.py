@@ -88,7 +88,6 @@ BEGINNING = LinePlace(0, 0)
 
 
 def refuse_row(message: str) -> None:
-    """What to do with an unreadable row by default: raise an error."""
     raise BadInput(message)
 
 

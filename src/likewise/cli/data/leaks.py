@@ -37,7 +37,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the files, compare them and print the report."""
     from ...data.leaks import find_leaks
 
     train = {name: _columns(name) for name in _files(args.train)}

@@ -26,7 +26,6 @@ SHOWN_NOTES = 3
 
 
 def add_folder_options(add: Callable[..., None]) -> None:
-    """Add the options that require a folder as output."""
     add("--id NAME", "column with unique ids (default: FILE:LINE)")
     add("--keep NAMES", "other columns to keep, separated by commas; '' for none (default: all)")
     add("--shard-rows N", "rows per shard (default: 16384)")
@@ -48,7 +47,6 @@ def names_folder(output: str) -> bool:
 
 
 def check_no_folder_options(args: argparse.Namespace) -> None:
-    """Reject options that require a folder if the output is a file."""
     given = [f"--{name.replace('_', '-')}" for name in FOLDER_OPTIONS if getattr(args, name) not in (None, False)]
     given += ["--bad-rows"] * (args.bad_rows != "error") + ["more than one source"] * (len(args.files) > 1)
     if given:
@@ -56,7 +54,6 @@ def check_no_folder_options(args: argparse.Namespace) -> None:
 
 
 def run_into_folder(args: argparse.Namespace) -> int:
-    """Encode everything that has not been encoded yet."""
     from ...distribute.encode import encode_to_folder
 
     paths, folder, settings = _sources(args), Path(args.output), _settings(args)
@@ -130,7 +127,6 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
 
 
 def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "VectorOrigin":
-    """The origin of the vectors that this command writes."""
     from ...files.vector_origin import VectorOrigin
 
     how = {"prompt": args.prompt, "prompt_name": args.prompt_name, "overflow": args.overflow}

@@ -66,7 +66,6 @@ def described(index: "Index") -> dict[str, Any]:
 
 
 def _computed(model: Mapping[str, Any]) -> str:
-    """The engine, the precision and the arithmetic of the vectors."""
     if model["engine"] is None:
         return "engine unknown: not recorded by the earlier version"
     return str(Computation(model["engine"], model["precision"], model["arithmetic"]))

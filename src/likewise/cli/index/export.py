@@ -51,7 +51,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def exported_rows(index: "Index", vectors: bool) -> Iterator[dict[str, Any]]:
-    """Each record as a row."""
     for block in index.records():
         for i, (name, (text, row)) in enumerate(zip(block.ids, block.contents, strict=True)):
             own = {f"{key}_" if key.rstrip("_") in OWN_COLUMNS else key: value for key, value in row.items()}

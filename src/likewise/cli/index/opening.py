@@ -19,7 +19,6 @@ SHOWN = 20
 
 
 def add_location(add: Callable[..., None], word: str = "INDEX", dest: str = "location") -> None:
-    """Add the argument for an index's location."""
     add(word, "index: a folder, or a location such as a server's address", dest=dest)
 
 

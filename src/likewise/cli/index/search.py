@@ -162,7 +162,6 @@ def query_words(query: str) -> frozenset[str]:
 
 
 def word_spans(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
-    """The positions of these words in the text."""
     return [(begin, end) for begin, end in spans_of_words(text) if not words.isdisjoint(folded_words(text[begin:end]))]
 
 

@@ -75,7 +75,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def record(model: str, result: "QuantizationResult") -> dict[str, Any]:
-    """The result as plain values."""
     return {
         "model": model,
         "output": str(result.folder),

@@ -66,7 +66,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def as_json(model: str, selection: "LayerSelection") -> dict[str, Any]:
-    """The selection as plain values."""
     return {
         "model": model,
         "texts": selection.texts,

@@ -59,7 +59,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def label_of(reranker: "Reranker", name: str | None) -> str | int | None:
-    """The label given to --label by name or number."""
     return int(name) if name and name.isdecimal() and name not in reranker.labels else name
 
 

@@ -76,7 +76,6 @@ def show_matrix(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None
 
 
 def _colour(x: float, low: float, high: float, same: bool) -> str:
-    """The style of a cell: warmer for a greater similarity, dim for a text and itself."""
     if same:
         return "dim"
     part = (x - low) / (high - low) if high > low else 1.0

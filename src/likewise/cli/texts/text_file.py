@@ -66,13 +66,11 @@ class TextRows:
         return self.columns[self.text_column]
 
     def select(self, rows: Iterable[int]) -> dict[str, list[Any]]:
-        """Select these rows in all columns."""
         numbers = list(rows)
         return {name: [values[i] for i in numbers] for name, values in self.columns.items()}
 
 
 def check_stdin(*files: str | None) -> None:
-    """Reject standard input given several times."""
     if files.count(STDIN) > 1:
         raise BadInput(f"standard input ({STDIN}) can be read only once; expected it in one place")
 

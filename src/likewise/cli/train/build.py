@@ -51,7 +51,6 @@ def prepare_training(command: TrainCommand) -> ReadyToTrain:
 
 
 def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
-    """The rows of one --data option, with their objective."""
     columns = ColumnNames.parse(one.columns, one.labels, one.where)
     objectives = OBJECTIVES if kind == "embedder" else RERANKER_OBJECTIVES
     known = {"licence": one.licence, "hub": one.hub}

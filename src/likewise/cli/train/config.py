@@ -78,8 +78,6 @@ class CommandOptions:
 
 @dataclass(frozen=True)
 class TrainCommand:
-    """Everything that `likewise train` was asked to do."""
-
     options: CommandOptions
     data: tuple[DataOptions, ...]
     settings: TrainSettings

@@ -25,7 +25,6 @@ SHOWN_ROWS = 4
 
 
 def dry_run(prepared: ReadyToTrain, *, as_json: bool) -> None:
-    """Print the plan and the first batch."""
     job = prepared.job
     settings = job.settings
     schedule = BatchSchedule(job.sources, settings.batch_size, settings.seed, settings.data_mixing)
