@@ -53,8 +53,6 @@ def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeyp
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["encode", "nowhere.txt", "-o", "o.npy"], "nowhere.txt does not exist"),
-        (["similarity", "alone"], "expected two or more texts to compare; got 1"),
         (["model", "show", "./no/such/model"], "there is no model"),
         (["model", "show", "tf-idf"], "tf-idf is fitted on the texts of a task"),
         (

@@ -15,6 +15,7 @@ ROWS = [{"text": "a cat", "anchor": "a cat", "positive": "a kitten", "kept": 1},
 UNREAD = "no-such-model"  # whose absence would be the error, were the output not looked at first
 ENCODE = ("encode", "{}", "-m", UNREAD)
 MINE = ("data", "mine", UNREAD, "{}")
+CLUSTER, DUPLICATES = (("cluster", "{}", "-m", UNREAD), ("duplicates", "{}", "-m", UNREAD))
 CORPUS = ("data", "mine", UNREAD, "other.jsonl", "--corpus", "{}")
 
 
@@ -53,7 +54,7 @@ def test_a_dash_is_not_standard_output(words, capsys):
     assert not Path("-").exists()
 
 
-@pytest.mark.parametrize("command", [ENCODE, MINE, CORPUS])
+@pytest.mark.parametrize("command", [ENCODE, MINE, CORPUS, CLUSTER, DUPLICATES])
 @pytest.mark.parametrize("output", ["p.jsonl", "symbolic.jsonl", "hard.jsonl", "folder/p.jsonl"])
 def test_the_output_may_not_be_an_input(command, output, capsys):
     words = [word.format("p.jsonl") for word in command]

@@ -12,7 +12,6 @@ from likewise.cli.terminal_tables import (
     aligned,
     background,
     cell_width,
-    cut_to_width,
     excerpt,
     fill,
     fit_line,
@@ -59,7 +58,6 @@ def test_a_text_is_cut_by_the_columns_that_it_takes(text, columns, shown):
 def test_a_line_is_cut_to_a_terminal_and_complete_elsewhere(terminal):
     text = "word\n " * 50
     assert fit_line(text, indent=10) == ("word " * 6)[:29] + "…" if terminal else " ".join(["word"] * 50)
-    assert cut_to_width(text, 60, indent=10) == shorten(" ".join(["word"] * 50), 30 if terminal else 50)
 
 
 def test_any_value_is_one_line():

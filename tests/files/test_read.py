@@ -50,12 +50,6 @@ def test_a_column_can_be_named_and_a_wrong_one_is_reported_the_right_ones(kind, 
         list(Texts(path))
 
 
-def test_a_json_line_may_be_a_bare_text(tmp_path):
-    path = tmp_path / "t.jsonl"
-    path.write_text('"one"\n\n"two"\n')
-    assert list(Texts(path)) == ["one", "two"]
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.files import TABLES, Table, check_table, write_table
+from likewise.files import TABLES, Table, write_table
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 NUMBER = st.floats(-1e6, 1e6, width=32)
@@ -92,13 +92,3 @@ def test_a_table_that_fails_leaves_the_file_that_was_there(tmp_path):
 def test_columns_of_unequal_length_are_no_table(columns, tmp_path):
     with pytest.raises(BadInput, match="columns of equal length"):
         write_table(tmp_path / "t.csv", columns)
-
-
-def test_a_name_that_cannot_be_written_to_is_refused(tmp_path):
-    with pytest.raises(
-        BadInput, match=r"ends in .\.npy.; expected an output file that ends in \.parquet, \.csv, \.tsv, \.jsonl"
-    ):
-        check_table(tmp_path / "t.npy")
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(BadInput, match="is a folder"):
-        check_table(tmp_path / "folder.csv")

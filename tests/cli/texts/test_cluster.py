@@ -131,13 +131,6 @@ def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
     assert message in error and error.count("\n") == 1
 
 
-def test_the_input_is_not_written_over(words, tmp_path, capsys):
-    (tmp_path / "in.csv").write_text("text\na cat\n")
-    words[1] = str(tmp_path / "in.csv")
-    assert main([*words, "-o", words[1]]) == 2
-    assert "would overwrite the input" in capsys.readouterr().err
-
-
 def test_a_column_of_the_file_is_not_replaced(words, tmp_path, capsys):
     (tmp_path / "in.csv").write_text("text,cluster\na cat,7\n")
     words[1] = str(tmp_path / "in.csv")

@@ -94,8 +94,3 @@ def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
     assert main([*words, *options]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
-
-
-def test_the_input_is_not_written_over(words, capsys):
-    assert main([*words, "-o", words[1]]) == 2
-    assert "would overwrite the input" in capsys.readouterr().err
