@@ -11,7 +11,17 @@ from ..runtime.home_folder import expanded
 
 def input_files(*names: str | None) -> list[Path]:
     """The files that these names refer to: paths, data sets, or - (a file redirected to standard input)."""
-    return [path for name in names if name for path in _behind(name)]
+    found: list[Path] = []
+    for name in filter(None, names):
+        if name == "-":
+            found += _standard_input()
+        elif (path := expanded(name)).exists():
+            found.append(path)
+        else:
+            from ..data.datasets import local_files
+
+            found += local_files(name)
+    return found
 
 
 def check_new_folder(folder: Path | None, model: str) -> None:
@@ -30,17 +40,6 @@ def model_folders(name: str) -> list[Path]:
     path = expanded(name)
     found = path if path.exists() else local_models().get(name)
     return [found] if found is not None else []
-
-
-def _behind(name: str) -> list[Path]:
-    if name == "-":
-        return _standard_input()
-    path = expanded(name)
-    if path.exists():
-        return [path]
-    from ..data.datasets import local_files
-
-    return list(local_files(name))
 
 
 def _standard_input() -> list[Path]:

@@ -103,11 +103,7 @@ def html_text(page: str) -> tuple[str, str]:
     parser = HtmlText()
     parser.feed(page)
     parser.close()
-    lines = [re.sub(r"[ \t\r\f\v]+$", "", line) for line in "".join(parser.parts).split("\n")]
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(_outdented(lines)))
+    # a single space before the first word of a line is the white space between tags
+    lines = [re.sub(r"^ (?! )|[ \t\r\f\v]+$", "", line) for line in "".join(parser.parts).split("\n")]
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
     return text.strip(), " ".join("".join(parser.title).split())
-
-
-def _outdented(lines: list[str]) -> list[str]:
-    """Remove the space that white space between tags leaves at the beginning of a line."""
-    return [line[1:] if line.startswith(" ") and not line.startswith("  ") else line for line in lines]

@@ -163,16 +163,6 @@ def test_a_dry_run_counts_pairs_without_a_score(place, capsys):
     assert "faq.csv, 2 pairs" in capsys.readouterr().out
 
 
-def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
-    (place / "same.csv").write_text("anchor,positive\na cat,the cat\na cat,dogs\nrain,on\n")
-    assert (
-        main(["train", "tiny", "--data", "same.csv@contrastive", "--batch-size", "3", "--threads", "1", "--dry-run"])
-        == 0
-    )
-    told = capsys.readouterr().out
-    assert "known positives: 2 of 6:" in told and "not column 1 of row" in told
-
-
 @pytest.mark.parametrize(
     ("args", "said"),
     [

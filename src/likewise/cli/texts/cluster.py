@@ -101,7 +101,9 @@ def run(args: argparse.Namespace) -> int:
         _write_map(args, distinct, vectors, labels, summaries)
     in_none = int((labels < 0).sum())
     if args.json:
-        about = {"model": args.model, "fingerprint": embedder.fingerprint, **_settings(args, chosen)}
+        about = {"model": args.model, "fingerprint": embedder.fingerprint, "method": args.method}
+        about |= {name: getattr(chosen, name) for name in ("k", "threshold", "min_size", "seed")}
+        about |= {"layout": _layout_name(args)} if args.map is not None else {}
         counts = {"texts": len(table.texts), "distinct": len(distinct), "in_none": in_none}
         clusters = [_as_json(summary, distinct) for summary in summaries]
         print_json({**about, **counts, **calibration_options.cut_off_as_json(cut), "clusters": clusters})
@@ -149,11 +151,6 @@ def _write(output: Path, table: TextRows, label_of: dict[str, int], summaries: "
     columns[CLUSTER] = [label + 1 if label >= 0 else None for label in labels]
     columns[NAME] = [summaries[label].name if label >= 0 else None for label in labels]
     write_table(output, columns)
-
-
-def _settings(args: argparse.Namespace, chosen: "ClusterOptions") -> dict[str, Any]:
-    amount = {name: getattr(chosen, name) for name in ("k", "threshold", "min_size", "seed")}
-    return {"method": args.method, **amount, **({"layout": _layout_name(args)} if args.map is not None else {})}
 
 
 def _as_json(summary: "ClusterSummary", texts: list[str]) -> dict[str, Any]:
