@@ -179,11 +179,6 @@ def data_ending(path: Path) -> str:
     return Path(path.stem).suffix.lower() if ending in OPENERS else ending
 
 
-def compressed_endings(endings: Iterable[str]) -> list[str]:
-    """Each suffix combined with each kind of compression: .csv.gz, .csv.zst."""
-    return [ending + compressed for ending in endings for compressed in OPENERS]
-
-
 def _go_to(stream: Any, byte: int, now: int) -> None:
     if stream.seekable():
         stream.seek(byte)

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import BadInput
 from ..runtime.installation import missing_extra
 from .line_formats import LINE_FORMATS, Choose, Row, distinct_columns, json_objects
-from .lines import LineReader, compressed_endings, data_ending, open_lines
+from .lines import OPENERS, LineReader, data_ending, open_lines
 
 USUAL = ("text", "sentence", "sentence1", "content", "body", "question", "query", "title")
 
@@ -201,5 +201,5 @@ READABLE: dict[str, Callable[[Path, Choose], Iterator[Row]]] = {
     **dict.fromkeys(LINE_FORMATS, _of_lines),
     ".parquet": parquet_rows,
 }
-READABLE_ENDINGS = (*READABLE, *compressed_endings(LINE_FORMATS))
+READABLE_ENDINGS = (*READABLE, *(ending + packed for ending in LINE_FORMATS for packed in OPENERS))
 """The suffixes of readable files: those in READABLE, and compressed ones such as .csv.gz."""

@@ -65,13 +65,9 @@ def run(args: argparse.Namespace) -> int:
     if names_folder(args.output):
         return run_into_folder(args)
     check_no_folder_options(args)
-    args.file, args.output = args.files[0], Path(args.output)
-    return _run_into_file(args)
-
-
-def _run_into_file(args: argparse.Namespace) -> int:
     from ...files import check_output
 
+    args.file, args.output = args.files[0], Path(args.output)
     check_output(args.output, input_files(args.file))
     texts = read_texts(args.file, args.column)
     embedder = load_from_options(args)

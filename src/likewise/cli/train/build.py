@@ -3,7 +3,6 @@
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ...data.column_names import ColumnNames
@@ -31,10 +30,6 @@ class ReadyToTrain:
     command: TrainCommand
     job: TrainingJob
     evaluator: PairEvaluator | None
-
-    @property
-    def folder(self) -> Path:
-        return Path(self.command.options.output or "")
 
 
 def prepare_training(command: TrainCommand) -> ReadyToTrain:

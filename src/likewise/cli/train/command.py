@@ -127,7 +127,7 @@ def _train(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Proce
     from ...train.output.record import append_result_line
     from ...train.output.run_folder import run_in_folder
 
-    folder = prepared.folder
+    folder = Path(prepared.command.options.output or "")
     try:
         finished = run_in_folder(folder, prepared.job, resume=not args.fresh, is_main=processes.is_main)
     except KeyboardInterrupt:
