@@ -210,7 +210,9 @@ def _confine(folder: Path, log: Path, limits: Limits) -> None:
     stdin, stdout, stderr = open(0, closefd=False), open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
     sys.stdin, sys.stdout, sys.stderr = stdin, stdout, stderr
     (folder / "tmp").mkdir()
-    os.environ |= {"TMPDIR": str(folder / "tmp"), "HOME": str(folder), "LIKEWISE_CACHE": str(folder / "cache")}
+    cache = str(folder / "cache")
+    os.environ |= {"TMPDIR": str(folder / "tmp"), "HOME": str(folder), "LIKEWISE_CACHE": cache}
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache  # torch's own, not a leftover of ours
     os.environ.pop("LIKEWISE_MODELS", None)
     os.environ.pop("LIKEWISE_DATA", None)
     tempfile.tempdir = None

@@ -29,6 +29,7 @@ Results = TypeVar("Results", Float[np.ndarray, "..."], list[Float[np.ndarray, ".
 """A row per item, or an array per item."""
 Rows = Int[np.ndarray, " items"]
 
+LARGEST_BUDGET = 1 << 62  # sums with it fit into 64 bits
 TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
 """Tokens per batch, by device: the CPU's value was measured."""
 
@@ -62,7 +63,7 @@ def batch_token_budget(asked: int | None, device: str, threads: int = 1) -> int:
         return TOKENS_PER_BATCH.get(device, TOKENS_PER_BATCH["cpu"]) * threads
     if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
         raise BadInput(f"batch_tokens is {asked!r}; expected a whole number above 0")
-    return int(asked)
+    return min(int(asked), LARGEST_BUDGET)
 
 
 def infer(

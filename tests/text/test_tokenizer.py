@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from likewise.arrays.sequences import Sequences
 from likewise.errors import BadInput, BadModel
 from likewise.text.library_tokenizer import LibraryTokenizer
+from likewise.text.reference_tokenizer import normalizer_of
 from likewise.text.tokenizer import Tokenizer, max_input_length, truncate_longest_first
 from likewise.text.tokenizer_json import PairFrame
 from tests.tiny import wordpieces
@@ -106,6 +107,11 @@ def test_words_too_long_are_found_in_a_tokenizer_that_only_the_library_reads(tmp
     assert isinstance(tokenizer.engine, LibraryTokenizer)
     texts = ["cat ☃", "the cat " + "x-" * 101, "x-" * 100]
     assert long_words(tokenizer, texts) == {1: [(2, 101)]}
+
+
+def test_a_normalizer_whose_kind_is_no_text_is_not_read_in_plain_python():
+    with pytest.raises(BadModel, match="the normalizer '\\[1, 2\\]' is not supported"):
+        normalizer_of({"type": [1, 2]})
 
 
 def test_a_word_that_is_unknown_and_short_is_no_word_too_long(plain):

@@ -39,7 +39,7 @@ def late_interaction(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[
     config = read_object(folder / "config.json")
     architectures = config.get("architectures")
     form = spoken.get("model_type")
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:
         form = "HF_ColBERT" if isinstance(architectures, list) and "HF_ColBERT" in architectures else None
     if form is None:
         return None
