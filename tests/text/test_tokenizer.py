@@ -110,7 +110,7 @@ def test_words_too_long_are_found_in_a_tokenizer_that_only_the_library_reads(tmp
 
 
 def test_a_normalizer_whose_kind_is_no_text_is_not_read_in_plain_python():
-    with pytest.raises(BadModel, match="the normalizer '\\[1, 2\\]' is not supported"):
+    with pytest.raises(BadModel, match=r"the normalizer \[1, 2\] is not supported"):
         normalizer_of({"type": [1, 2]})
 
 
