@@ -209,7 +209,7 @@ def served(
 @contextmanager
 def tiny_server(setup: Setup, **changes: Any) -> Iterator[Server]:
     """A server of the tiny embedder, the tiny reranker and the collections made before all attempts."""
-    models, rerankers = [f"tiny={setup.models / 'bert'}"], [f"tiny-reranker={setup.models / 'cross-bert'}"]
+    models, rerankers = [f"tiny={setup.models / 'served'}"], [f"tiny-reranker={setup.models / 'cross-bert'}"]
     with served(models, setup.models / "collections", rerankers, **changes) as server:
         yield server
 

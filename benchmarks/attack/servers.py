@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from likewise.classify import Classifier
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.search.collection import Collection
 from likewise.search.records import Records
@@ -55,14 +56,17 @@ MANY_ROWS = 20_000
 
 
 def make(models: Path) -> None:
-    """Make collections of the tiny model: one with a few notes, one with many texts."""
-    embedder = NumpyEmbedder.load(models / "bert")
+    """Make the served model, which has a classifier, and its collections: one with a few notes, one with many texts."""
+    folder = models / "served"
+    shutil.copytree(models / "bert", folder)
+    embedder = NumpyEmbedder.load(folder)
+    Classifier.fit(NOTES, [f"label {i % 2}" for i in range(len(NOTES))], embedder).save(folder)
     with TextIndex.open(models / "collections/notes", embedder) as index:
         index.add(NOTES)
     draw = random.Random(0)
     texts = [" ".join(f"w{draw.randrange(100_000):x}" for _ in range(30)) for _ in range(MANY_ROWS)]
     vectors = np.random.default_rng(0).standard_normal((MANY_ROWS, embedder.dimension)).astype(np.float32)
-    identity = identity_of_embedder(embedder, str(models / "bert"), True)
+    identity = identity_of_embedder(embedder, str(folder), True)
     with Collection.create(str(models / "collections/many"), embedder.dimension, identity) as collection:
         collection.add(Records([f"{i}" for i in range(MANY_ROWS)], vectors, texts, [{"year": 2000}] * MANY_ROWS))
 
