@@ -212,19 +212,22 @@ void Chunk::embed() {
     }
 }
 
-// Calls `work` with each row's number, in several threads if there are.
+// Calls `work` with each row's number and memory for a row as products read it, on all threads of the team.
 template <class RowWork>
 void Chunk::each_row(int count, const RowWork& work) {
     const int parts = team_.parts(count);
+    const int widest = std::max({model_.stride, model_.word_stride, model_.query_stride, model_.inner_stride});
+    float* scaled = work_.scaled.of(static_cast<size_t>(parts) * widest);
     team_.each(parts, [&](int part) {
-        for (int i = count * part / parts, end = count * (part + 1) / parts; i < end; i++) work(i);
+        float* of_part = scaled + static_cast<size_t>(part) * widest;
+        for (int i = count * part / parts, end = count * (part + 1) / parts; i < end; i++) work(i, of_part);
     });
 }
 
 // Norms of some rows; if a product reads the result next, rows are also rounded, while they are in cache.
 void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int count, const Rows& rows) {
     const int stride = model_.stride;
-    each_row(count, [&](int i) {
+    each_row(count, [&](int i, float* scaled) {
         const size_t at = static_cast<size_t>(row + i) * stride;
         float largest = 0.0F;
         if (norm.present()) {
@@ -233,7 +236,7 @@ void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int co
             if (from != to) std::memcpy(to + at, from + at, stride * sizeof(float));
             if (rows.rounded) largest = model_.kernels.largest(to + at, stride);
         }
-        round(rows, i, to + at, largest);
+        round(rows, i, to + at, largest, scaled);
     });
     watch_.lap(Work::norms);
 }
@@ -250,14 +253,12 @@ Chunk::Rows Chunk::rows_of(const float* x, int stride, int inputs, int count, Bu
     return {nullptr, rows.of(static_cast<size_t>(count) * inputs * model_.scheme.row_bytes), scales.of(count), inputs};
 }
 
-void Chunk::round(const Rows& rows, int row, const float* x, float largest) {
+void Chunk::round(const Rows& rows, int row, const float* x, float largest, float* scaled) {
     if (rows.rounded == nullptr) return;
     const int inputs = static_cast<int>(rows.stride);
     uint8_t* to = rows.rounded + static_cast<size_t>(row) * inputs * model_.scheme.row_bytes;
     if (work_.largest && rows.reader) record((*work_.largest)[rows.reader], x, inputs);
     if (const float* factors = rows.reader ? rows.reader->input_scales() : nullptr) {
-        static thread_local Buffer<float> memory;
-        float* scaled = memory.of(inputs);
         for (int i = 0; i < inputs; i++) scaled[i] = x[i] * factors[i];
         x = scaled;
         largest = model_.kernels.largest(scaled, inputs);
@@ -266,9 +267,10 @@ void Chunk::round(const Rows& rows, int row, const float* x, float largest) {
 }
 
 void Chunk::round_all(const Rows& rows, const float* x, int stride) {
-    for (int i = 0; rows.rounded && i < span_.tokens; i++, x += stride) {
-        round(rows, i, x, model_.kernels.largest(x, stride));
-    }
+    each_row(rows.rounded ? span_.tokens : 0, [&](int i, float* scaled) {
+        const float* row = x + static_cast<size_t>(i) * stride;
+        round(rows, i, row, model_.kernels.largest(row, stride), scaled);
+    });
     watch_.lap(Work::rounding);
 }
 
@@ -388,10 +390,11 @@ void Chunk::attend(const Block& block) {
         } else {
             for (int head = 0; head < model_.heads; head++) attend(one_head(whole, head, biases_of(block, whole, head)));
         }
-        each_row(lengths[sentence], [&](int i) {
+        each_row(lengths[sentence], [&](int i, float* scaled) {
             float* row = out + static_cast<size_t>(i) * stride;
             std::fill(row + model_.heads * model_.head_width, row + stride, 0.0F);
-            if (rows.rounded) round(rows, static_cast<int>(token) + i, row, model_.kernels.largest(row, stride));
+            if (rows.rounded)
+                round(rows, static_cast<int>(token) + i, row, model_.kernels.largest(row, stride), scaled);
         });
     }
     watch_.lap(Work::attention);
@@ -458,9 +461,9 @@ void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     multiply(block.up, read, count, nullptr, wide, wide_stride, &block.down);
     const Rows inner_rows =
         rows_of(wide, wide_stride, inner, count, work_.wide_rows, work_.wide_scales).before(block.down);
-    each_row(count, [&](int i) {
+    each_row(count, [&](int i, float* scaled) {
         float* at = wide + static_cast<size_t>(i) * wide_stride;
-        round(inner_rows, i, at, activate(at));
+        round(inner_rows, i, at, activate(at), scaled);
     });
     watch_.lap(Work::activations);
     add(block.down, block.down_norm, inner_rows, count, x, last ? (next ? &next->qkv : nullptr) : &block.out);

@@ -55,7 +55,8 @@ private:
     void norm(const Norm&, const float* from, float* to, int row, int count, const Rows&);
     float activate(float* row);
     Rows rows_of(const float* x, int stride, int inputs, int count, Buffer<uint8_t>&, Buffer<float>& scales);
-    void round(const Rows&, int row, const float* x, float largest);
+    // `scaled`: memory for a row.
+    void round(const Rows&, int row, const float* x, float largest, float* scaled);
     void round_all(const Rows&, const float* x, int stride);
     template <class RowWork>
     void each_row(int count, const RowWork&);

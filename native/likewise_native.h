@@ -125,8 +125,8 @@ LW_PUBLIC lw_model* lw_create(const lw_description*, const char* instructions, i
 LW_PUBLIC void lw_free(lw_model*);
 LW_PUBLIC const char* lw_model_instructions(const lw_model*);
 LW_PUBLIC int64_t lw_model_bytes(const lw_model*); /* of packed weights */
-/* The input scales of a block's int8 product, [width], valid until lw_free: those of the network's first layer if
- * `network` is 1, else those of queries, keys and values; null if the product has none. */
+/* The input scales [width] of an int8 product of a block, valid until lw_free: of the network's first layer if `network`
+ * is 1, of queries, keys and values if it is 0. Null if the product has no input scales. */
 LW_PUBLIC const float* lw_input_scales(const lw_model*, int32_t block, int32_t network);
 LW_PUBLIC int32_t lw_run(const lw_model*, const lw_request*, char* message, size_t size);
 

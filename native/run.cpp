@@ -18,7 +18,7 @@ constexpr int CHUNK_OF_WORDS = 1024;  // of a static model, whose heads multiply
                                       // are summed before another thread has woken up
 constexpr int LEAST_CHUNK = 24;  // more than that is worth another thread
 constexpr int MOST_THREADS = 1024;
-constexpr int MOST_TOGETHER = 8;             // threads of a team: a product of 384 columns has no more panels
+constexpr int MOST_TOGETHER = 8;  // threads of a team: a product of 384 columns has no more panels
 constexpr int64_t WORTH_A_THREAD = 75'000'000;  // bytes of weights, times tokens: what others compute until it wakes up
 
 // Lengths first: they say how far ids may be read.
@@ -119,8 +119,8 @@ int64_t multiplied_bytes(const Model& model, const lw_request& r) {
     return r.tokens * of_a_token * model.scheme.weight_bytes;
 }
 
-// How many threads compute each chunk together, if there are fewer chunks than threads; 1: a thread computes a chunk.
-// If the caller chose the chunks, all threads that it gave.
+// How many threads compute each chunk together: several if there are fewer chunks than threads and it is worth it, or
+// if the caller set the size of chunks.
 int together(const Model& model, const lw_request& r, int64_t chunks) {
     if (chunks >= r.threads) return 1;
     const int64_t worth = r.chunk_tokens ? r.threads : multiplied_bytes(model, r) / WORTH_A_THREAD;

@@ -8,8 +8,8 @@
 
 namespace likewise {
 
-// Between loops its threads spin, because a loop takes microseconds. A thread that comes late, or that the system
-// suspends between two parts, delays nobody: the others take its parts.
+// Between loops its threads spin, because a loop takes microseconds. A thread that wakes up late, or is suspended between
+// two parts, delays nobody: the others take its parts.
 class Team {
 public:
     explicit Team(int threads) : threads_(threads) {}
@@ -23,7 +23,7 @@ public:
     // one that made the team, may call this.
     template <class Part>
     void each(int count, const Part& part) {
-        if (threads_ == 1 || count == 1) {
+        if (threads_ == 1 || count <= 1) {
             for (int i = 0; i < count; i++) part(i);
             return;
         }
@@ -59,7 +59,7 @@ private:
 #endif
     }
 
-    // Takes parts while there are any; whether there was one. The number of the loop, how many parts it has and which is
+    // Takes parts while there are any, and returns whether there was one. The number of the loop, how many parts it has and which is
     // next change together, so no thread can take a part of a loop that has ended. While a part is not taken, the loop
     // cannot end, so that `call_` and `body_` are its own.
     bool take() {

@@ -54,7 +54,7 @@ def test_what_is_larger_than_any_real_model_is_refused():
         100,
         10_000,
     )
-    assert tokenizer_checks.MAX_PATTERN_LENGTH == 10_000
+    assert (tokenizer_checks.MAX_PATTERN_LENGTH, tokenizer_checks.MAX_REPETITIONS) == (10_000, 20)
 
 
 def test_what_is_larger_than_any_real_document_is_refused():

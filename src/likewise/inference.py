@@ -31,7 +31,7 @@ Rows = Int[np.ndarray, " items"]
 
 LARGEST_BUDGET = 1 << 62  # sums with it fit into 64 bits
 TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
-"""Tokens per batch, by device: the CPU's value was measured."""
+"""Tokens per batch, by device: the CPU's value was measured; benchmarks/gpu.py compares values on a GPU."""
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,8 @@ def test_without_labelled_pairs_there_are_no_scores(calibration):
 def test_labels_of_one_kind_and_unknown_criteria_are_refused():
     with pytest.raises(BadInput, match=r"labels are \[1\]; expected both 0 and 1"):
         fit_labelled_pairs(np.array([0.1, 0.2]), np.array([1, 1]))
+    with pytest.raises(BadInput, match="resamples is 0"):
+        fit_labelled_pairs(np.array([0.1, 0.2]), np.array([0, 1]), resamples=0)
     with pytest.raises(BadInput, match="criterion is 'auc'"):
         fit_labelled_pairs(np.array([0.1, 0.2]), np.array([0, 1]), criterion="auc")
 
@@ -149,9 +151,18 @@ def test_a_distribution_that_no_texts_can_have_is_refused(calibration, harm):
         Calibration.from_json(found, "c.json")
 
 
-def test_scores_that_no_labelled_pairs_can_have_are_refused(labelled):
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda fit: fit["scores"].reverse(),
+        lambda fit: fit["threshold"].update(cosine=float("nan")),
+        lambda fit: fit["threshold"].update(low=0.9, high=0.8),
+        lambda fit: fit.update(criterion="auc"),
+    ],
+)
+def test_what_no_labelled_pairs_can_give_is_refused(labelled, harm):
     found = labelled.as_json()
-    found["labelled"]["scores"].reverse()
+    harm(found["labelled"])
     with pytest.raises(BadInput, match="its numbers are impossible"):
         Calibration.from_json(found, "c.json")
 

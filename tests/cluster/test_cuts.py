@@ -64,3 +64,8 @@ def test_labels_are_numbered_by_size_then_by_first_row(labels, least):
 def test_a_number_of_clusters_that_cannot_be_is_refused(k, message):
     with pytest.raises(BadInput, match=message):
         cut_into(TREES["ward"], k)
+
+
+def test_a_height_that_is_nan_is_refused():
+    with pytest.raises(BadInput, match="height is nan"):
+        cut_at_height(TREES["ward"], float("nan"))

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -200,9 +201,24 @@ def test_a_folder_with_other_files_is_not_written_to(static, tmp_path, name, con
     path.parent.mkdir(parents=True)
     path.write_text(content_of_it)
     for resume in (True, False):
-        with pytest.raises(BadInput, match=r"has other files \(|is not a manifest of format 1"):
+        with pytest.raises(
+            BadInput, match=r"has other files \(|is not a manifest of format 1|has files, but no manifest"
+        ):
             encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings(), resume=resume)
     assert content(tmp_path / "out") == {name: content_of_it.encode()}
+
+
+@pytest.mark.parametrize("damaged", ['{"format": 1}', "{", "[" * 100_000])
+def test_fresh_starts_over_from_a_damaged_manifest_and_removes_it_last(damaged, static, tmp_path, monkeypatch):
+    source, output = numbered(tmp_path / "n.jsonl"), tmp_path / "out"
+    encoded([source], output, static, settings())
+    expected = content(output)
+    (output / "manifest.json").write_text(damaged)
+    removed, unlink = [], Path.unlink
+    monkeypatch.setattr(Path, "unlink", lambda path, **how: (removed.append(path.name), unlink(path, **how))[1])
+    encoded([source], output, static, settings(), resume=False)
+    assert content(output) == expected
+    assert removed[: removed.index("manifest.json") + 1][-2:] == ["journal.jsonl", "manifest.json"]
 
 
 def test_a_model_s_notes_reach_the_caller(static, tmp_path):

@@ -65,6 +65,21 @@ def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, mo
     assert (words / "config.json").is_file()
 
 
+def test_links_are_not_followed(tmp_path):
+    key, elsewhere = json_digest("x"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    kept = elsewhere / f"{key[:24]}.safetensors", elsewhere / f"{key}.json"
+    for path in kept:
+        path.write_bytes(b"x" * 100)
+    own = tmp_path / "cache" / SUBFOLDER
+    (own / "vectors").mkdir(parents=True)
+    (own / "vectors" / key).symlink_to(elsewhere)
+    (own / "results").symlink_to(elsewhere)
+    old(*kept)
+    Cache(tmp_path / "cache", limit=0).prune()
+    assert all(path.exists() for path in kept)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a process that this one forks")
 @pytest.mark.parametrize("late", [False, True])
 def test_a_process_killed_while_it_writes_leaves_no_entry_and_its_partial_file_goes(late, tmp_path):

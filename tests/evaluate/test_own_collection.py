@@ -220,6 +220,9 @@ def test_models_and_runs_of_one_name_are_numbered(folder, tmp_path):
     ]  # fmt: skip
     assert [found["final"], found["final (2)"]] == models[:2]
     assert found["bm25 (3)"].path == tmp_path / "after" / "bm25.trec"
+    reranked = [name for name in with_baselines(["m"], rerank=tmp_path / "reranker") if "reranker" in name]
+    assert reranked == [name for name in with_baselines(["m"], rerank=str(tmp_path / "reranker")) if "reranker" in name]
+    assert len(reranked) == 2
     assert distinct_names(["a", "a (2)", "a"]) == ["a", "a (2)", "a (3)"]
 
 

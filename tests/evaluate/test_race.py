@@ -59,3 +59,13 @@ def test_the_number_of_items_needed_is_about_what_a_race_takes():
 def test_a_rule_out_of_range_is_refused(rule):
     with pytest.raises(BadInput, match=next(iter(rule))):
         StoppingRule(**rule)
+
+
+def test_the_best_candidate_is_rarely_out_and_a_tie_is_rarely_worse_than_the_margin():
+    wrong, runs = 0, 100
+    for seed in range(runs):
+        chances = 0.6, 0.57, 0.5
+        noise = np.random.default_rng(1000 + seed).random((3, 800))
+        found = run((noise < np.array(chances)[:, None]).astype(float), seed=seed, margin=0.02)
+        wrong += found.verdict != "undecided" and found.best != 0
+    assert wrong <= 0.05 * runs

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from likewise import Embedder
 from likewise.cli.models.dissect import sample
@@ -157,3 +158,12 @@ def test_the_plot_shows_alignments_below_0(found: Anatomy) -> None:
 
 def test_a_side_with_one_value_has_a_rank_correlation_of_zero() -> None:
     assert rank_correlation(np.arange(9.0), np.ones(9)) == 0
+
+
+def test_the_rank_correlation_is_spearmans_with_ties() -> None:
+    draw = np.random.default_rng(0)
+    a = draw.integers(0, 9, 200).astype(float)
+    b = a + draw.integers(0, 9, 200)
+    assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic, abs=1e-12)
+    assert rank_correlation(a, a) == pytest.approx(1)
+    assert rank_correlation(a, np.ones(200)) == 0

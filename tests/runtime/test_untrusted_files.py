@@ -8,6 +8,7 @@ import pytest
 
 from likewise.errors import BadModel
 from likewise.runtime.untrusted_files import (
+    _short,
     read_json,
     read_object,
     read_text,
@@ -97,3 +98,8 @@ def test_a_setting_is_a_whole_number_from_0_to_the_most(value):
         assert whole_number_setting({"n": good}, "n", 9, Path("c.json")) == good
     with pytest.raises(BadModel, match=rf"c.json says n = {value!r}; expected a whole number from 0 to 9"):
         whole_number_setting({"n": value}, "n", 9, Path("c.json"))
+
+
+@pytest.mark.parametrize(("length", "shown"), [(400, "a" * 400), (401, "a" * 200 + "…" + "a" * 100)])
+def test_long_paths_are_shortened_in_messages(length, shown):
+    assert _short(Path("a" * length)) == shown

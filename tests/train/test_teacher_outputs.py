@@ -140,8 +140,8 @@ def test_a_file_of_something_else_is_refused_and_stays(teachers, tmp_path):
         ({**TRIPLES, "negative": ["x"]}, MarginMSE(), "equal length"),
         ({"sentence1": [], "sentence2": []}, Regression(), "at least one row"),
         ({"sentence1": ["a", "b"], "sentence2": ["c", None]}, Regression(), "row 1: sentence2 is None"),
-        (TRIPLES, Triplet(), "reads nothing for a teacher to compute"),
-        ({**PAIRS, "score": [0.5] * 6}, Regression(), "reads nothing for a teacher to compute"),
+        (TRIPLES, Triplet(), "reads no number that the data lack"),
+        ({**PAIRS, "score": [0.5] * 6}, Regression(), "reads no number that the data lack"),
     ],
 )
 def test_bad_rows_are_refused(columns, objective, told, teachers):
@@ -219,10 +219,13 @@ def test_a_file_is_complete_training_data_whatever_its_columns_are_called(object
     assert found.texts == columns and list(found.numbers) == [name for name in written if name not in columns]
 
 
-def test_a_file_without_the_names_of_its_columns_is_read(teachers, tmp_path):
+def test_a_file_that_has_lost_a_column_of_texts_is_refused_and_one_without_their_names_is_read(teachers, tmp_path):
     pq, file = pytest.importorskip("pyarrow.parquet"), tmp_path / "x.parquet"
     written = teacher_outputs(COLUMNS, teachers["embedder"], Contrastive(), file=file)
     table = pq.read_table(file)
+    pq.write_table(table.drop_columns(["hard2"]), file)
+    with pytest.raises(BadInput, match="outputs for anchor, positive, hard, hard2, but no column hard2; compute them"):
+        read_rows(file, Contrastive())
     metadata = json.loads(table.schema.metadata[module.METADATA_KEY])
     del metadata["columns"]
     older = table.replace_schema_metadata({module.METADATA_KEY: json.dumps(metadata)})

@@ -20,7 +20,7 @@ from ..search.index import ModelIdentity
 from ..search.texts.text_index import identity_of_embedder
 from ..text.inputs import text_chunks
 from ..text.truncation import Overflow
-from .labelled_pairs import IsotonicFit, LabelledFit
+from .labelled_pairs import CRITERIA, IsotonicFit, LabelledFit
 from .null_distribution import NullDistribution, chance_cosines
 
 MOST_TEXTS = 20_000
@@ -101,7 +101,7 @@ class Calibration:
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{source} is a damaged calibration: {error!r}; recreate it: likewise calibrate") from None
         sound = _is_curve(cosines, 1 - shares) and shares[-1] > 0 and 0 < scale < np.inf and 0 <= shape < np.inf
-        if not sound or (fit and not _is_curve(fit.score.x, fit.score.y)):
+        if not sound or (fit and not _is_possible_fit(fit)):
             raise BadInput(f"{source} is a damaged calibration: its numbers are impossible; recreate it: likewise "
                            "calibrate")  # fmt: skip
         return result
@@ -173,6 +173,12 @@ def _labelled_from_json(found: dict[str, Any]) -> LabelledFit:
     threshold = Interval(*(float(found["threshold"][key]) for key in ("cosine", "low", "high")))
     counts = int(found["pairs"]), int(found["positives"])
     return LabelledFit(curve, threshold, str(found["criterion"]), float(found["value"]), *counts)
+
+
+def _is_possible_fit(fit: LabelledFit) -> bool:
+    low, value, high = fit.threshold.low, fit.threshold.value, fit.threshold.high
+    finite = bool(np.isfinite([low, value, high]).all())
+    return finite and low <= high and fit.criterion in CRITERIA and _is_curve(fit.score.x, fit.score.y)
 
 
 def _is_curve(x: Float[np.ndarray, "..."], y: Float[np.ndarray, "..."]) -> bool:

@@ -13,7 +13,7 @@ from ..arrays.correlation import Numbers
 from ..errors import BadInput
 from ..evaluate.metrics.binary_classification import ThresholdDecision, best_accuracy, best_f1
 from ..evaluate.statistics.significance import Interval, percentiles
-from ..runtime.arguments import known_name
+from ..runtime.arguments import known_name, whole_number
 
 RESAMPLES = 1000
 Criterion = Callable[[Numbers, Shaped[np.ndarray, " N"]], ThresholdDecision]
@@ -60,8 +60,10 @@ def fit_labelled_pairs(
     """Fit the score and choose the threshold.
 
     Raises:
-        BadInput: the labels do not include both 0 and 1, or there are not as many labels as cosines.
+        BadInput: the labels do not include both 0 and 1, there are not as many labels as cosines, or `resamples` is
+            below 1.
     """
+    resamples = whole_number("resamples", resamples)
     best = CRITERIA[known_name("criterion", criterion, CRITERIA)]
     cosines, labels = np.asarray(cosines, np.float64), np.asarray(labels)
     if set(np.unique(labels).tolist()) != {0, 1}:

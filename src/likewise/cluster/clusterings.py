@@ -39,7 +39,7 @@ class ClusteringMethod:
     """A function that labels unit-length rows (negative: no cluster), and the options that it takes."""
 
     find: Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]
-    by: tuple[str, ...]  # which of k and threshold can determine the number of clusters; at most one may be given
+    by: tuple[str, ...]  # which of `k` and `threshold` the method accepts; at most one may be passed
     threshold: float | None = None  # the default if neither is given; None if one of them is required
     min_size: int = 1  # the default if neither min_size nor k is given
 

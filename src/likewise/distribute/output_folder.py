@@ -99,6 +99,8 @@ class OutputFolder:
             return f"{path} cannot be read: {error.strerror}"
         if (size, digest) == (record.bytes, record.blake2b):
             return ""
+        if size == record.bytes:
+            return f"{path} has changed since it was written: the same size, another checksum"
         return f"{path} has changed since it was written: {record.bytes:,} bytes then, {size:,} now"
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -125,10 +127,15 @@ def check_only_output(folder: Path) -> None:
     own = {MANIFEST, JOURNAL, SHARDS_FOLDER, "lock"}
     try:
         found = json.loads((folder / MANIFEST).read_text("utf-8"))
-        own -= set() if isinstance(found, dict) and "plan" in found else {MANIFEST}
+        own -= set() if isinstance(found, dict) and {"plan", "format"} & found.keys() else {MANIFEST}
     except FileNotFoundError:
-        own = {"lock"} if any((folder / SHARDS_FOLDER).glob("*")) else {"lock", SHARDS_FOLDER}
-    except ValueError:  # a damaged manifest
+        if any((folder / SHARDS_FOLDER).glob("*")):
+            raise BadInput(
+                f"{folder / SHARDS_FOLDER} has files, but no {MANIFEST} says that `likewise encode` wrote them; remove "
+                "that folder, or choose another name for the output"
+            ) from None
+        own = {"lock", SHARDS_FOLDER}
+    except (ValueError, RecursionError):  # a damaged manifest
         pass
     other = {path.name for path in folder.iterdir() if not path.name.startswith(".")} - own
     if other:

@@ -98,7 +98,6 @@ class VectorCache:
         """Open a new connection, so that the cache can be used from any process or thread."""
         try:
             with closing(sqlite3.connect(self.path, timeout=WAIT)) as db:
-                db.execute("PRAGMA journal_mode=WAL")
                 db.execute("PRAGMA synchronous=NORMAL")
                 with db:
                     yield db

@@ -102,6 +102,8 @@ class Cache:
         root = self.folder / SUBFOLDER
         of_models = [folder for folder in root.glob("vectors/*") if MODEL_NAME.fullmatch(folder.name)]
         for folder, name in [(root / "results", RESULT_NAME), *((folder, VECTORS_NAME) for folder in of_models)]:
+            if folder.is_symlink():  # its target is not this cache's
+                continue
             remove_abandoned(folder, name.pattern)
             for path in folder.glob("*"):
                 if name.fullmatch(path.name) and path.is_file():

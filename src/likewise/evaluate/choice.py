@@ -89,11 +89,11 @@ class Entrant:
     """What the race showed about a candidate; intervals are valid at any time."""
 
     candidate: Candidate
-    items: int  # that it was scored on
+    items: int  # how many it was scored on
     score: Interval
     behind: Interval | None  # how far the chosen candidate is ahead on the same items; None for the chosen one
     state: str  # "chosen", "lost", "within margin" (not better than the chosen one by the margin) or "undecided"
-    texts: int  # that its model encoded, for all its candidates together
+    texts: int  # how many its model encoded, for all its candidates together
     cpu_seconds: float  # per million such texts
     milliseconds: float  # elapsed time per text
     bytes_per_vector: int  # of a stored fp32 vector

@@ -43,7 +43,7 @@ class JudgedCollection:
 
     name: str
     ids: tuple[str, ...]
-    titles: tuple[str, ...]  # "" if a document has none
+    titles: tuple[str, ...]  # "" for a document without a title
     bodies: tuple[str, ...]  # without the titles
     query_ids: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ class OpenedModel:
 def models_by_name(models: Any) -> dict[str, Any]:
     """One model, several, or a mapping of names to models, all by name; a repeated name gets a number."""
     if isinstance(models, Mapping):
-        named = {str(name): model for name, model in models.items()}
+        named = dict(zip(distinct_names(map(str, models)), models.values(), strict=True))
     else:
         several = models if isinstance(models, list | tuple) else [models]
         named = dict(zip(distinct_names(map(_name, several)), several, strict=True))

@@ -46,8 +46,8 @@ def collection_task(
     collection = found if found.queries else known_items(found)
     notes = collection.notes
     if own := len(collection.own_rows):
-        is_one = counted(own, "query is a document", "queries are documents")
-        notes = (*notes, f"{is_one} too, and not ranked for that query")
+        found_twice = counted(own, "query is a document", "queries are documents")
+        notes = (*notes, f"{found_twice} too, and not ranked for that query")
 
     def rank(ranker: Ranker, earlier: Mapping[str, Any]) -> Result:
         rankings = ranker.rank(collection, earlier)

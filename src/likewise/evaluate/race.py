@@ -18,7 +18,7 @@ from .statistics.anytime import BETS, PairedBets
 FIRST, GROWTH = 16, 8
 """Items before the first look, and the fraction 1 / GROWTH of the items so far that each further look adds."""
 ScoreItems = Callable[[Int[np.ndarray, " k"], Int[np.ndarray, " n"]], Float[np.ndarray, "k n"]]
-"""Converts candidates and items to scores, which bets need from 0 to 1."""
+"""Scores candidates on items; the bets need scores from 0 to 1."""
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScore
 
     Args:
         models: names of models and run files (.trec or .run), which are not combined with BM25.
-        rerank: a reranker's name, or a function of pairs (query, document) that returns their scores.
+        rerank: a reranker's name or folder, or a function of pairs (query, document) that returns their scores.
         load: loads the reranker by name (default: `Reranker.load`).
     """
     given = [RunFile(Path(name)) if is_run_file(name) else name for name in models]
@@ -178,6 +178,7 @@ def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScore
     encoders = [name for name, one in found.items() if not isinstance(one, RunFile)]
     derived: list[Ranker] = [WordRanker(), *map(HybridRanker, encoders)]
     if rerank is not None:
+        rerank = str(rerank) if isinstance(rerank, Path) else rerank
         once = cache(load or _load)
         derived += [RerankedRanker(name, rerank, once) for name in (*found, "bm25")]
     return {**found, **{one.name: one for one in derived}}

@@ -28,6 +28,7 @@ NOT_REACHED = "not reached before the end of the run"
 SECONDARY_RESAMPLES = 1_000  # for scores other than the headline
 NO_INTERVAL = "no interval can be given: every resample of the items gives the same score"
 NUMBERS = re.compile(r"\b\d[\d,]*\b")
+LEAST_SECONDS = 0.05  # a cell that takes less came from the cache, and says nothing of the others
 TOLERANCE = 1e-3  # allowed difference between a score and the value recomputed from its evidence
 OVERLAPPING_TASKS: dict[str, tuple[str, ...]] = {
     "flickr30k_captions": ("sts15", "stsb", "stsb_multi_mt", "sick"),
@@ -113,7 +114,7 @@ def evaluate(
         except Exception as error:
             errors.append(error)
             cells.update({(name, t.name): Cell(name, t.name, error=_reason(error)) for t in selected})
-            progress.finish(len(selected))
+            progress.done += len(selected)
             continue
         _fill_row(name, model, selected, run, progress, cells)
         notes += [f"{name}: {note}" for note in model.notes]
@@ -154,10 +155,11 @@ def _fill_row(
     encode = _cached(model.encode, model.fingerprint, run) if model.encode else None
     for task in tasks:
         report = functools.partial(progress.report, name, task.name)
+        progress.begin()
         report(0, 0)
         earlier = {m: cell.result.rankings for (m, t), cell in cells.items() if t == task.name and cell.result}
         cells[name, task.name] = _cell(name, model, encode, task, run, report, earlier)
-        progress.finish(1)
+        progress.finish()
 
 
 def _cell(
@@ -288,17 +290,23 @@ class _Progress:
     callback: ProgressCallback | None
     total: int
     so_far: Callable[[], Results]
-    start: float = field(default_factory=time.perf_counter)
     done: int = 0
-    spent: float = 0.0  # seconds until the last cell was done
+    computed: int = 0  # cells that were neither cached nor left out, and the seconds that they took
+    spent: float = 0.0
+    begun: float = 0.0  # when the current cell began
 
-    def finish(self, cells: int) -> None:
-        self.done += cells
-        self.spent = time.perf_counter() - self.start
+    def begin(self) -> None:
+        self.begun = time.perf_counter()
+
+    def finish(self) -> None:
+        seconds = time.perf_counter() - self.begun
+        if seconds > LEAST_SECONDS:
+            self.computed, self.spent = self.computed + 1, self.spent + seconds
+        self.done += 1
 
     def report(self, model: str, task: str, texts: int, total_texts: int) -> None:
         if self.callback is not None:
-            left = self.spent * self.total / max(1, self.done) - (time.perf_counter() - self.start)
+            left = self.spent / max(1, self.computed) * (self.total - self.done) - (time.perf_counter() - self.begun)
             counts = (self.done, self.total, texts, total_texts)
             self.callback(EvaluationProgress(model, task, *counts, left if left >= 1 else None, self.so_far))
 

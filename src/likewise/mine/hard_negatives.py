@@ -48,7 +48,9 @@ def mine_negatives(
         prompts: one prompt for the anchors and one for all other texts.
         show_progress_bar: same as in `Embedder.encode`.
     """
-    if isinstance(model, str | type) or not (hasattr(model, "encode") or isinstance(model, Precomputed)):
+    if isinstance(model, str | type) or not (
+        callable(getattr(model, "encode", None)) or isinstance(model, Precomputed)
+    ):
         raise BadInput(f"model is {describe_value(model)}; expected an Embedder (Embedder.load(name)) or Precomputed")
     rows = _checked_texts("anchors", anchors), _checked_texts("positives", positives)
     if len(rows[0]) != len(rows[1]) or not rows[0]:

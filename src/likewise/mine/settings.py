@@ -53,9 +53,14 @@ class MiningSettings:
         whole_number("seed", self.seed, least=0)
         if self.k > MAX_NEGATIVES:
             raise BadInput(f"k is {self.k:,}; expected at most {MAX_NEGATIVES:,} negatives per row")
-        if not isinstance(self.rules, list | tuple) or not all(isinstance(rule, Rule) for rule in self.rules):
-            found = describe_value(self.rules)
-            raise BadInput(f"rules is {found}; expected a list of rules, such as [RankBetween(10, 50)]")
+        wrong = (
+            [rule for rule in self.rules if not isinstance(rule, Rule)]
+            if isinstance(self.rules, list | tuple)
+            else [self.rules]
+        )
+        if wrong:
+            found = describe_value(wrong[0])
+            raise BadInput(f"rules has {found}; expected a list of rules, such as [RankBetween(10, 50)]")
         known_name("strategy", self.strategy, STRATEGIES)
         known_name("missing", self.missing, get_args(Missing))
         known_name("metric", self.metric, SIMILARITIES)

@@ -105,12 +105,14 @@ def labels_of(config: Config) -> list[str]:
         return [f"LABEL_{i}" for i in range(count)]
     try:
         labels = {int(i): name for i, name in names.items()}
-        valid = all(isinstance(name, str | int) for name in labels.values()) and 1 <= len(labels) <= MAX_LABELS
-        valid = valid and sorted(labels) == list(range(len(labels)))
+        wrong = [name for name in labels.values() if not isinstance(name, str | int)]
+        valid = not wrong and 1 <= len(labels) <= MAX_LABELS and sorted(labels) == list(range(len(labels)))
     except (AttributeError, ValueError, TypeError):
-        valid = False
+        valid, wrong = False, []
     if not valid:
-        raise BadModel(f"config.json has id2label = {str(names)[:60]}; expected names numbered 0, 1, 2 …")
+        reason = f"; {wrong[0]!r:.40} is not a label name" if wrong else ""
+        expected = f"1 to {MAX_LABELS:,} names numbered 0, 1, 2 …"
+        raise BadModel(f"config.json has id2label = {str(names)[:60]}{reason}; expected {expected}")
     return [str(labels[i]) for i in range(len(labels))]
 
 

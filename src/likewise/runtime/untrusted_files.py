@@ -24,7 +24,7 @@ def regular_file_exists(path: Path, most: int | None = None) -> bool:
     except (OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError) and not path.is_symlink():
             return False
-        raise BadModel(f"{path!s:.400} cannot be opened: {_reason(error)}; expected a file") from None
+        raise BadModel(f"{_short(path)} cannot be opened: {_reason(error)}; expected a file") from None
     if not stat.S_ISREG(found.st_mode):
         raise BadModel(f"{path} is {_kind(found.st_mode)}; expected a regular file")
     if most is not None and found.st_size > most:
@@ -116,3 +116,8 @@ def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
         return "it is a broken link"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _short(path: Path) -> str:
+    name = str(path)
+    return name if len(name) <= 400 else f"{name[:200]}…{name[-100:]}"

@@ -50,7 +50,10 @@ class Records:
         return Records([self.ids[i] for i in rows], self.vectors[rows], texts, metadata)
 
     def blocks(self, size: int) -> Iterator["Records"]:
-        return (self.select(range(len(self))[start : start + size]) for start in range(0, len(self), size))
+        for start in range(0, len(self), size):
+            rows = slice(start, start + size)
+            texts, metadata = (None if column is None else column[rows] for column in (self.texts, self.metadata))
+            yield Records(self.ids[rows], self.vectors[rows], texts, metadata)
 
 
 def checked_records(records: Records, dimension: int) -> Records:

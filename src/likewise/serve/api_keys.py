@@ -52,7 +52,7 @@ def default_file() -> Path:
 
 
 def read_keys(file: Path) -> list[ApiKey]:
-    """The keys in a file; an empty list if there is no file."""
+    """The keys in a file, or an empty list if the file does not exist."""
     if not file.exists():
         return []
     rows = read_object(file).get("keys")

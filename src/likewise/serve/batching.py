@@ -230,7 +230,7 @@ class ModelThread:
             self._arrivals.put(None)
 
     async def drained(self, seconds: float) -> bool:
-        """Wait for the thread to end, at most so many seconds; returns whether it has."""
+        """Wait up to this many seconds for the thread to end, and return whether it has."""
         await asyncio.to_thread(self._thread.join, seconds)
         return not self._thread.is_alive()
 

@@ -120,7 +120,7 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class AnsweredRequest(NamedTuple):
-    """When a request was answered, how long it took, and its status."""
+    """An answered request: when it was answered, its duration and its status."""
 
     at: float
     seconds: float

@@ -25,10 +25,7 @@ def text_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
     chunk: list[str] = []
     characters = 0
     if not is_list_of_rows(texts):
-        found = describe_value(texts)
-        raise BadInput(
-            f"expected a list, a column or an iterator of texts, in order, got {found}; for one text: [text]"
-        )
+        raise BadInput(f"expected a list, a column or an iterator of texts, got {_not_rows(texts)}")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             text = checked_text(text, f"texts[{i}]")
@@ -55,6 +52,19 @@ def is_list_of_rows(given: object, dimensions: int = 1) -> bool:
     if isinstance(given, str | bytes | bytearray | type) or unordered or not isinstance(given, Iterable):
         return False
     return 1 <= getattr(given, "ndim", 1) <= dimensions
+
+
+def _not_rows(given: Any) -> str:
+    """What was given instead of rows, and what to do about it."""
+    kind = type(given).__name__
+    if isinstance(given, str | bytes | bytearray):
+        return f"one {kind}; put it in a list: [text]"
+    if isinstance(given, Mapping | Set):
+        return f"a {kind}; pass a list, which has an order"
+    dimensions = getattr(given, "ndim", 1)
+    if isinstance(dimensions, int) and dimensions > 1:
+        return f"a {kind} of {dimensions} dimensions; select one column"
+    return describe_value(given)
 
 
 def checked_texts(texts: Iterable[Any], what: str) -> list[str]:

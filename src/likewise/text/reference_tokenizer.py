@@ -134,7 +134,7 @@ def normalize(text: str, normalizer: "Callable[[Text], Text]") -> str:
 def _step(settings: Settings | None, known: Mapping[str, Callable[[Settings], Any]], kind: str) -> Any:
     if settings is None:
         return lambda given: given
-    make = known.get(str(settings["type"]))  # the library reads settings without looking at their type
+    make = known.get(str(settings["type"]))  # it may be a list, which cannot be looked up
     if make is None:
         raise BadModel(f"the {kind} {settings['type']!r:.80} is not supported in plain Python")
     return make(settings)

@@ -213,8 +213,9 @@ def gold_labels(columns: PairColumns, name: str) -> Int[np.ndarray, " N"]:
 def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> None:
     missing = [column for column in expected if column not in columns]
     if missing:
+        meant = UNSCORED_PAIRS if "score" in missing and len(columns) == len(UNSCORED_PAIRS) else missing
         alternative = f" (or {', '.join(UNSCORED_PAIRS)})" if "score" in expected else ""
         raise BadInput(
             f"{name} has no column {missing[0]!r}; expected {', '.join(expected)}{alternative}, found "
-            f"{', '.join(columns)}. Rename columns with --dev-columns {','.join(f'{one}=COLUMN' for one in missing)}"
+            f"{', '.join(columns)}. Rename columns with --dev-columns {','.join(f'{one}=COLUMN' for one in meant)}"
         )

@@ -174,8 +174,8 @@ def _requested_outputs(columns: Mapping[str, Any], objective: Objective) -> list
     names = [name for name in (*reads.numbers, *reads.optional) if name in TEACHER_OUTPUTS and name not in columns]
     if not names:
         raise BadInput(
-            f"{type(objective).__name__} reads nothing for a teacher to compute that the data lack; a teacher can "
-            f"compute {', '.join(TEACHER_OUTPUTS)}"
+            f"{type(objective).__name__} reads no number that the data lack, so there is nothing for a teacher to "
+            f"compute; a teacher can compute {', '.join(TEACHER_OUTPUTS)}"
         )
     return names
 
@@ -183,7 +183,8 @@ def _requested_outputs(columns: Mapping[str, Any], objective: Objective) -> list
 def _text_columns(columns: Mapping[str, Sequence[Any]], objective: Objective) -> dict[str, Sequence[str]]:
     reads = objective.reads()
     if missing := [name for name in reads.texts if name not in columns]:
-        raise BadInput(f"{type(objective).__name__} reads {', '.join(reads.texts)}: {missing[0]} is missing")
+        found = f"{missing[0]} is missing; the data have {', '.join(columns) or 'no columns'}"
+        raise BadInput(f"{type(objective).__name__} reads {', '.join(reads.texts)}: {found}")
     numbers = {*reads.numbers, *reads.optional}
     more = [name for name in columns if reads.more_texts and name not in (*reads.texts, *numbers)]
     texts = {name: columns[name] for name in (*reads.texts, *more)}
@@ -250,7 +251,7 @@ def _read_parquet(path: Path, metadata: dict[str, Any]) -> Columns:
     if isinstance(found, dict):
         found = {"columns": metadata["columns"], **found}  # older files have only the digest, which covers the names
     if found != metadata:
-        differs = first_difference(metadata, found)
+        differs = first_difference(metadata, found) if isinstance(found, dict) else "it contains no teacher outputs"
         raise BadInput(f"{path} was computed from something else: {differs}. Choose another file, or delete it")
     return {name: _numpy_column(pa, table.column(name).combine_chunks()) for name in table.column_names}
 

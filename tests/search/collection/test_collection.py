@@ -239,6 +239,7 @@ class TestManySegments:
             assert_holds(collection, expected | as_dict(some_records(20, start=500)), TOLERANCE)
             assert collection.delete([*expected, *some_records(20, start=500).ids]) == 40
             assert collection.compact() == 40 and not rows_files(folder)
+            assert sqlite3.connect(folder / "collection.sqlite").execute("SELECT * FROM segments").fetchall() == []
 
     def test_a_reader_that_lists_while_all_is_replaced_and_compacted_sees_the_state_it_began_with(self, folder):
         with filled(folder) as collection:

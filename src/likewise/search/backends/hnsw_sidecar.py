@@ -32,7 +32,7 @@ except ImportError:
 
 GRAPH, NAMES = "hnsw.faiss", "hnsw.json"
 NEIGHBOURS, EF_CONSTRUCTION = 32, 80
-TRAINED_ON = 20_000  # the first rows, which fit the int8 range
+TRAINED_ON = 20_000  # the first rows, to which the int8 range is fitted
 CANDIDATES = 4
 """Number of candidates per requested result; their exact scores decide the ranking."""
 

@@ -165,8 +165,8 @@ class SegmentIndex:
 
     def _nearest_of(self, queries: np.ndarray, segment: SegmentRows, mask: np.ndarray | None, k: int) -> Hits:
         if segment.is_full and available():
-            coded, vectors = self._quantized_of(segment), segment.vectors
-            hits = search_quantized(queries, coded, k, vectors=vectors, mask=mask, threads=self.threads)
+            quantized, vectors = self._quantized_of(segment), segment.vectors
+            hits = search_quantized(queries, quantized, k, vectors=vectors, mask=mask, threads=self.threads)
         else:
             hits = nearest_units(queries, segment.vectors, k, mask, self.threads)
         return Hits(hits.indices + segment.first, hits.scores)

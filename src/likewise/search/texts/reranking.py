@@ -53,7 +53,10 @@ def rerank(
         part = candidates[len(scores) : len(scores) + at_once]
         found = np.asarray(score([(query, text) for text in part]), np.float64)
         if found.shape != (len(part),) or not np.isfinite(found).all():
-            raise BadInput(f"scoring {len(part)} pairs returned {found.shape} numbers; expected a finite one for each")
+            raise BadInput(
+                f"scoring {len(part)} pairs returned an array of shape {found.shape}, with {np.isfinite(found).sum()} "
+                "finite numbers; expected one finite number for each pair"
+            )
         scores += found.tolist()
         now = clock()
         slowest, before = max(slowest, now - before), now

@@ -74,7 +74,8 @@ class TextIndex:
         self.index, self.embedder = index, embedder
         self.headings = bool(headings) if index.model is None else index.model.headings
         index.check_headings(self.headings if headings is None else headings)
-        self.chunking = chunk_settings(embedder, *((chunking.size, chunking.overlap) if chunking else ()))
+        self.chunking = chunking or chunk_settings(embedder)
+        chunk_settings(embedder, self.chunking.size)  # checked against the model's limit
 
     @classmethod
     def open(

@@ -151,7 +151,9 @@ class Stream:
 
     open: Callable[[], Iterable[Mapping[str, Any]]]
     objective: Objective
-    prepare: Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]] = dict  # to columns that the objective reads
+    prepare: Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]] = (
+        dict  # converts them to what the objective reads
+    )
     prompts: Prompts = ""
 
     def batches(self, batch_size: int, skip: int = 0) -> Iterator[Batch]:

@@ -5,6 +5,7 @@
 """
 
 import hashlib
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -236,7 +237,11 @@ def _loaded_columns(data: Any) -> tuple[ColumnValues, Ignored]:
         path = Path(data)
         if path.suffix.lower() == ".txt":
             raise BadInput(f"{path} has lines but no columns; expected .parquet, .csv, .tsv or .jsonl")
-        return Table.read(path, list).columns, "numbers" if _has_teacher_outputs(path) else "other"
+        columns, computed_from = Table.read(path, list).columns, _teacher_texts(path)
+        if missing := [name for name in computed_from or () if name not in columns]:
+            texts = ", ".join(computed_from or ())
+            raise BadInput(f"{path} has a teacher's outputs for {texts}, but no column {missing[0]}; compute them anew")
+        return columns, "other" if computed_from is None else "numbers"
     if isinstance(data, LoadedDataset):
         return data.columns, "other"
     in_memory = columns_in_memory(data)
@@ -248,9 +253,13 @@ def _loaded_columns(data: Any) -> tuple[ColumnValues, Ignored]:
     return in_memory, "other" if hasattr(data, "column_names") else "nothing"
 
 
-def _has_teacher_outputs(path: Path) -> bool:
-    """Whether `teacher_outputs` wrote this file."""
-    return path.suffix.lower() == ".parquet" and METADATA_KEY in (open_parquet(path).schema_arrow.metadata or {})
+def _teacher_texts(path: Path) -> list[str] | None:
+    """The columns of texts from which `teacher_outputs` computed this file; None if another program wrote it."""
+    if path.suffix.lower() != ".parquet":
+        return None
+    metadata = open_parquet(path).schema_arrow.metadata or {}
+    written = json.loads(metadata.get(METADATA_KEY, b"null"))
+    return None if written is None else written.get("columns", [])  # older files do not name them
 
 
 def columns_in_memory(data: Any) -> dict[str, list[Any]] | None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -163,7 +164,7 @@ class StepRate(Meter):
         self.learning_rate, self.epoch = state.learning_rate, state.epoch
 
     def __str__(self) -> str:
-        rates = [(self.rows, "rows/s"), (self.tokens, "tokens/s")] if self.seconds > MIN_SECONDS else []
+        rates = [(self.rows, "rows/s"), (self.tokens, "tokens/s")] if self.rows and self.seconds > MIN_SECONDS else []
         parts = [
             f"step {round(self.texts):,} of {self.total:,}" + (f" (epoch {self.epoch:.2f})" if self.epoch else ""),
             f"loss {self.loss / (self.weight or 1):.4f}",
@@ -188,10 +189,8 @@ class ConsoleProgress:
         if not state.step:
             self.line.note(f"before training: {scores}")
             return
-        if self.rate is None:  # how long the first step shown took is unknown: a resumed run's seconds include others
-            self.rate = StepRate(state.max_steps, first=state.step)
-            self.rate.update(state)
-            self.rate.rows = self.rate.tokens = 0
+        if self.rate is None:
+            self.rate = _first_rate(state)
         else:
             self.rate.update(state)
         if state.scores:
@@ -209,3 +208,17 @@ class ConsoleProgress:
         if self.rate is not None:
             self.line.close(self.rate)
             self.line.wrote = False
+
+
+def _first_rate(state: StepState) -> StepRate:
+    """The progress at the first step shown, whose duration is known only if it is also the run's first step.
+
+    In a resumed run, `seconds` includes all earlier steps, so its speed is measured from the second step shown.
+    """
+    is_first = state.step == 1
+    began = time.perf_counter() - (state.seconds if is_first else 0.0)
+    rate = StepRate(state.max_steps, began=began, first=0 if is_first else state.step)
+    rate.update(state)
+    if not is_first:
+        rate.rows, rate.tokens = 0, 0
+    return rate

@@ -103,7 +103,7 @@ def cut_step(
     Args:
         lengths: the number of tokens in each text, column after column.
         columns: the number of text columns on each side: all on one side, or contexts and candidates on two.
-        encode: maps a side and indices of its texts to their vectors, with autocast if `options` say so.
+        encode: maps a side and indices of its texts to their vectors, with autocast if the options ask for it.
         loss: computes the loss from the vectors of each side, column after column.
         device: the model's device.
         options: how to compute the step.
