@@ -34,7 +34,7 @@ def refused(words, capsys) -> str:
         (["duplicates", "f.txt", "g.txt"], "unexpected argument 'g.txt'"),
         (["encode", "f", "--foo", "-x"], "unknown flag --foo; unknown flag -x\n"),
         (["pairs", "f", "-k5", "--abov", "0"], "error: unknown flag --abov; did you mean --above?\n"),
-        (["model", "show", "--mod", "x"], "unknown flag --mod"),
+        (["model", "show", "--model", "x"], "the model is an argument without a flag: likewise model show MODEL"),
     ],
 )  # fmt: skip
 def test_an_unknown_flag_prints_the_usage_of_its_verb_and_the_nearest_flag(words, message, capsys):

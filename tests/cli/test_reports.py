@@ -4,16 +4,19 @@ from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from likewise.cli import doctor, evaluate
 from likewise.cli.data import list_data, mine
 from likewise.cli.encode import into_folder, verify
 from likewise.cli.models import list_models
+from likewise.cli.texts import cluster
 from likewise.cli.train import dry_run
 from likewise.data.datasets import DatasetCheck
 from likewise.distribute.encode import EncodeReport
 from likewise.distribute.verify_output import OutputReport
+from likewise.mine.result import MiningReport, MiningResult
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -34,6 +37,35 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 def test_mining_says_what_became_of_rows(report, missing, said):
     counts = {"partial": 0, "empty": 0, "filled": 0, "dropped": 0, **report}
     assert mine._row_summary(SimpleNamespace(**counts), missing) == said
+
+
+def test_examples_of_mined_negatives_take_a_line_each_and_say_which_were_filled_up(capsys):
+    long = "word " * 1000
+    one, two = np.ones(1), np.ones((1, 2))
+    filled, found = np.array([[False, True]]), np.array([[0, 1]])
+    report = MiningReport(1, 1, 2, 2, 2, 2, (), 0, 1, 0, 1, 0, 0)
+    mined = MiningResult(["a"], [long], ["n", long], found, two, one, filled, one, None, report)
+    mine._print_rows(mined)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.endswith("  (filled up)") for line in lines] == [False, False, False, True]
+    assert max(map(len, lines)) < 220
+
+
+@pytest.mark.parametrize(
+    ("in_none", "least", "written", "said"),
+    [
+        (0, 5, {}, "9 of 9 distinct texts are in 2 clusters (ward)"),
+        (8, 1, {}, "1 of 9 distinct texts is in 2 clusters (ward)"),
+        (2, 5, {}, "7 of 9 distinct texts are in 2 clusters of 5 texts or more (ward); for smaller ones: --min-size"),
+        (
+            *(0, 1, {"output": "o.csv", "map": "m.html"}),
+            "9 of 9 distinct texts are in 2 clusters (ward); written: o.csv; written: m.html",
+        ),
+    ],
+)
+def test_clusters_are_summed_up_and_the_least_size_is_named_where_it_left_texts_out(in_none, least, written, said):
+    args = Namespace(method="ward", **{"output": None, "map": None, **written})
+    assert cluster._summary(9, in_none, 2, least, args) == said
 
 
 @pytest.mark.parametrize("notes", [0, 1, 3, 4, 6])

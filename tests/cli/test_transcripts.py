@@ -7,6 +7,7 @@ error begin with `2> `, and a last line `[exit 2]` stands for an exit code that 
 import re
 import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,15 @@ def test_every_verb_is_in_a_transcript():
         "serve",
         "doctor",
     }  # which tell of machines
+
+
+def test_the_help_of_every_verb_and_action_is_in_a_transcript():
+    shown, commands = (FOLDER / "help.txt").read_text("utf-8"), []
+    for verb, entry in VERBS.items():
+        actions = getattr(import_module(f"likewise.cli.{entry.module}"), "ACTIONS", None) or {}
+        commands += [f"likewise {verb}", *(f"likewise {verb} {action}" for action in actions)]
+    assert len(commands) > 30
+    assert [command for command in commands if f"$ {command} --help\n" not in shown] == []
 
 
 def printed(command: str, place: Path, capsys) -> list[str]:

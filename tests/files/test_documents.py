@@ -46,6 +46,11 @@ def test_a_broken_page_is_read_as_far_as_it_goes(page):
     assert "script" not in text and title in ("", "x")
 
 
+def test_white_space_between_tags_is_no_indentation():
+    assert html_text("<p>a<br> b")[0] == "a\nb"
+    assert html_text("<pre>a\n  b</pre>")[0].endswith("a\n  b")
+
+
 @given(st.text(st.sampled_from("<>/ph1 \n&;script=\"'!-"), max_size=40))
 def test_any_text_can_be_read_as_a_page(page):
     text, _ = html_text(page)
@@ -140,11 +145,11 @@ def test_the_encoding_that_a_page_declares_is_read(tmp_path):
     ("name", "content", "message"),
     [
         ("a.md", b"one\n\xff", "line 2 is not valid UTF-8"),
-        ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is unknown or not used in it"),
+        ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is unknown"),
         ("a.jsonl", b'{"text": 3}', "line 1: expected a text, found '3'"),
         ("a.csv", b"x,y\n1,2\n", "which column holds the texts"),
         ("a.md", b"\xff\xfe", "line 1 is not valid UTF-8"),
-        ("a.html", b"<meta charset=undefined>", "encoding 'undefined', which is unknown or not used in it"),
+        ("a.html", b"<meta charset=undefined>", "encoding 'undefined', but does not use it"),
         ("a.jpg", b"", "a.jpg ends in '.jpg', not a supported format; .*expected one of .txt"),
     ],
 )

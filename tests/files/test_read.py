@@ -60,7 +60,7 @@ def test_a_column_can_be_named_and_a_wrong_one_is_reported_the_right_ones(kind, 
         ("t.csv", b"text\n\xff\n", "line 2 is not valid UTF-8"),
         ("t.csv", b"n,text\n1,a\n2\n", "line 3: this row has 1 fields, but the first line names 2 columns"),
         ("t.csv", b"n,text\n1,a,cut at its comma\n", "line 2: this row has 3 fields"),
-        ("t.csv", b"text\na\rb\n", "the row on line 2 cannot be read"),
+        ("t.csv", b"text\na\rb\n", "line 2 has a carriage return that ends no line. Save the file with line breaks"),
         ("t.csv", b"", "which column holds the texts"),
         ("t.parquet", b"PAR1 no", "not a Parquet file"),
     ],
@@ -182,13 +182,17 @@ STRAY = {
 
 
 @pytest.mark.parametrize("name", STRAY)
-@pytest.mark.parametrize("kind", [".csv", ".tsv"])
-def test_a_stray_quote_is_an_error_that_names_the_line_where_its_row_begins(name, kind, tmp_path):
+@pytest.mark.parametrize(("kind", "mark"), [(".csv", ","), (".tsv", "\t")])
+def test_a_stray_quote_is_an_error_that_names_the_line_where_its_row_begins(name, kind, mark, tmp_path):
     written, line = STRAY[name]
+    closes = {"closed by a later quote": 4, "text behind it": 3, "backslashes": 2}.get(name)
+    told = f"a quote in the row on line {line} is never closed. Enclose a text"
+    if closes:
+        told = f"a quote in the row on line {line} closes on line {closes}, but {mark!r} or the end of the line"
     path = tmp_path / f"q{kind}"
     path.write_text(written if kind == ".csv" else written.replace(",", "\t"))
     for read in (lambda: list(Texts(path, "text")), lambda: len(Texts(path, "text")), lambda: Table.read(path, list)):
-        with pytest.raises(BadInput, match=re.escape(f"{path}: the row on line {line} cannot be read: ")):
+        with pytest.raises(BadInput, match=re.escape(f"{path}: {told}")):
             read()
 
 

@@ -95,7 +95,7 @@ def test_a_file_that_holds_no_keys_is_refused(text, keys):
 def test_a_running_server_notices_changed_keys(keys, monkeypatch):
     secret = add_key(keys, "alice")
     ring = KeyRing(keys)
-    monkeypatch.setattr("likewise.serve.api_keys.READ_SECONDS", 0)
+    monkeypatch.setattr("likewise.serve.api_keys.READ_SECONDS", -1)
     remove_key(keys, "alice")
     assert ring.of(secret) is None
     keys.write_text("half a f")

@@ -24,6 +24,15 @@ def test_token_ids_are_read_as_the_text_that_they_are_from(client, served_models
     assert client.post("/v1/embeddings", json={"input": [[10**9]]}).status_code == 400
 
 
+def test_a_vector_a_token_is_given_for_all_texts_even_if_they_are_computed_in_groups(app_of, served_models):
+    with TestClient(app_of(batch_tokens=16), base_url=HOST) as client:
+        answer = client.post("/embed_all", json={"inputs": TEXTS * 4}).json()
+    expected = served_models[0].encode_tokens(TEXTS * 4)
+    assert len(answer) == len(expected) == 12
+    for found, vectors in zip(answer, expected, strict=True):
+        np.testing.assert_allclose(found, vectors, rtol=1e-6)
+
+
 def test_truncation_is_reported_and_can_be_refused(client):
     long = "cat " * 300
     answer = client.post("/v1/embeddings", json={"input": ["a", long]})
@@ -96,12 +105,16 @@ def test_a_sentence_walks_through_every_layer(client, served_models):
 
 
 def test_live_load_counts_what_was_asked(client):
-    client.post("/embed", json={"inputs": TEXTS})
+    headers = client.post("/embed", json={"inputs": TEXTS}).headers
+    assert headers["x-compute-characters"] == str(sum(map(len, TEXTS)))
+    assert headers["x-compute-type"] == "cpu" and float(headers["x-compute-time"]) >= 0
     status = client.get("/status").json()
     assert status["requests_per_second"] > 0
     assert status["latency_ms"]["p50"] > 0
     assert {one["name"] for one in status["models"]} >= {"tiny", "tiny-reranker"}
-    assert "\nte_embed_count" in client.get("/metrics").text
+    told = dict(line.rsplit(" ", 1) for line in client.get("/metrics").text.splitlines() if line[0] != "#")
+    assert float(told["te_batch_next_size_count"]) > 0 and told["te_queue_size"] == "0"
+    assert any(name.startswith("te_embed_count") for name in told)
 
 
 @pytest.mark.parametrize(

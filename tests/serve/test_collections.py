@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 import time
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -22,9 +23,10 @@ from likewise.errors import MissingExtra
 from likewise.search.collection import journal
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import map_process
-from likewise.serve.collection_store import ServedIndex
+from likewise.serve.collection_store import ServedIndex, collections_in
 from likewise.serve.map_of_collection import map_of_texts
 from likewise.serve.routes.collections import MapQuery
+from likewise.serve.run_server import collections_found
 from tests.native_library import needs_native
 from tests.serve.conftest import HOST, NOTES, serving
 from tests.serve.running_server import is_running, wait_until
@@ -225,7 +227,24 @@ async def test_a_caller_who_goes_away_ends_the_map(app_of, sleeper):
         await asyncio.to_thread(wait_until, lambda: not is_running(number))
 
 
-def test_the_map_has_the_clusters_of_the_command_line(tmp_path, capsys):
+def test_a_folder_that_may_not_be_read_is_no_collection_and_of_many_only_some_are_named(tmp_path, monkeypatch):
+    is_file = Path.is_file
+    for number in range(25):
+        (tmp_path / f"c{number:02}").mkdir()
+        (tmp_path / f"c{number:02}" / journal.FILE).touch()
+
+    def refused(path):
+        if path.parent.name == "c03":
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    names = collections_in(tmp_path)
+    assert len(names) == 24 and "c03" not in names
+    assert collections_found(tmp_path).endswith("c19, c20 and 4 more")
+
+
+def test_the_map_has_the_clusters_of_the_command_line(tmp_path, capsys, monkeypatch):
     said = "the {} came late, my {} never arrived, the {} has a wrong invoice, I paid twice for the {}, the {} is small"
     texts = [part for thing in ("parcel", "jacket", "cat", "app") for part in said.replace("{}", thing).split(", ")]
     (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in [*texts, texts[0], " "]))
@@ -236,6 +255,8 @@ def test_the_map_has_the_clusters_of_the_command_line(tmp_path, capsys):
     shown = [(one["name"], one["size"], [texts[i] for i in one["central"]]) for one in of_map["clusters"]]
     assert shown == [(one["name"], one["size"], one["central"]) for one in told] and len(told) > 1
     assert of_map["labels"][len(texts) :] == [of_map["labels"][0], -1]
+    monkeypatch.setattr("likewise.serve.map_of_collection.MOST_BY_DISTANCE", len(texts) - 1)
+    assert sum(one["size"] for one in map_of_texts(texts, vectors, "pca")["clusters"]) == len(texts)
 
 
 def test_no_answer_says_where_a_model_or_a_collection_lies(folders, tmp_path):

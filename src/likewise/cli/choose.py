@@ -12,6 +12,7 @@ from ..engine_registry import PRECISIONS
 from ..errors import BadInput
 from ..runtime.atomic_files import check_new_file
 from ..runtime.plot_style import PICTURES
+from .evaluate import PLOT
 from .model_options import add_threads, prepare_runtime
 from .output import note, plot_module, print_json
 from .parser import options
@@ -45,8 +46,6 @@ what it claims:
   documents once; the savings are in judged queries.
 
 The exit code is 1 if the choice is undecided."""
-
-PLOT = "evaluate.reports.plot"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

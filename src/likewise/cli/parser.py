@@ -99,12 +99,19 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown_flag(self, flag: str) -> str:
         name = "--" + flag.lstrip("-").replace("_", "-").lower()
+        if name == "--model" and (positional := self._positional_model()):
+            return f"unknown flag {flag}; here the model is an argument without a flag: {self.prog} {positional}"
         known = set(self._option_string_actions) - {"-h", "--help"}
         nearest = next(iter(get_close_matches(name, known, n=1, cutoff=NEAR)), None)
         if nearest is None and self._subparsers is not None:
             name = str(self._subparsers._group_actions[0].metavar)
             return f"unknown flag {flag}; the {name.lower()} comes before its flags: {self.prog} {name} {flag}"
         return f"unknown flag {flag}" + (f"; did you mean {nearest}?" if nearest else "")
+
+    def _positional_model(self) -> str:
+        """The name of the model argument in the usage, if it is positional."""
+        names = [str(action.metavar or action.dest) for action in self._get_positional_actions()]
+        return next((name for name in names if "model" in name.lower()), "")
 
 
 def _flags(args: Iterable[str]) -> Iterator[str]:

@@ -101,6 +101,11 @@ def fill(text: str, indent: int) -> None:
     print("\n".join(folded) if sys.stdout.isatty() else text)
 
 
+def cut_to_width(text: str, wide: int = WIDE, indent: int = 0) -> str:
+    """The beginning of a text that fits on one line after `indent` columns."""
+    return shorten(one_line(text), width(wide) - indent)
+
+
 def fit_line(text: str, indent: int = 0) -> str:
     """A text on one line, cut to fit the terminal after `indent` columns, or complete if there is no terminal."""
     return shorten(one_line(text), width() - indent) if sys.stdout.isatty() else one_line(text)

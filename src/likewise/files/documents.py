@@ -270,8 +270,10 @@ def _decoded(data: bytes, path: Path, encoding: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BadInput(f"{path}, line {line} is not valid {encoding.upper()} (byte {error.start + 1:,})") from None
-    except (LookupError, UnicodeError):  # the second is raised for encodings that are not character sets, such as idna
-        raise BadInput(f"{path} declares the encoding {encoding!r}, which is unknown or not used in it") from None
+    except LookupError:
+        raise BadInput(f"{path} declares the encoding {encoding!r}, which is unknown") from None
+    except UnicodeError:  # raised for encodings that are not character sets, such as idna
+        raise BadInput(f"{path} declares the encoding {encoding!r}, but does not use it") from None
     return storable(text)
 
 

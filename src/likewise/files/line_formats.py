@@ -61,9 +61,19 @@ def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
                     yield f"line {lines.line}", [values[i] for i in expected]
                 begins = lines.line + 1
         except csv.Error as error:
-            raise BadInput(f"{lines.source}: the row on line {begins} cannot be read: {error}. {QUOTES}") from None
+            raise BadInput(f"{lines.source}: {_cause(str(error), begins, lines.line, delimiter)}") from None
 
     return rows
+
+
+def _cause(error: str, begins: int, line: int, delimiter: str) -> str:
+    """What csv's error means, in a row that begins on one line and could not be read beyond another."""
+    if error == "unexpected end of data":
+        return f"a quote in the row on line {begins} is never closed. {QUOTES}"
+    if "new-line character" in error:
+        return f"line {begins} has a carriage return that ends no line. Save the file with line breaks of \\n or \\r\\n"
+    where = f"a quote in the row on line {begins} closes on line {line}"
+    return f"{where}, but {delimiter!r} or the end of the line does not follow. {QUOTES}"
 
 
 def _is_whole(row: Sequence[str], names: Sequence[str], lines: LineReader) -> bool:

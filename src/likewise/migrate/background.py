@@ -48,8 +48,8 @@ class Migration:
         Args:
             old: the index that is searched until the new one is complete.
             new: the index to fill; it contains only records from this migration.
-            encode: embeds texts with the new model. Each is a record's text, preceded by its title and headings if the new
-                index has `model.headings`.
+            encode: embeds texts with the new model. Each is a record's text, preceded by its title and headings if
+                the new index has `model.headings`.
             query_map: maps the new model's vectors to the old model's; `search` needs it until the migration is done.
 
         Raises:

@@ -138,8 +138,8 @@ def _read(folder: Path, own: bool, state: object) -> StaticTable | None:  # noqa
             found = reader.kinds.get(one)
             if found and (found.type not in types or len(found.shape) != 1 or found.shape[0] < tokenizer.tokens):
                 raise BadModel(
-                    f"{one} in {folder} is {found.type} of shape {found.shape}; expected one of {', '.join(types)} for each "
-                    f"of the tokenizer's {tokenizer.tokens:,} tokens"
+                    f"{one} in {folder} is {found.type} of shape {found.shape}; expected one of {', '.join(types)} for "
+                    f"each of the tokenizer's {tokenizer.tokens:,} tokens"
                 )
     if not mapped and rows < tokenizer.tokens:
         raise BadModel(f"{name} in {folder} has {rows:,} rows, and its tokenizer {tokenizer.tokens:,} tokens")

@@ -52,7 +52,8 @@ class Records:
     def blocks(self, size: int) -> Iterator["Records"]:
         for start in range(0, len(self), size):
             rows = slice(start, start + size)
-            texts, metadata = (None if column is None else column[rows] for column in (self.texts, self.metadata))
+            texts = None if self.texts is None else self.texts[rows]
+            metadata = None if self.metadata is None else self.metadata[rows]
             yield Records(self.ids[rows], self.vectors[rows], texts, metadata)
 
 

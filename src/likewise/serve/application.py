@@ -124,7 +124,7 @@ class ServerState:
         self._loop, self.is_stopping, self.deadlines = asyncio.get_running_loop(), False, Deadlines()
         for served in self.models:
             served.unload()
-        for served in [*self.models][:1]:  # there may be collections alone
+        for served in [*self.models][:1]:  # a server of collections only has no models to load
             await self.models.loaded(served.name, served.kind)
 
     def reload_soon(self) -> None:

@@ -301,9 +301,11 @@ class ModelThread:
         for job, part in zip(jobs, parts, strict=True):
             job.add_tokenized(islice(found, len(part)))
             if job.refuse_truncation and job.truncated:
-                index, tokens, used = job.truncated[0].values()
-                about = f"input {index} has {tokens:,} tokens, and the model reads {used:,} of them. Allow truncation "
-                job.error = TooLong(about + '("truncate": true) or send a shorter text')
+                cut = job.truncated[0]
+                about = (
+                    f"input {cut['index']} has {cut['tokens']:,} tokens, and the model reads {cut['used']:,} of them. "
+                )
+                job.error = TooLong(about + 'Allow truncation ("truncate": true) or send a shorter text')
                 failed.append(job)
         return failed
 

@@ -74,7 +74,8 @@ class Client:
         truncate: bool = True,
         batch: int = BATCH,
     ) -> Float[np.ndarray, "N E"]:
-        """A unit-length vector for each text, in the given order; `batch` texts are sent at a time.
+        """A unit-length vector for each text, in the given order; `batch` texts are sent at a time,
+        once all have been read and checked.
 
         Raises:
             BadInput: the server rejects the request; the error has the server's message.

@@ -280,7 +280,14 @@ class CollectionStore:
 
 def collections_in(folder: Path) -> list[str]:
     """The names of the collections in a folder."""
-    return sorted(path.name for path in folder.iterdir() if (path / journal.FILE).is_file() and path.suffix != BESIDE)
+    return sorted(path.name for path in folder.iterdir() if _is_collection(path) and path.suffix != BESIDE)
+
+
+def _is_collection(folder: Path) -> bool:
+    try:
+        return (folder / journal.FILE).is_file()
+    except PermissionError:  # another user's, such as lost+found
+        return False
 
 
 async def _computes(served: ServedModel, recorded: ModelIdentity, allow: str | None) -> bool:

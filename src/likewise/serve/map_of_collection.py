@@ -1,6 +1,5 @@
 """The map of a collection as plain lists: a position and a cluster for each text, and names for the clusters."""
 
-import math
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -18,8 +17,8 @@ SHOWN = 240
 """Number of characters of a text that a map shows."""
 MOST_BY_DISTANCE = 5_000
 """Up to this many texts are clustered as in `likewise cluster`, with 200 MB of distances; more, with k-means."""
-MOST_CLUSTERS = 12
-"""The largest number of k-means clusters."""
+CLUSTERS = 12
+"""The number of k-means clusters."""
 Report = Callable[[float], None] | None
 
 
@@ -49,7 +48,7 @@ def map_of_texts(texts: list[str], vectors: np.ndarray, layout: str, report: Rep
             first.setdefault(text, row)
     rows = np.array([*first.values()], np.int64)
     is_large = len(rows) > MOST_BY_DISTANCE
-    method, k = ("kmeans", min(MOST_CLUSTERS, round(math.sqrt(len(rows) / 8)))) if is_large else (DEFAULT_METHOD, None)
+    method, k = ("kmeans", CLUSTERS) if is_large else (DEFAULT_METHOD, None)
     found = cluster_vectors(vectors[rows], method, k=k, show_progress_bar=False)
     summaries, of = describe_clusters([*first], vectors[rows], found), dict(zip(first, found.tolist(), strict=True))
     labels = np.array([of.get(text, -1) for text in texts])

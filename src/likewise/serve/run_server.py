@@ -36,6 +36,7 @@ SWITCH_SECONDS = 0.0001
 BACKLOG = 4096
 """Maximum number of connections waiting to be accepted; the kernel may have a lower limit."""
 ACCEPT_SECONDS = 0.1
+NAMED = 20  # collections in the line at the start
 """Seconds that a stopping server keeps accepting connections from the kernel's queue."""
 END_SECONDS, SURE_END_SECONDS = 1.0, 1.5
 """Seconds after the drain time until the process is terminated with a log line, and until it is without one."""
@@ -215,7 +216,8 @@ def collections_found(folder: Path | None) -> str:
         above = folder.absolute().parent
         raise BadInput(f"--collections: {folder} is itself a collection; expected the folder that it is in: {above}")
     if names := collections_in(folder):
-        return f"collections in {folder}: {', '.join(names)}"
+        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+        return f"collections in {folder}: {', '.join(names[:NAMED])}{more}"
     return f"no collections in {folder} yet; likewise index add {folder / 'NAME'} FILE… creates one"
 
 

@@ -22,7 +22,8 @@ KILL_SECONDS = 1.75
 
 
 class Supervisor:
-    """The parent process of the workers, each of which runs `serve`; they are forked before a model is loaded.
+    """The parent process of the workers, each of which runs `serve`; they are forked before any model is loaded
+    or thread started.
 
     At the end, `stop_listening` is called before the workers are stopped; they have `seconds` to finish requests.
     """

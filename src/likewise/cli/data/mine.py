@@ -14,7 +14,7 @@ from ..model_options import MODEL, add_running, prepare_runtime
 from ..output import print_json
 from ..parser import options
 from ..sources import file_of, input_files
-from ..terminal_tables import aligned, fit_line, printable, table
+from ..terminal_tables import aligned, cut_to_width, printable, table
 from ..texts.rerank import label_of
 from ..texts.text_file import STDIN, read_texts
 
@@ -211,8 +211,8 @@ def _print_scores(result: "MiningResult") -> None:
 def _print_rows(result: "MiningResult") -> None:
     count = min(EXAMPLE_ROWS, len(result))
     for i in (example * len(result) // count for example in range(count)):
-        print(fit_line(result.anchors[i]))
-        print(f"  + {result.positive_scores[i]:6.3f}  " + fit_line(result.positives[i], indent=12))
+        print(cut_to_width(result.anchors[i]))
+        print(f"  + {result.positive_scores[i]:6.3f}  " + cut_to_width(result.positives[i], indent=12))
         negatives = zip(result.scores[i], result.negatives[i][:EXAMPLE_ROWS], result.filled[i], strict=False)
         for score, text, filled in negatives:
-            print(f"  − {score:6.3f}  " + fit_line(text, indent=12) + ("  (filled up)" if filled else ""))
+            print(f"  − {score:6.3f}  " + cut_to_width(text, indent=12) + ("  (filled up)" if filled else ""))

@@ -118,7 +118,7 @@ def _loaded(kind: str, folder: Path, **options: Any) -> Any:
 
 
 def _computed(model: Any, kind: str, texts: Sequence[str]) -> Any:
-    """What is compared and timed: vectors, or scores for one query (for several labels logits, as the reference)."""
+    """The values to compare and time: vectors, or scores for one query (logits if there are several labels)."""
     how: dict[str, Any] = {"overflow": "truncate", "show_progress_bar": False}
     if kind == "embedder":
         return model.encode(texts, **how)

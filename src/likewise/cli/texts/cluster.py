@@ -54,6 +54,7 @@ An HTML map is a single file that works offline: zoom, search, and click a clust
 
 SHOWN = 20  # clusters listed
 WIDEST = 140  # columns of the printed table
+SLOW = 5000  # with more texts, t-SNE takes so long that a note announces it
 CLUSTER, NAME = "cluster", "cluster_name"  # columns added by -o
 MAPS = (".html", *PICTURES)
 
@@ -220,6 +221,8 @@ def _write_map(
     layout = _layout_name(args)
     if not args.quiet and args.layout is None and layout == "pca":
         note(f"The map shows only two principal components; to use t-SNE: {install_hint('map')}")
+    if not args.quiet and layout == "t-sne" and len(texts) >= SLOW:
+        note(f"Placing {len(texts):,} texts with t-SNE (--layout pca is instant) …")
     source = "standard input" if args.file == "-" else Path(args.file).name
     title = f"{source}: {counted(len(texts), 'text')} in {counted(len(summaries), 'cluster')}"
     places = map_layout(vectors, layout, seed=args.seed)

@@ -10,7 +10,7 @@ from ...errors import BadInput
 from ..model_options import add_model, load_from_options
 from ..output import print_json
 from ..parser import options
-from ..terminal_tables import GAP, fit_line, one_line, printable, shorten, styled, table, width
+from ..terminal_tables import GAP, cut_to_width, fit_line, printable, styled, table
 from .text_file import STDIN, given_texts
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def show_matrix(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None
     cells = [[f"{x:z.2f}" for x in row] for row in matrix]
     numbers = len(str(len(texts))) + GAP + sum(GAP + max(map(len, column)) for column in zip(*cells, strict=True))
     for i, row in enumerate(matrix):
-        text = shorten(one_line(texts[i]), width(TEXT_COLUMNS + numbers) - numbers)
+        text = cut_to_width(texts[i], TEXT_COLUMNS + numbers, numbers)
         coloured = (styled(cells[i][j], _colour(x, low, high, i == j)) for j, x in enumerate(row))
         rows.add_row(styled(str(i + 1), "dim"), text, *coloured)
     printable(rows)

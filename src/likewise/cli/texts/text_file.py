@@ -97,7 +97,8 @@ def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: st
     texts = columns[text_column]
     broken = next((text for text in texts if "\n" in text or text.endswith("\r")), None)  # what ends a line when read
     if broken is not None:
-        raise BadInput(f"{path} would have a text per line, but {broken[:40]!r} has a line break; write .csv or .jsonl")
+        shown = f"{broken[:40]!r} has a line break"
+        raise BadInput(f"{path} would have one text per line, but {shown}; write .csv or .jsonl")
     with atomic_file(path) as partial:
         try:
             partial.write_text("".join(f"{text}\n" for text in texts), "utf-8")

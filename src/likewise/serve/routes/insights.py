@@ -1,6 +1,7 @@
 """Explain embeddings: how similar texts are, why two texts are similar, and how a sentence moves through the layers."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,15 +96,19 @@ async def similarity(exchange: Exchange) -> Reply:
 
 async def explain(exchange: Exchange) -> Reply:
     """The cosine of two texts as a sum over pairs of words, and over layers if the pooling reads several."""
-    return await _explained(exchange, "explain_pair", exchange.body.first, exchange.body.second)
+    from ...explain import explain_pair  # imported only on demand
+
+    return await _explained(exchange, explain_pair, exchange.body.first, exchange.body.second)
 
 
 async def dissect(exchange: Exchange) -> Reply:
     """The path of one sentence through the layers."""
-    return await _explained(exchange, "sentence_path", exchange.body.text)
+    from ...explain import sentence_path
+
+    return await _explained(exchange, sentence_path, exchange.body.text)
 
 
-async def _explained(exchange: Exchange, function: str, *texts: str) -> Reply:
+async def _explained(exchange: Exchange, function: Callable[..., Any], *texts: str) -> Reply:
     """Count the texts' tokens, then apply a function of `likewise.explain` to them, both on the model's thread."""
     body = exchange.body
     served = await model_for(exchange, body.model, "embedder")
@@ -111,7 +116,7 @@ async def _explained(exchange: Exchange, function: str, *texts: str) -> Reply:
     report = await called(exchange, served, partial(model.encode_report, texts))
     _check_size(exchange, model, report)
     overflow: Overflow = "truncate" if body.truncate else "error"
-    found = await called(exchange, served, lambda: _computed(function, model, *texts, overflow=overflow))
+    found = await called(exchange, served, lambda: function(model, *texts, overflow=overflow).as_json())
     rows = zip(report.cut.tolist(), report.tokens[report.cut].tolist(), report.used[report.cut].tolist(), strict=True)
     truncated = [{"index": i, "tokens": tokens, "used": used} for i, tokens, used in rows]
     return Reply({"model": served.name, **found, "truncated": truncated})
@@ -126,9 +131,3 @@ def _check_size(exchange: Exchange, model: Embedder, report: "TruncationReport")
         found = f"{' and '.join(f'{count:,}' for count in tokens)} tokens take {layers:,} bytes in all layers"
         most = f"{budget.layers:,} bytes, and {budget.pairs:,} pairs of tokens"
         raise ApiError("answer_too_large", f"{found}; the limits of this server are {most}. Send less text")
-
-
-def _computed(function: str, *given: Any, **options: Any) -> Any:
-    from ... import explain  # imported only on demand, on the model's thread
-
-    return getattr(explain, function)(*given, **options).as_json()

@@ -34,7 +34,7 @@ from .exchange import (
 AT_ONCE = 1 << 16
 """Bytes of an answer sent in one piece, which a client must read within the budget's seconds."""
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
-"""Matches the folders of an absolute path, which no answer shows."""
+"""Matches the folders of an absolute path; they are removed from error messages."""
 LOOK_SECONDS = 0.1
 PATIENCE = 0.05
 """Seconds before checking whether a request's client has disconnected; most are answered sooner."""
@@ -166,7 +166,7 @@ class Endpoint:
         if route.query is not None:
             try:
                 given = parse_qsl(exchange.scope.get("query_string", b"").decode("ascii"), True, errors="strict")
-            except ValueError:  # of which UnicodeDecodeError is one
+            except ValueError:  # UnicodeDecodeError is a ValueError
                 raise ApiError("invalid", "the query string is not valid UTF-8") from None
             exchange.query = read(route.query, dict(given), strict=False)
         if route.body is not None:

@@ -188,7 +188,7 @@ def _too_large(most: int) -> ApiError:
 def check_values(body: bytes, most: int) -> None:
     """Reject a body with too many values, judging by the commas outside strings.
 
-    Each takes up to 64 bytes in memory, however short its JSON is.
+    Each value takes up to 64 bytes in memory, however short its JSON is.
     """
     if body.count(b",") <= most:
         return
