@@ -43,7 +43,7 @@ def test_several_labels_give_a_row_of_logits_or_of_probabilities(several):
     np.testing.assert_allclose(several.predict(PAIRS, apply_softmax=True), softmax(_logits(several)), atol=1e-7)
 
 
-@pytest.mark.parametrize("activation", ["Identity", "torch.nn.modules.linear.Identity", torch.nn.Identity()])
+@pytest.mark.parametrize("activation", ["identity", "torch.nn.modules.linear.Identity", torch.nn.Identity()])
 def test_an_activation_is_a_name_or_a_function(single, activation):
     np.testing.assert_array_equal(single.predict(PAIRS, activation_fn=activation), _logits(single)[:, 0])
     np.testing.assert_array_equal(single.predict(PAIRS, activation_fct=activation), _logits(single)[:, 0])
@@ -111,7 +111,7 @@ def test_a_saved_model_scores_as_before(single, tmp_path):
 def test_the_activation_is_a_module_of_torch_and_can_be_set(single):
     assert isinstance(single.activation_fn, torch.nn.Sigmoid)
     other = deepcopy(single)
-    other.activation_fn = "Identity"
+    other.activation_fn = "identity"
     assert isinstance(other.default_activation_function, torch.nn.Identity)
     np.testing.assert_array_equal(other.predict(PAIRS), _logits(single)[:, 0])
     with pytest.raises(BadInput, match="activation_fn is 'zzz'"):

@@ -5,7 +5,11 @@ import re
 import pytest
 
 from likewise.errors import BadInput
-from likewise.integrations.sentence_transformers.evaluation import CrossEncoderRerankingEvaluator, TripletEvaluator
+from likewise.integrations.sentence_transformers.evaluation import (
+    CrossEncoderRerankingEvaluator,
+    InformationRetrievalEvaluator,
+    TripletEvaluator,
+)
 
 BAD_SAMPLES = {
     "no samples": [],
@@ -26,6 +30,11 @@ def test_samples_of_a_reranker_are_checked(words):
 def test_unknown_similarities_are_refused_when_an_evaluator_is_made(options):
     with pytest.raises(BadInput, match="'cosin'; it only supports cosine, dot"):
         TripletEvaluator(["a"], ["p"], ["n"], **options)
+
+
+def test_retrieval_without_relevant_documents_is_refused_with_what_was_found():
+    with pytest.raises(BadInput, match="and a corpus; found 0 such queries and 1 documents"):
+        InformationRetrievalEvaluator({"q": "a cat"}, {"d": "a dog"}, {})
 
 
 class Scores:

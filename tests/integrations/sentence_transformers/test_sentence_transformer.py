@@ -113,6 +113,13 @@ def test_prompts_are_those_of_the_model_and_of_the_constructor(own):
         SentenceTransformer(str(own()), default_prompt_name="zzz")
 
 
+def test_surplus_and_repeated_arguments_are_pythons_own_error(model):
+    with pytest.raises(TypeError, match="multiple values for argument 'batch_size'"):
+        model.encode_query(TEXTS, None, None, 32, batch_size=8)
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        model.encode_document(TEXTS, *[None] * 14)
+
+
 def test_a_pool_and_several_cores_are_this_process(model, vectors):
     pool = model.start_multi_process_pool(["cpu", "cpu"])
     np.testing.assert_array_equal(model.encode(TEXTS, pool=pool, chunk_size=2), vectors)

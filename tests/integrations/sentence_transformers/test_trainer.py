@@ -250,12 +250,16 @@ def test_the_prompts_of_a_cross_encoder_stand_before_its_texts(tmp_path):
     assert loss(ROWS, "the ") == pytest.approx(loss(prompted, None), rel=1e-6) != loss(ROWS, None)
 
 
-def test_the_control_that_a_callback_returns_counts(made):
+def test_the_control_that_a_callback_returns_counts(made, tmp_path):
     def stop(_, state, *__, **___):
         return TrainerControl(should_training_stop=state.global_step == 3, should_evaluate=state.global_step == 2)
 
-    trainer = made([SimpleNamespace(on_step_end=stop)], evaluator=EVALUATOR, save_strategy="no")
+    def save(*_, **__):
+        return TrainerControl(should_save=True)
+
+    trainer = made([SimpleNamespace(on_step_end=stop, on_evaluate=save)], evaluator=EVALUATOR)
     assert trainer.train().global_step == 3
+    assert [path.name for path in (tmp_path / "out").glob("checkpoint-*")] == ["checkpoint-2"]
     assert [line["step"] for line in trainer.state.log_history if "eval_dev_spearman_cosine" in line] == [2]
 
 
@@ -355,6 +359,34 @@ def test_a_part_of_the_trainer_that_is_not_served_is_refused(folders, name):
     model = SentenceTransformer(str(folders("bert")))
     with pytest.raises(BadInput, match=f"does not take {name}="):
         SentenceTransformerTrainer(model, train_dataset=ROWS, **{name: object()})
+
+
+def test_the_trainers_arguments_may_be_given_by_position_as_in_sentence_transformers(folders):
+    model, stopper = SentenceTransformer(str(folders("bert"))), EarlyStoppingCallback()
+    assert SentenceTransformerTrainer(model, *[None] * 9, [stopper]).callbacks == [stopper]
+    with pytest.raises(BadInput, match="does not take data_collator="):
+        SentenceTransformerTrainer(model, *[None] * 5, object())
+
+
+def test_nothing_is_pushed_to_the_hub(made):
+    with pytest.raises(BadInput, match=r"no push_to_hub; save_pretrained\(folder\), then hf upload"):
+        made().push_to_hub("a message", private=True)
+
+
+SYMMETRIC = (losses.MultipleNegativesSymmetricRankingLoss, losses.CachedMultipleNegativesSymmetricRankingLoss)
+
+
+@pytest.mark.parametrize("loss", SYMMETRIC)
+def test_the_directions_of_a_symmetric_loss_are_its_own(made, loss):
+    with pytest.raises(TypeError, match="multiple values for keyword argument 'directions'"):
+        loss(made().model, directions=("query_to_doc",))
+
+
+def test_directions_and_partitions_that_are_not_served_are_refused():
+    with pytest.raises(BadInput, match="partition_mode is 'zzz'; expected one of joint, per_direction"):
+        losses.MultipleNegativesRankingLoss(None, partition_mode="zzz")
+    with pytest.raises(BadInput, match=r"'doc_to_query'\) with partition_mode='per_direction'$"):
+        losses.MultipleNegativesRankingLoss(None, directions=("doc_to_query",))
 
 
 @pytest.mark.parametrize("name", HOOKS)

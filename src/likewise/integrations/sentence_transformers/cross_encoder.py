@@ -89,7 +89,7 @@ class CrossEncoder(DropInModel):
         """Converts logits to scores: a torch module, the function that was set, or, without torch, its name."""
         if callable(self._activation) or not has_torch():
             return self._activation
-        return getattr(import_module("torch").nn, self._activation.rpartition(".")[2])()
+        return getattr(import_module("torch").nn, _class_name(self._activation))()
 
     @activation_fn.setter
     def activation_fn(self, activation: Activation) -> None:
@@ -190,11 +190,17 @@ def checked_pairs(inputs: Any) -> tuple[list[Any], bool]:
     return ([pairs], True) if one else (pairs, False)
 
 
+def _class_name(activation: str) -> str:
+    """The name of an activation in torch: `"torch.nn.Sigmoid"` and `"sigmoid"` are `"Sigmoid"`."""
+    name = str(activation).rpartition(".")[2]
+    return next((known for known in HEAD_ACTIVATIONS if known.lower() == name.lower()), name)
+
+
 def _activated(logits: Float[np.ndarray, "N C"], activation: Activation) -> Float[np.ndarray, "N ..."]:
     """Apply an activation to logits: a named one in NumPy, a function to a tensor (or an array, without torch)."""
     if callable(activation):
         return np.asarray(as_array(activation(as_tensor(logits) if has_torch() else logits)), np.float32)
-    name = str(activation).rpartition(".")[2]
+    name = _class_name(activation)
     if name in HEAD_ACTIVATIONS:
         return np.asarray(HEAD_ACTIVATIONS[name](logits), np.float32)
     if str(activation).startswith("torch.") and hasattr(import_module("torch").nn, name):

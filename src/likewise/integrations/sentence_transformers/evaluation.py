@@ -273,7 +273,8 @@ class InformationRetrievalEvaluator(_EmbeddingEvaluator):
         refuse_argument(what, "write_predictions", write_predictions, "likewise evaluate writes runs")
         self.queries = {key: text for key, text in queries.items() if relevant_docs.get(key)}
         if not self.queries or not corpus:
-            raise BadInput(f"{what} needs a query with relevant documents, and a corpus")
+            found = f"{len(self.queries)} such queries and {len(corpus)} documents"
+            raise BadInput(f"{what} needs a query with relevant documents, and a corpus; found {found}")
         self.corpus, self.relevant_docs = corpus, relevant_docs
         self.prompts = {
             "query": {"prompt": query_prompt, "prompt_name": query_prompt_name},

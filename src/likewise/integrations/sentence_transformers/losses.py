@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
+from ...runtime.arguments import known_name
 from ...train.objectives import (
     AnglE,
     BatchTriplets,
@@ -123,12 +124,14 @@ class MultipleNegativesRankingLoss(Contrastive):
         hardness_mode: str | None = None,
         hardness_strength: float = 0.0,
     ) -> None:
+        known_name("partition_mode", partition_mode, ("joint", "per_direction"))
         both_ways = {"directions": tuple(directions), "partition_mode": partition_mode} == BOTH_WAYS
         super().__init__(1 / scale, symmetric=both_ways)
         self.scale = scale
         check_similarity(self, similarity_fct, cos_sim)
         if tuple(directions) != ("query_to_doc",) and not both_ways:
-            raise refuse_option(self, "directions", directions, f"expected ('query_to_doc',), or {BOTH_WAYS}")
+            served = "('query_to_doc',), or ('query_to_doc', 'doc_to_query') with partition_mode='per_direction'"
+            raise refuse_option(self, "directions", directions, f"expected {served}")
         if hardness_mode is not None and hardness_strength:
             raise refuse_option(self, "hardness_mode", hardness_mode, "mine hard negatives: likewise data mine")
         if gather_across_devices:
@@ -162,14 +165,14 @@ class MultipleNegativesSymmetricRankingLoss(MultipleNegativesRankingLoss):
     """The mean of both directions: anchor to positive, and positive to anchor."""
 
     def __init__(self, model: Any, scale: float = 20.0, *arguments: Any, **options: Any) -> None:
-        super().__init__(model, scale, *arguments, **(options | BOTH_WAYS))
+        super().__init__(model, scale, *arguments, **dict(**options, **BOTH_WAYS))
 
 
 class CachedMultipleNegativesSymmetricRankingLoss(CachedMultipleNegativesRankingLoss):
     """The same loss in both directions."""
 
     def __init__(self, model: Any, scale: float = 20.0, *arguments: Any, **options: Any) -> None:
-        super().__init__(model, scale, *arguments, **(options | BOTH_WAYS))
+        super().__init__(model, scale, *arguments, **dict(**options, **BOTH_WAYS))
 
 
 class GISTEmbedLoss(Objective):

@@ -17,7 +17,7 @@ from ...embedder import PROMPT_NAMES, Embedder
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
 from ...runtime.lazy_imports import require_torch
-from ...text.inputs import checked_texts
+from ...text.inputs import checked_texts, describe_value, is_list_of_rows
 from .drop_in_model import DropInModel, accepts_older_names, shows_progress
 from .util import SimilarityFunction, as_array, as_tensor, check_precision, quantize_embeddings, similarity_name
 
@@ -128,14 +128,14 @@ class SentenceTransformer(DropInModel):
         return self._encode_as("document", *arguments, **options)
 
     @accepts_older_names(sentences="inputs")
-    def _encode_as(
-        self, role: str, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *rest: Any, **more: Any
-    ) -> Any:
+    def _encode_as(self, role: str, *arguments: Any, **options: Any) -> Any:
         """Call `encode` with all arguments by name, which its overrides may rely on."""
-        if prompt is None and prompt_name is None:
-            prompt_name = next((name for name in PROMPT_NAMES[role] if name in self.prompts), None)
-        more |= zip([*signature(SentenceTransformer.encode).parameters][4:], rest, strict=False)
-        return self.encode(inputs=inputs, prompt_name=prompt_name, prompt=prompt, task=role, **more)
+        given = signature(SentenceTransformer.encode).bind(self, *arguments, **options).arguments
+        more = given.pop("kwargs", {})
+        del given["self"]
+        if given.get("prompt") is None and given.get("prompt_name") is None:
+            given["prompt_name"] = next((name for name in PROMPT_NAMES[role] if name in self.prompts), None)
+        return self.encode(**{**given, **more, "task": role})
 
     def _vectors(
         self, texts: list[str], options: Mapping[str, Any], truncate_dim: int | None, normalize: bool
@@ -238,6 +238,8 @@ def checked_inputs(inputs: Any) -> tuple[list[str], bool]:
     """The input as a list of texts, and whether a single text was given."""
     if isinstance(inputs, str):
         return [inputs], True
+    if not is_list_of_rows(inputs):
+        raise BadInput(f"inputs is {describe_value(inputs)}; expected a str or a list of str")
     return checked_texts(inputs, "inputs"), False
 
 

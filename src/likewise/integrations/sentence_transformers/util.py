@@ -351,6 +351,10 @@ def quantize_embeddings(
         return np.asarray(vectors, np.float32)
     if precision in ("int8", "uint8"):
         limits = _ranges(vectors, precision, calibration_embeddings) if ranges is None else as_array(ranges)
+        if limits.shape != (wanted := (2, vectors.shape[-1])):
+            raise BadInput(
+                f"ranges have the shape {limits.shape}; expected {wanted}: the minimum and maximum of each dimension"
+            )
         lowest, highest = limits.astype(np.float32, copy=False)
         steps = (highest - lowest) / STEPS
         codes = np.clip(np.floor((vectors - lowest) / np.where(steps == 0, 1, steps)), 0, STEPS)

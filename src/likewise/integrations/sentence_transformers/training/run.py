@@ -83,11 +83,11 @@ class RunFlow:
 
     def _act(self, due: Mapping[str, bool]) -> None:
         """Do what is due or was requested by a callback: log, evaluate, then have a checkpoint written."""
-        control = self.trainer.control
-        if (due["log"] or control.should_log) and self.losses:
+        if (due["log"] or self.trainer.control.should_log) and self.losses:
             self._log()
-        if due["evaluate"] or control.should_evaluate:
+        if due["evaluate"] or self.trainer.control.should_evaluate:
             self._evaluate()
+        control = self.trainer.control  # perhaps another, returned by on_log or on_evaluate
         self.save_due |= due["save"] or control.should_save
         control.should_log = control.should_evaluate = control.should_save = False
 

@@ -91,16 +91,20 @@ class SentenceTransformerTrainer:
         eval_dataset: Any = None,
         loss: Any = None,
         evaluator: Any = None,
-        *,
+        data_collator: Any = None,
+        processing_class: Any = None,
+        model_init: Any = None,
+        compute_metrics: Any = None,
         callbacks: Sequence[Any] | None = None,
-        **unserved: Any,
+        optimizers: Any = (None, None),
+        optimizer_cls_and_kwargs: Any = None,
+        preprocess_logits_for_metrics: Any = None,
+        tokenizer: Any = None,
     ) -> None:
-        what = type(self).__name__
-        for name, value in unserved.items():
-            if name not in UNSERVED:
-                raise BadInput(f"{what} has no argument {name!r}")
-            if value not in (None, (None, None)):
-                raise refuse(what, name, value, UNSERVED[name])
+        given, what = locals(), type(self).__name__
+        for name, way in UNSERVED.items():
+            if given[name] not in (None, (None, None)):
+                raise refuse(what, name, given[name], way)
         self.args = args or self.arguments("tmp_trainer")
         if not isinstance(self.args, SentenceTransformerTrainingArguments):
             raise BadInput(f"args is a {type(args).__name__}; expected {self.arguments.__name__} of this package")
@@ -334,6 +338,10 @@ class SentenceTransformerTrainer:
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save the model with its card, by default to `output_dir`."""
         self.model.save_pretrained(output_dir or self.args.output_dir)
+
+    def push_to_hub(self, *arguments: Any, **options: Any) -> None:
+        """Raise BadInput with what to do instead, as the model does."""
+        self.model.push_to_hub(*arguments, **options)
 
 
 class CrossEncoderTrainer(SentenceTransformerTrainer):

@@ -1,4 +1,4 @@
-"""The training arguments of sentence-transformers: supported, without effect here, and rejected; and card data.
+"""The training arguments of sentence-transformers (supported, ignored or rejected), and the data of model cards.
 
 Nothing here imports torch.
 """
@@ -117,6 +117,7 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
     "an evaluator computes metrics": {"include_for_metrics": [], "batch_eval_metrics": False},
     "the column label, labels, score or scores holds the labels": {"label_names": None},
     "save_steps": {"enable_jit_checkpoint": False},
+    "use_cpu=True": {"no_cuda": False},
     "torchrun -m likewise train uses several GPUs": dict.fromkeys(
         ("parallelism_config", "fsdp", "fsdp_config", "deepspeed")
     ),
