@@ -13,7 +13,8 @@ Each score is for a task of `likewise evaluate`, on data that its test does not 
     sick-r          SICK's training pairs, Spearman; measured since 2026-11-23 and not included in the mean
 
 benchmarks/results/development.jsonl has a line for each model, from which the table in docs/models.md is drawn. If a
-model with the same fingerprint already has a line, only missing scores are measured.
+model with the same fingerprint already has a line, only missing scores are measured. Models are names or folders;
+--label describes them in the table (by default, the model's name).
 """
 
 import json
@@ -107,7 +108,7 @@ TABLES: PageTables = {"docs/models.md": {"development": table}}
 
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Measure the models, print their scores and append their lines."""
-    args = options(__doc__, argv, {"models": []}, label=str)
+    args = options(__doc__, argv, {"models": [str]}, label=str)
     lines = [measured(load_torch_embedder(name, precision="fp32"), name, args.label) for name in args.models]
     draw(TABLES)
     return lines

@@ -6,7 +6,8 @@
     tatoeba     pairs of the training texts that no student learned (`papers.recipes.distillation.multilingual`), at
                 most 1,000 per language: how many find their translation, in percent, both ways
 
-benchmarks/results/development_languages.jsonl has a line for each model.
+benchmarks/results/development_languages.jsonl has a line for each model. Models are names or folders; --label describes
+them in the file (by default, the model's name).
 """
 
 import json
@@ -66,7 +67,7 @@ def development_scores(model: Any) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure the models, print their scores and append their lines."""
-    args = options(__doc__, argv, {"models": []}, label=str)
+    args = options(__doc__, argv, {"models": [str]}, label=str)
     lines = FILE.read_text("utf-8").splitlines() if FILE.exists() else []
     for name in args.models:
         model = load_named_embedder(name)

@@ -132,7 +132,7 @@ def gain(before: Evidence, runs: Sequence[Evidence]) -> dict[str, Any]:
 
 
 def main() -> None:
-    args = options(__doc__, data=list(DATA), sizes=list(SIZES), seeds=3)
+    args = options(__doc__, data=DATA, sizes=list(SIZES), seeds=3)
     results: dict[str, Any] = {}
     for name in args.data:
         data = DATA[name]()

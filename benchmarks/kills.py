@@ -38,6 +38,8 @@ WORDS = ["cat", "dog", "rain", "falls", "sleeps", "barks", "the", "a", "on", "ma
 def main() -> int:
     """Kill runs, compare them with the uninterrupted one, and print the results."""
     args = options(__doc__, kills=50, steps=40, seed=0)
+    if args.kills < 1:
+        raise SystemExit(f"--kills is {args.kills}; expected 1 or more, since nothing else is compared")
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
@@ -57,9 +59,10 @@ def tortured(root: Path, kills: int, steps: int, whole: float, moments: random.R
         folder = root / f"killed-{counts['runs']}"
         while counts["kills"] < kills and not (folder / "done").exists():
             code, _ = lived(lambda _, folder=folder: live(root, folder, steps), moments.uniform(0, 0.7 * whole))
-            counts["kills"] += code == KILLED
-            counts["kills that left a checkpoint to resume from"] += any(folder.glob("checkpoints/step-*"))
-            counts["kills that left an incomplete checkpoint"] += any(folder.glob("checkpoints/.step-*"))
+            if code == KILLED:
+                counts["kills"] += 1
+                counts["kills that left a checkpoint to resume from"] += any(folder.glob("checkpoints/step-*"))
+                counts["kills that left an incomplete checkpoint"] += any(folder.glob("checkpoints/.step-*"))
         lived(lambda _, folder=folder: live(root, folder, steps))
         counts["NOT THE SAME"] += digests(folder) != digests(root / "whole")
         counts["runs"] += 1

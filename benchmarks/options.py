@@ -11,13 +11,15 @@ def options(
 ) -> argparse.Namespace:
     """Parse positional arguments (`given`) and flags, whose defaults determine the values that they accept.
 
-    False means a switch; a list, one or more values (strings, if it is empty); a tuple, one of its items, by default
-    the first; a type, a value of that type, by default None. Positional arguments are required unless their default is
-    a list.
+    False means a switch; a list, one or more values (strings, if it is empty); a mapping, one or more of its keys, by
+    default all; a tuple, one of its items, by default the first; a type, a value of that type, by default None.
+    Positional arguments are required unless their default is a list; a type in a list, `[str]`, requires one or more.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in given.items():
-        if isinstance(default, list):
+        if isinstance(default, list) and default and isinstance(default[0], type):
+            parser.add_argument(name, nargs="+", type=default[0])
+        elif isinstance(default, list):
             parser.add_argument(name, nargs="*", default=default)
         elif isinstance(default, tuple):
             parser.add_argument(name, choices=default)
@@ -32,8 +34,11 @@ def options(
                 parser.add_argument(flag, type=default)
             case list():
                 parser.add_argument(flag, nargs="+", type=type(default[0]) if default else str, default=default)
+            case Mapping():
+                parser.add_argument(flag, nargs="+", choices=[*default], default=[*default])
             case tuple():
-                parser.add_argument(flag, choices=default, default=default[0])
+                choices = [choice for choice in default if choice is not None]
+                parser.add_argument(flag, choices=choices, default=default[0])
             case _:
                 parser.add_argument(flag, type=type(default), default=default)
     return parser.parse_args(argv)

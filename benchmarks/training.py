@@ -57,7 +57,7 @@ QUESTIONS = {
 
 def main() -> None:
     """Compare; `--one CONTENDER` does a single run in this process and prints it as JSON."""
-    args = options(__doc__, objectives=list(QUESTIONS), threads=[1], rounds=3, steps=int, warm=5, one=str)
+    args = options(__doc__, objectives=QUESTIONS, threads=[1], rounds=3, steps=int, warm=5, one=(None, *CONTENDERS))
     if args.one:
         print(json.dumps(one(args.one, args.objectives[0], args.threads[0], args.steps, args.warm)))
         return

@@ -1,11 +1,14 @@
 """Training, collections and `likewise index add` survive kills and a full disk: small runs of the tests by kills."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks.killing import KILLED
 
 ROOT = Path(__file__).parents[2]
 SMALL = [
@@ -24,3 +27,17 @@ def test_nothing_is_lost_or_other_than_in_an_uninterrupted_run(command):
     reported = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=own)
     assert reported.returncode == 0, reported.stdout + reported.stderr
     assert any(f" 0 {what}\n" in reported.stdout for what in ("NOT THE SAME", "LOST OR TWICE", "LOST"))
+
+
+def test_only_what_was_killed_counts_as_a_kill_and_none_is_refused(tmp_path, monkeypatch):
+    from benchmarks import kills
+
+    codes = iter([0, KILLED, 0])
+    monkeypatch.setattr(kills, "lived", lambda *_: (next(codes), []))
+    monkeypatch.setattr(kills, "digests", lambda _: "same")
+    (tmp_path / "killed-0/checkpoints/step-1").mkdir(parents=True)
+    counts = kills.tortured(tmp_path, 1, 4, 0.0, random.Random(0))
+    assert counts["kills"] == counts["kills that left a checkpoint to resume from"] == 1
+    monkeypatch.setattr(sys, "argv", ["kills", "--kills", "0"])
+    with pytest.raises(SystemExit, match="--kills is 0; expected 1 or more"):
+        kills.main()

@@ -2,12 +2,14 @@
 
 import json
 import sys
+from importlib import import_module
+from pkgutil import iter_modules
 from statistics import median
 
 import numpy as np
 import pytest
 
-from benchmarks.peers import installed, report, summary
+from benchmarks.peers import backends, installed, report, summary
 from benchmarks.peers.contenders import PRECISIONS, REFERENCE, chosen, contenders
 from benchmarks.peers.limit import Probe, Work, work_of
 from benchmarks.peers.process import ContenderFailed, Process, Spec, in_lanes, noting_failure, rotated
@@ -161,6 +163,12 @@ def test_what_a_contender_raises_is_an_error_of_its_row(tmp_path):
 def test_errors_of_the_arena_itself_are_not_swallowed():
     with pytest.raises(KeyError), noting_failure({}, "a name", "somewhere"):
         raise KeyError("a bug")
+
+
+@pytest.mark.parametrize("name", [one.name for one in iter_modules(backends.__path__) if one.name != "padded"])
+def test_every_backend_has_packages_whose_versions_are_reported(name):
+    load = import_module(f"benchmarks.peers.backends.{name}").load
+    assert "packages" in {*vars(load), *load.__annotations__}
 
 
 def test_a_spec_travels_as_text():

@@ -1,6 +1,5 @@
 """model2vec: the table of one of our static models, with its heads applied to every row, summed by their library."""
 
-from importlib.metadata import version
 from typing import Any
 
 from ..process import Spec
@@ -8,6 +7,8 @@ from ..process import Spec
 
 class Model2Vec:
     """Our tokenizer and table; their mean leaves out special tokens and unknown words."""
+
+    packages = ("model2vec",)
 
     def __init__(self, spec: Spec) -> None:
         import numpy as np
@@ -28,9 +29,6 @@ class Model2Vec:
 
     def encode(self, texts: list[str]) -> Any:
         return self.model.encode(texts, max_length=self.limit, use_multiprocessing=self.multiple)
-
-    def facts(self) -> dict[str, Any]:
-        return {"model2vec": version("model2vec")}
 
 
 load = Model2Vec

@@ -8,6 +8,8 @@ from .openvino_runtime import HINTS
 
 
 class SentenceTransformers:
+    packages: tuple[str, ...]
+
     def __init__(self, spec: Spec) -> None:
         import torch
         from sentence_transformers import SentenceTransformer
