@@ -56,7 +56,7 @@ TESTS = """## sentence-transformers' own tests of inference and training
 cannot be downloaded are replaced by a local one of the same shape). **{passed} of them pass with the drop-in**,
 {refused} need something unsupported that is listed below, and {otherwise} differ for the reasons given. `python -m
 benchmarks.peer_tests` reads the tests from the project's repository at {commit} and copies none of them; {date},
-{machine}. Their tests of losses and batch samplers are not
+{machine}, commit {ours}. Their tests of losses and batch samplers are not
 among them: they call a loss with the model's features, and the drop-in's losses have no such call.
 
 | file | pass | refused | otherwise |
@@ -84,6 +84,7 @@ def tests_section(result: dict[str, Any]) -> str:
         refused=counts["refused"],
         otherwise=counts["differs"] + counts["unexplained"],
         commit=result["tests of"][:10],
+        ours=result["commit"],
         date=result["date"],
         machine=result["machine"],
         files="\n".join(f"| {f} | {c['passed']} | {c['refused']} | {c['differs']} |" for f, c in sorted(files.items())),

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from likewise.integrations import sentence_transformers as ours
 from likewise.model_files import locate
+from likewise.source_commit import source_commit
 
 from ..options import options
 from .local_models import make_cache
@@ -124,6 +125,7 @@ def main() -> None:
         "tests of": args.commit,
         "signatures of": ours.__version__,
         "date": date.today().isoformat(),
+        "commit": source_commit() or "unknown",
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "theirs": dict(Counter(outcome["outcome"] for outcome in theirs.values())),
         "counts": dict(counts),

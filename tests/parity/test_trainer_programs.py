@@ -25,7 +25,7 @@ MODULES = {
     "sentence_transformers.cross_encoder.evaluation": f"{OURS}.evaluation",
     "transformers": OURS,
 }
-"""The import that replaces each of theirs; docs/drop-in.md has the same table."""
+"""The import that replaces each of theirs."""
 STEPS = 50
 TOLERANCE = 1e-4
 CLIPPED_TOGETHER = {"inference_classes": 1e-2}
