@@ -53,8 +53,11 @@ def test_the_first_and_the_last_number_accepted(name, least, most):
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (lambda: RankBetween(-1, 5), r"expected 0 ≤ low < high"),
-        (lambda: RankBetween(0, 0), r"expected 0 ≤ low < high"),
+        (lambda: RankBetween(-1, 5), "low is -1; expected a whole number, 0 or more"),
+        (lambda: RankBetween("1"), "low is '1'"),
+        (lambda: RankBetween(0, 0), "high is 0"),
+        (lambda: RankBetween(0, 2.5), "high is 2.5"),
+        (lambda: RankBetween(3, 3), "removes every candidate; expected low < high"),
         (lambda: BelowPositive(ratio=1.001), "expected a ratio above 0 and at most 1"),
         (lambda: BelowPositive(ratio=0.0), "expected a ratio above 0 and at most 1"),
         (lambda: BelowPositive(margin=-1e-9), "expected a finite margin, 0 or greater"),

@@ -246,6 +246,11 @@ class IndexPromises:
         index.upsert(nothing)
         assert index.delete([]) == 0 and index.search(nothing.vectors) == []
 
+    def test_what_is_no_text_is_the_id_of_no_record(self, index):
+        index.add(some_records(2))
+        with pytest.raises(BadInput, match=r"b'id 1' is not in"):
+            index.get([b"id 1"])
+
     def test_texts_and_metadata_may_be_missing(self, place, index):
         index.add(Records(["a", "b"], np.eye(2, WIDTH, dtype=np.float32)))
         found = index.get(["b", "a"])

@@ -17,6 +17,7 @@ import numpy as np
 from ..array_types import Bool, Float, Int
 from ..arrays.connected_components import component_of_each_edge
 from ..errors import BadInput
+from ..runtime.arguments import whole_number
 from ..text.normalization import normalized
 
 
@@ -153,8 +154,9 @@ class RankBetween(Rule):
     high: int | None = None
 
     def __post_init__(self) -> None:
-        if self.low < 0 or (self.high is not None and self.high <= self.low):
-            raise BadInput(f"{self} removes every candidate; expected 0 ≤ low < high")
+        low, high = whole_number("low", self.low, 0), self.high
+        if high is not None and whole_number("high", high) <= low:
+            raise BadInput(f"{self} removes every candidate; expected low < high")
 
     def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
         rank = block.kept.cumsum(1) - 1

@@ -59,7 +59,10 @@ class WeightReader:
             name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
         )
         if found is None:
-            raise BadModel(f"{self.folder} lacks the tensor {name}; its weights contain {len(self.home)} other tensors")
+            raise BadModel(
+                f"{self.folder} lacks the tensor {name}; its weights contain {len(self.home)} other tensors. Copy the "
+                "folder again, or check that config.json describes these weights"
+            )
         return found
 
     def check(self, name: str, expected: tuple[int, ...]) -> None:
@@ -143,7 +146,7 @@ def _shards(index: Path) -> list[str]:
     names = sorted(set(homes.values()))
     for name in names:
         if not regular_file_exists(index.parent / name):
-            raise BadModel(f"{index.parent} lacks the shard {name}")
+            raise BadModel(f"{index.parent} lacks the shard {name}, which {index.name} lists; copy the folder again")
     return names
 
 

@@ -79,6 +79,13 @@ def test_the_other_setting_is_refused_and_both_are_named(embedder, location):
     assert TextIndex.open(location, embedder, headings=True).headings
 
 
+def test_headings_are_true_or_false_also_for_a_new_index(embedder, location):
+    with pytest.raises(BadInput, match="headings is 'yes'; expected True, False, or None"):
+        TextIndex.open(location, embedder, headings="yes")
+    with pytest.raises(BadInput):
+        TextIndex.open(location, read_only=True)
+
+
 def test_an_index_that_was_made_before_there_was_the_setting_goes_on_without(embedder):
     old = {"name": "m", "fingerprint": embedder.fingerprint, "prompts": []}
     assert not ModelIdentity.from_json(old).headings

@@ -152,8 +152,9 @@ class FaissIndex(Index):
 
     def get(self, ids: Sequence[str]) -> Records:
         names = listed_ids(ids)
+        texts = [one for one in names if isinstance(one, str)]  # anything else is the id of no record
         with self._transaction() as file:
-            found = file.execute(f"SELECT {COLUMNS} FROM records WHERE {OF_IDS}", [json.dumps(names)])
+            found = file.execute(f"SELECT {COLUMNS} FROM records WHERE {OF_IDS}", [json.dumps(texts)])
             rows = {row[0]: row for row in found}
         return self._records(found_in_order(names, rows, self.location))
 

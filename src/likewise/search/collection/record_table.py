@@ -121,7 +121,8 @@ def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
 
 def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[StoredRow]:
     """The records that have one of these ids, in any order."""
-    return starmap(StoredRow, db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(ids)]))
+    names = [one for one in ids if isinstance(one, str)]  # anything else is the id of no record
+    return starmap(StoredRow, db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(names)]))
 
 
 def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[int, str]:

@@ -106,6 +106,8 @@ class TextIndex:
             BadInput: the index holds vectors of another model or, without consent, of int8 and another precision; or
                 it was created with the opposite `headings` setting.
         """
+        if headings is not None and not isinstance(headings, bool):
+            raise BadInput(f"headings is {headings!r}; expected True, False, or None for what the index records")
         place = str(location)
         try:
             index = open_index(place, read_only=read_only)
