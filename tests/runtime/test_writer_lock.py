@@ -27,6 +27,13 @@ def test_a_lock_that_is_removed_leaves_no_file_and_lets_others_write(tmp_path):
     WriterLock(tmp_path).release()
 
 
+def test_a_file_of_that_name_from_another_program_is_left_as_it_is(tmp_path):
+    (tmp_path / "lock").write_text("the lock on the door")
+    with pytest.raises(BadInput, match="lock is a file of another program; rename it"):
+        WriterLock(tmp_path)
+    assert (tmp_path / "lock").read_text() == "the lock on the door"
+
+
 def test_a_writer_waits_as_long_as_it_has_patience(tmp_path):
     first = WriterLock(tmp_path)
     began = time.monotonic()

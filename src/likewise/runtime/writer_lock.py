@@ -50,6 +50,9 @@ class WriterLock:
         _HELD.add(self)
 
     def _acquire(self, folder: Path, handle: int) -> None:
+        content = os.pread(handle, 21, 0).strip()
+        if content and not content.isdigit():
+            raise BadInput(f"{self._path} is a file of another program; rename it, or choose another folder")
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
