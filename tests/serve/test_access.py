@@ -1,10 +1,13 @@
 """Who is let in: hosts, origins, keys and rates."""
 
+import hashlib
 import json
+import re
 import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,8 +37,10 @@ def asked(client, **headers):
 
 
 def test_a_key_is_stored_as_a_hash_that_others_cannot_read(keys):
-    secret = add_key(keys, "alice")
-    assert secret not in keys.read_text()
+    secret = add_key(keys, "alice", rate=0.5)
+    assert re.fullmatch(r"lw-[\w-]{43}", secret), "256 bits, six for each character"
+    alice = {"name": "alice", "sha256": hashlib.sha256(secret.encode()).hexdigest(), "rate": 0.5}
+    assert keys.read_text() == json.dumps({"keys": [alice]}, indent=2) + "\n"
     assert stat.S_IMODE(keys.stat().st_mode) == 0o600
     assert KeyRing(keys).of(secret).name == "alice"
     assert KeyRing(keys).of(secret + "x") is None
@@ -102,13 +107,27 @@ def test_a_running_server_notices_changed_keys(keys, monkeypatch):
     assert ring.of(secret) is None
 
 
+def test_changed_keys_are_read_once_they_are_more_than_a_second_old(keys, monkeypatch):
+    secret, clock, reads = add_key(keys, "alice"), [100.0], []
+    monkeypatch.setattr(api_keys, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(api_keys, "read_keys", lambda file: reads.append(clock[0]) or read_keys(file))
+    ring = KeyRing(keys)
+    for clock[0] in (100.5, 101, 101.5, 102, 102.5, 103):
+        assert ring.of(secret) is not None
+    assert reads == [100, 101.5, 103]
+
+
 def test_only_those_with_a_key_are_answered(app_of, keys):
     secret = add_key(keys, "alice")
     with TestClient(app_of(keys=keys), base_url="http://anywhere") as client:
         assert client.get("/health").status_code == 200
-        for headers in ({}, {"Authorization": f"Basic {secret}"}, {"Authorization": "Bearer lw-wrong"}):
+        for headers, told in (
+            ({}, "an API key is required"),
+            ({"Authorization": f"Basic {secret}"}, "the API key is unknown"),
+            ({"Authorization": "Bearer lw-wrong"}, "the API key is unknown"),
+        ):
             refused = asked(client, **headers)
-            assert refused.status_code == 401
+            assert refused.status_code == 401 and told in refused.text
             assert refused.headers["www-authenticate"] == "Bearer"
         assert asked(client, Authorization=f"Bearer {secret}").status_code == 200
 
@@ -162,6 +181,21 @@ def test_who_waits_as_long_as_told_is_let_in_and_who_waits_shorter_is_not(rate, 
             assert limits.wait("a", rate, now + 0.99 * seconds) > 0
             now += 1.000001 * seconds
             assert limits.wait("a", rate, now) == 0
+
+
+def test_a_key_may_send_a_burst_and_then_waits_for_as_long_as_its_rate_says():
+    limits = RateLimits()
+    assert [limits.wait("a", 60, 5.0) for _ in range(12)] == [0] * 10 + [1, 1]
+    assert (limits.wait("a", 60, 5.75), limits.wait("a", 60, 6.0), limits.wait("b", 6, 6.0)) == (0.25, 0, 0)
+    assert limits.wait("b", 6, 6.0) == 10
+
+
+def test_the_log_has_the_name_of_a_requests_key(app_of, keys, capsys):
+    secret = add_key(keys, "alice")
+    with TestClient(app_of(keys=keys, log="all"), base_url=HOST) as client:
+        asked(client, Authorization=f"Bearer {secret}")
+    (line,) = (json.loads(line) for line in capsys.readouterr().err.splitlines() if '"/embed"' in line)
+    assert (line["key"], line["status"]) == ("alice", 200)
 
 
 def test_without_keys_other_hosts_are_not_answered(app_of):

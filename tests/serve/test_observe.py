@@ -1,7 +1,10 @@
 """What a server tells of itself: histograms as Prometheus reads them, live load, the log."""
 
 import json
+import os
 import time
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 pytest.importorskip("starlette")
 
 from likewise.serve.batching import Job
-from likewise.serve.observe import DURATIONS, KEPT, Histogram, LiveLoad, Metrics, RequestLog
+from likewise.serve.observe import DURATIONS, KEPT, SIZES, TOKENS, Histogram, LiveLoad, Metrics, RequestLog
 from likewise.serve.routes.computing import timing_headers
 from likewise.serve.web.exchange import Exchange
 
@@ -26,6 +29,14 @@ def test_a_histogram_counts_as_a_loop_would(values):
         assert int(line.rpartition(" ")[2]) == sum(value <= bound for value in values)
     assert float(lines[-2].rpartition(" ")[2]) == pytest.approx(sum(values))
     assert lines[-1] == f"x_count {len(values)}"
+
+
+def test_the_bounds_of_durations_are_those_of_tei_and_those_of_batches_double():
+    np.testing.assert_allclose(DURATIONS, 1e-5 * np.cumprod([1.5] * 35), rtol=1e-12)
+    assert tuple(2**power for power in range(13)) == SIZES and tuple(2**power for power in range(21)) == TOKENS
+    assert [*Histogram((1.0, 2.5)).lines("x")] == [
+        *('x_bucket{le="1"} 0', 'x_bucket{le="2.5"} 0', 'x_bucket{le="+Inf"} 0', "x_sum 0.0", "x_count 0")
+    ]
 
 
 def test_requests_are_the_sum_of_their_kinds():
@@ -93,6 +104,40 @@ def test_live_load_is_of_the_last_half_minute(clock):
     assert (found["inputs_per_second"], found["tokens_per_second"], found["batches"]["busy"]) == (12 / 30, 2, 0.2)
 
 
+def test_live_load_has_means_a_second_and_medians(clock):
+    load = LiveLoad()
+    for milliseconds in range(1, 301):
+        load.observe_request(milliseconds / 1e3, 200)
+    for status in (399, 400, 401, 500):
+        load.observe_request(0.301, status)
+    for inputs in (1, 2, 5, 7):
+        load.observe_batch(inputs, 10 * inputs, 0.5)
+    clock[0] += 1.26
+    found = load.as_json()
+    assert found.pop("process") == os.getpid()
+    latencies, batches = found.pop("latency_ms"), found.pop("batches")
+    assert latencies == pytest.approx({"p50": 151, "p90": 271, "p99": 298})
+    assert batches == pytest.approx({"per_second": 4 / 1.26, "inputs": 5, "tokens": 50, "largest": 7, "busy": 1})
+    a_second = {"requests": 304, "refused": 3, "inputs": 15, "tokens": 150}
+    expected = {f"{name}_per_second": count / 1.26 for name, count in a_second.items()}
+    assert found == pytest.approx({"seconds": 1.3, "uptime": 1.3, **expected})
+
+
+def test_a_server_that_has_just_begun_has_no_load(clock):
+    found = LiveLoad().as_json()
+    assert found["batches"] == {"per_second": 0, "inputs": None, "tokens": None, "largest": None, "busy": 0}
+    assert (found["seconds"], found["uptime"], found["requests_per_second"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("count", "seconds"), [(KEPT - 1, 20), (KEPT, 10), (KEPT + 1, 0)])
+def test_the_window_begins_with_the_first_event_that_was_kept_if_some_may_have_been_forgotten(count, seconds, clock):
+    load = LiveLoad()
+    for number in range(count):
+        clock[0] = 1010 if number == 0 else 1020
+        load.observe_request(0.1, 200)
+    assert load.as_json()["seconds"] == seconds
+
+
 def test_on_a_busy_server_the_window_is_that_of_the_kept_events(clock):
     load = LiveLoad()
     for number in range(3 * KEPT):  # 1,000 a second: the last ones are those of one second
@@ -114,6 +159,72 @@ def test_lines_of_the_log_are_json_whatever_they_hold(capsys):
     log.flush()
     (line,) = capsys.readouterr().err.splitlines()
     assert json.loads(line)["text"] == 'a "quoted"\nline'
+
+
+class ByHand:
+    """A timer that rings when it is told to."""
+
+    made: ClassVar[list["ByHand"]] = []
+
+    def __init__(self, seconds, ring):
+        self.seconds, self.ring, self.daemon, self.is_started = seconds, ring, False, False
+        self.made.append(self)
+
+    def start(self):
+        self.is_started = True
+
+
+def test_lines_are_written_together_soon_after_the_first(capsys, monkeypatch):
+    monkeypatch.setattr(ByHand, "made", [])
+    monkeypatch.setattr("likewise.serve.observe.Timer", ByHand)
+    log = RequestLog()
+    for number in range(3):
+        log.line("info", {"number": number})
+        if number != 1:
+            continue
+        (timer,) = ByHand.made
+        assert timer.is_started and timer.daemon and timer.seconds <= 0.25
+        assert capsys.readouterr().err == ""
+        timer.ring()
+        assert [json.loads(line)["number"] for line in capsys.readouterr().err.splitlines()] == [0, 1]
+    assert len(ByHand.made) == 2
+    ByHand.made[1].ring()
+    ByHand.made[1].ring()
+    assert json.loads(capsys.readouterr().err)["number"] == 2
+
+
+def request_of(**more):
+    given = {"request_id": "mine-1", "scope": {"method": "POST", "path": "/embed"}, "notes": {"model": "tiny"}}
+    return SimpleNamespace(**{**given, "job": None, "key_name": None, **more})
+
+
+def logged(capsys, *request, level="all"):
+    """The lines of a log with one request."""
+    log = RequestLog(level)
+    log.request(*request)
+    log.flush()
+    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+def test_a_line_of_the_log_has_all_that_is_known_of_a_request(capsys, clock):
+    clock[0] = 1234.56789
+    plain = {"time": 1234.568, "level": "info", "request": "mine-1", "method": "POST", "path": "/embed"}
+    plain |= {"status": 200, "ms": 12.35, "model": "tiny"}
+    assert logged(capsys, request_of(), 200, 0.0123456, None) == [plain]
+    job = Job(["a"], total=0.0876543)
+    known = request_of(job=job, key_name="alice")
+    expected = {**plain, "status": 499, "queue_ms": 87.65, "key": "alice", "error": "x" * 500}
+    assert logged(capsys, known, 499, 0.0123456, ValueError("x" * 600)) == [expected]
+    (line,) = logged(capsys, known, 500, 0.0123456, ValueError("x" * 5000))
+    assert line.pop("traceback") == "x" * 3999 + "\n"
+    assert line == {**expected, "level": "error", "status": 500}
+    assert "traceback" not in logged(capsys, known, 500, 0.1, None)[0]
+
+
+@pytest.mark.parametrize(("level", "lines"), [("all", [1, 1, 1]), ("errors", [0, 1, 1]), ("off", [0, 0, 0])])
+def test_a_log_has_all_requests_or_those_that_were_refused_or_failed(level, lines, capsys):
+    statuses = (399, 400, 500)
+    assert [len(logged(capsys, request_of(), status, 0.1, None, level=level)) for status in statuses] == lines
 
 
 def test_headers_of_times_are_in_milliseconds():
