@@ -1,8 +1,6 @@
 """The anatomy of a model: its measures against slow ones, its verdicts on models that are known, and its refusals."""
 
-import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,20 +95,6 @@ def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) 
 def test_a_window_that_the_layers_cannot_bear_is_refused(minilm: Embedder) -> None:
     with pytest.raises(BadModel, match="layers or more"):
         anatomy(minilm, TEXTS, window=7)
-
-
-def test_pictures_are_drawn(found: Anatomy, tmp_path: Path) -> None:
-    from likewise.explain.plots import draw_anatomy
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # matplotlib's own
-        written = draw_anatomy(found, tmp_path / "new", "all-MiniLM-L6-v2")
-    assert sorted(path.name for path in written) == sorted(
-        f"{name}.{kind}" for name in ("layers", "path", "importance") for kind in ("png", "pdf")
-    )
-    for path in written:
-        assert path.read_bytes()[:4] in (b"\x89PNG", b"%PDF")
-        assert path.stat().st_size > 5000
 
 
 def test_one_word_that_takes_everything_is_named(found: Anatomy) -> None:

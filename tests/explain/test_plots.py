@@ -1,6 +1,12 @@
-"""Plots can be read: figures grow with what they show, so that no text is on another, and numbers stand out."""
+"""Plots can be read: figures grow with what they show, so that no text is on another, and numbers stand out.
 
+What is in a picture stands in pictures.txt, which LIKEWISE_TRANSCRIPTS=write writes anew (see tests/transcripts.py).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -11,8 +17,18 @@ from matplotlib.text import Text
 
 from likewise.explain import Anatomy, PairExplanation
 from likewise.explain.anatomy import WordImportance
-from likewise.explain.plots import HEAT_MAP_STYLE, STYLE, explanation_figure, plot_layers, plot_path
+from likewise.explain.plots import (
+    HEAT_MAP_STYLE,
+    STYLE,
+    draw_anatomy,
+    draw_explanation,
+    explanation_figure,
+    plot_importance,
+    plot_layers,
+    plot_path,
+)
 from likewise.explain.word_pairs import Word
+from tests import transcripts
 
 
 def anatomy(layers: int) -> Anatomy:
@@ -81,3 +97,115 @@ def test_numbers_of_a_heat_map_stand_out_from_their_cells(figure):
             cell = luminance(image.to_rgba(image.get_array()[label.get_position()[::-1]]))
             text = luminance(matplotlib.colors.to_rgb(label.get_color()))
             assert (max(cell, text) + 0.05) / (min(cell, text) + 0.05) > 2.8, label
+
+
+def few_words() -> tuple[WordImportance, ...]:
+    """One word, and others at the same place, a little more than the room of a label away, or a little less."""
+    away = {"base": (0, 0), "left": (-1.2, 0), "lefter": (-1.4, 0), "below": (0, -0.08), "lower": (0, -0.1)}
+    away |= {"both": (-1.2, -0.2), "rare": (-10, -9)}
+    return tuple(WordImportance(name, 10**up, 10 + right, n) for n, (name, (right, up)) in enumerate(away.items(), 1))
+
+
+def many_words() -> tuple[WordImportance, ...]:
+    """Each with room for its label but the last, whose importance is too small to be shown; the middle is commonest."""
+    return tuple(WordImportance(f"w{n}", 10 ** (2.5 - 0.1 * n), 1 + abs(n - 30), 4) for n in range(58))
+
+
+def of_words(words: tuple[WordImportance, ...]) -> Anatomy:
+    return replace(anatomy(3), words=words, start=2, correlation=-0.256)
+
+
+def explained(layers: int) -> PairExplanation:
+    first = tuple(Word(text, False) for text in ("costs $5", "x" * 24, "y" * 25))
+    found = replace(explanation(3, 2, layers), words=(first, (Word("a", False), Word("b", False))))
+    return replace(found, contributions=np.array([[0.5, -0.29], [0.31, 0.0], [-0.31, 0.1]]))
+
+
+PICTURES = {
+    "layers": (STYLE, lambda: plot_layers(replace(anatomy(3), similarity=np.diag([1.0, 0.61, -0.59])), "a model")),
+    "path": (STYLE, lambda: plot_path(replace(anatomy(3), context=np.array([-0.5, 0, 0.25])), "a model")),
+    "few words": (STYLE, lambda: plot_importance(of_words(few_words()), "a model")),
+    "many words": (STYLE, lambda: plot_importance(of_words(many_words()))),
+    "pairs": (HEAT_MAP_STYLE, lambda: explanation_figure(explained(0))),
+    "pairs by layer": (HEAT_MAP_STYLE, lambda: explanation_figure(explained(5))),
+}
+
+
+def seen(name: str) -> Iterator[str]:
+    """What is in a picture and where, a line for each thing."""
+    style, draw = PICTURES[name]
+    with matplotlib.rc_context(style):
+        figure = draw()
+        title = figure.get_suptitle()
+        size = f", titled {title!r} in {figure._suptitle.get_fontsize():g} points" if title else ""
+        yield f"{' × '.join(f'{side:.2f}' for side in figure.get_size_inches())} inches{size}"
+        for axes in figure.axes:
+            yield from seen_in(axes)
+
+
+def seen_in(axes: Axes) -> Iterator[str]:
+    yield f"axes at {numbers(axes.get_position().bounds)}, spines: {' '.join(shown_spines(axes))}"
+    titles = [axes.get_title(loc) for loc in ("left", "center")]
+    labels = [axes.get_xlabel(), axes.get_ylabel()]
+    yield f"  titles {titles} in {axes.title.get_fontsize():g} points, labels {labels}"
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        ticks = axis.get_major_ticks()
+        how = [(tick.label1.get_rotation(), tick.tick1line.get_markersize()) for tick in ticks[:1]]
+        names = [label.get_text() for label in axis.get_ticklabels()]
+        yield f"  {axis.axis_name} {axis.get_scale()} {numbers(limits)}: {', '.join(names)} {how}"
+        if axis.get_scale() == "log":
+            yield f"  written as {axis.get_major_formatter()(0.5)!r} and {axis.get_minor_formatter()(0.5)!r}"
+    for image in axes.images:
+        yield f"  image in {image.cmap.name}, {numbers(image.get_clim())}: {numbers(image.get_array().ravel())}"
+    for line in axes.lines:
+        look = f"{line.get_color()!r} {line.get_marker()} {line.get_markersize():g} {line.get_linewidth():g}"
+        yield f"  line {line.get_label()!r} {look} at {line.get_zorder()}: {numbers(line.get_ydata())}"
+    for points in axes.collections if axes.get_label() != "<colorbar>" else ():
+        places = [numbers(place) for place in points.get_offsets()]
+        look = f"{matplotlib.colors.to_hex(points.get_facecolor()[0], True)}, edges {numbers(points.get_linewidths())}"
+        yield f"  points in {look} of {numbers(points.get_sizes()[:9])}: {'; '.join(places[:9] + places[-3:])}"
+    for text in axes.texts:
+        look = f"{text.get_color()} {text.get_fontsize():g} {text.get_ha()} {text.get_va()}"
+        yield f"  {text.get_text()!r} at {numbers(getattr(text, 'xy', text.get_position()))} {look}"
+    if (legend := axes.get_legend()) is not None:
+        names = [text.get_text() for text in legend.get_texts()]
+        yield f"  legend {names}, framed: {legend.get_frame_on()}"
+
+
+def shown_spines(axes: Axes) -> list[str]:
+    return [name for name, spine in axes.spines.items() if spine.get_visible()]
+
+
+def numbers(values) -> str:
+    return " ".join(f"{value:.3f}" for value in values)
+
+
+def test_pictures_show_what_is_written_of_them():
+    transcripts.check(Path(__file__).with_name("pictures.txt"), tuple(PICTURES), lambda name: [*seen(name)])
+
+
+@pytest.mark.parametrize(("layers", "ticks"), [(13, 13), (14, 7), (27, 14), (28, 10)])
+def test_a_curve_has_at_most_14_ticks(layers, ticks):
+    assert all(len(axes.get_xticks()) == ticks for axes in plot_path(anatomy(layers)).axes)
+
+
+@pytest.mark.parametrize(("n", "m", "texts"), [(1, 1, 1), (20, 20, 400), (1, 401, 0)])
+def test_up_to_400_pairs_have_numbers(n, m, texts):
+    assert len(explanation_figure(explanation(n, m, 0)).axes[0].texts) == texts
+
+
+def test_pictures_are_saved_with_200_or_300_dots_an_inch_in_a_new_folder(tmp_path):
+    folder = tmp_path / "new" / "folder"
+    written = draw_anatomy(anatomy(3), folder, "a model")
+    assert [path.name for path in written] == [
+        f"{name}.{kind}" for name in ("layers", "path", "importance") for kind in ("png", "pdf")
+    ]
+    assert all(b"/Type3" not in path.read_bytes() for path in written), "fonts are embedded as TrueType"
+    draw_explanation(explained(0), folder / "pairs.png")
+    sizes = {"layers.png": (3.56, 2.86, 300), "path.png": (6.8, 2.7, 300), "pairs.png": (3.4, 2.68, 200)}
+    for name, (width, height, dots) in sizes.items():
+        found = np.frombuffer((folder / name).read_bytes()[16:24], ">u4")
+        np.testing.assert_allclose(found, [width * dots, height * dots], atol=1.01)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", lambda *_: None)
+        assert draw_anatomy(anatomy(3), folder) == written, "the folder may be there"
