@@ -5,6 +5,7 @@ import shutil
 import threading
 from collections import deque
 from itertools import cycle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,8 +58,9 @@ class Echo:
         self.batches = []
 
     def tokenize(self, inputs, prompt, first):
-        if min(inputs) < 0:
-            raise BadInput("a negative number")
+        for index, number in enumerate(inputs, first):
+            if number < 0:
+                raise BadInput(f"input {index} is a negative number")
         if 17 in inputs:
             raise MemoryError("seventeen")
         return [TokenizedInput(x, max(1, x), x, min(x, 50)) for x in inputs]
@@ -117,6 +119,21 @@ def test_where_a_batch_ends_the_next_begins():
     assert taken(queue, 100, 100) == [(second, 0), (third, 0)]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "budget", "share", "expected"),
+    [
+        ([[60], [40], [1]], 100, 0, [(0, 0), (1, 0)]),
+        ([[5, 5], [5, 5]], 100, 15, [(0, 0), (1, 0), (0, 1)]),
+        ([[5, 5], [5]], 10, 1000, [(0, 0), (1, 0)]),
+        ([[5, 5], [5]], 100, 1, [(0, 0), (1, 0)]),
+        ([[200], [1]], 100, 100, [(0, 0)]),
+    ],
+)
+def test_a_batch_may_be_just_full_and_further_rounds_have_their_share_of_it(sizes, budget, share, expected):
+    jobs = [job_of(*one) for one in sizes]
+    assert [(jobs.index(job), place) for job, place in taken(deque(jobs), budget, share)] == expected
+
+
 @given(
     sizes=st.lists(st.lists(st.integers(1, 300), min_size=1, max_size=6), min_size=1, max_size=8),
     budget=st.integers(1, 400),
@@ -129,7 +146,7 @@ def test_every_input_is_computed_once_and_batches_keep_to_their_budget(sizes, bu
     while len(queue):
         batch = next_batch(queue, budget, share)
         total = sum(content.size for _, _, content in batch)
-        assert total <= max(budget, share) or len(batch) == 1
+        assert total <= budget or len(batch) == 1
         seen += [(id(job), position) for job, position, _ in batch]
     assert sorted(seen) == sorted((id(job), i) for job in jobs for i in range(len(job.inputs)))
 
@@ -160,19 +177,98 @@ async def test_one_request_that_fails_leaves_the_others_alone():
     assert (good.rows[:, 0].tolist(), other.rows[:, 0].tolist()) == ([1], [3, 4])
 
 
+@pytest.mark.parametrize("bad", [-1, 13, 17])
+async def test_of_two_requests_only_the_one_that_fails_fails(bad):
+    gate = threading.Event()
+    thread = thread_of(Echo(gate))
+    futures = [thread.submit(Job([bad])), thread.submit(Job([1]))]
+    gate.set()
+    failed, good = await asyncio.wait_for(settled(*futures), 5)
+    assert isinstance(failed, Exception) and good.rows.tolist() == [[1]]
+
+
+async def test_a_bad_input_is_named_by_its_place_in_a_large_request():
+    (error,) = await settled(thread_of().submit(Job([1] * 300 + [-1])))
+    assert str(error) == "input 300 is a negative number"
+
+
 async def test_a_full_queue_refuses_and_says_for_how_long():
     gate = threading.Event()
     thread = thread_of(Echo(gate), max_requests=3, max_waiting_texts=10)
     futures = [thread.submit(Job([1] * 8))]
     with pytest.raises(ApiError, match="too many requests"):
         thread.submit(Job([1] * 3))
-    futures += [thread.submit(Job([1])) for _ in range(2)]
+    futures += [thread.submit(Job([1])) for _ in range(2)]  # ten inputs and three requests: just full
     with pytest.raises(ApiError, match="too many requests") as full:
         thread.submit(Job([1]))
     gate.set()
     await settled(*futures)
     thread.submit(Job([1] * 30))  # an empty queue takes any size
     assert full.value.retry_after >= 0
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time of model threads, in a list."""
+    found = [1000.0]
+    monkeypatch.setattr(batching, "time", SimpleNamespace(perf_counter=lambda: found[0]))
+    return found
+
+
+class Timed(Echo):
+    """Takes a millisecond for a token, and ten to tokenize some inputs."""
+
+    def __init__(self, clock, gate=None):
+        super().__init__(gate)
+        self.clock = clock
+
+    def tokenize(self, inputs, prompt, first):
+        self.clock[0] += 0.01
+        return super().tokenize(inputs, prompt, first)
+
+    def compute(self, contents):
+        rows = super().compute(contents)
+        self.clock[0] += sum(content.size for content in contents) / 1000
+        return rows
+
+
+async def test_a_slice_of_a_large_request_is_what_can_be_computed_in_its_time(clock):
+    work = Timed(clock)
+    thread = thread_of(work, batch_tokens=1000, slice_seconds=0.011)
+    small = await thread.submit(Job([100], arrived=clock[0] - 0.5))
+    assert (small.tokenization, small.inference) == pytest.approx((0.01, 0.1))
+    assert (small.total, small.queue, small.tokens) == pytest.approx((0.61, 0.5, 100))
+    large = await thread.submit(Job([25] * 9, arrived=clock[0]))
+    assert work.batches[:3] == [[100], [25] * 4, [25] * 2]  # 0.109 and 0.198 ms a token in a mean of the last batches
+    assert thread._observe.batches[:2] == [(1, 100), (4, 100)]
+    assert (large.tokenization, large.inference) == pytest.approx((0.02, 0.225))
+    assert (large.total, large.queue) == (pytest.approx(0.245), pytest.approx(0, abs=1e-9))
+
+
+async def test_a_slice_is_no_larger_than_a_batch():
+    gate = threading.Event()
+    work = Echo(gate)
+    thread = thread_of(work, batch_tokens=20, slice_seconds=1e6)
+    jobs = [thread.submit(Job([1])), thread.submit(Job([5] * 200))]
+    gate.set()
+    await settled(*jobs)
+    assert max(map(sum, work.batches)) == 20
+
+
+async def test_who_is_refused_is_told_how_long_the_queue_takes(clock):
+    thread = thread_of(Timed(clock), max_requests=2)
+    await thread.submit(Job([150]))
+    gate = thread.work.gate = threading.Event()
+    futures = [thread.submit(Job([1] * 20)) for _ in range(2)]
+    with pytest.raises(ApiError, match="too many requests") as full:
+        thread.submit(Job([1]))
+    assert full.value.retry_after == pytest.approx(40 * (0.9 * 0.0001 + 0.1 * 0.15))
+    gate.set()
+    await settled(*futures)
+
+
+async def test_a_models_thread_keeps_no_process_alive():
+    assert thread_of()._thread.daemon
 
 
 async def test_a_cancelled_request_is_not_computed():

@@ -139,9 +139,10 @@ def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
     """Choose the inputs to compute next; jobs with inputs left stay in the queue.
 
     Each job contributes one input in turn, up to `budget` tokens, so that no request stalls another. Jobs with more
-    inputs contribute one more in each further round while the batch has at most `share` tokens. The first input is
-    always included, regardless of its size. The next batch continues where this one ended.
+    inputs contribute one more in each further round while the batch has at most `share` tokens, if that is less. The
+    first input is always included, regardless of its size. The next batch continues where this one ended.
     """
+    share = min(share, budget)
     batch: list[Slot] = []
     aside: list[Job] = []  # jobs whose next inputs are not tokenized yet
     tokens, first_round = 0, len(jobs)
@@ -289,9 +290,8 @@ class ModelThread:
         """Tokenize the next inputs of several jobs and return the jobs that failed; one bad input fails one job."""
         ahead = AHEAD_IN_COMPANY if self._is_in_company() else AHEAD
         parts = [job.next_inputs(ahead, AHEAD_CHARACTERS) for job in jobs]
-        first = len(jobs[0].tokenized) if len(jobs) == 1 else 0
         try:
-            found = iter(self.work.tokenize([*chain.from_iterable(parts)], jobs[0].prompt, first))
+            found = iter(self.work.tokenize([*chain.from_iterable(parts)], jobs[0].prompt, len(jobs[0].tokenized)))
         except Exception as error:  # the thread must survive any error
             if len(jobs) > 1:
                 return [job for one in jobs for job in self._tokenize_together([one])]
