@@ -13,7 +13,7 @@ pytest.importorskip("uvicorn")
 from starlette.testclient import TestClient
 
 from likewise.errors import BadInput
-from likewise.serve import ServeSettings
+from likewise.serve import ServeSettings, bounded_protocol
 from likewise.serve.application import api_routes
 from likewise.serve.batching import COMPUTED, Job
 from likewise.serve.bounded_protocol import PIECE
@@ -97,15 +97,65 @@ async def test_trailers_are_not_taken_for_headers(app_of):
         assert headers.get("x-request-id") != "a-trailer"
 
 
-@pytest.mark.parametrize(("size", "status"), [(1, 400), (200, 200)])
-async def test_a_body_in_many_small_chunks_is_refused_with_the_bound(size, status, app_of):
-    body = json.dumps({"inputs": "a cat " + "naps " * 20}).encode()
-    body += b" " * (40 * size - len(body) % size)
+@pytest.mark.parametrize(
+    ("size", "count", "status"), [(1, 30, 200), (1, 31, 400), (63, 31, 400), (64, 31, 200), (200, 60, 200)]
+)
+async def test_a_body_in_many_small_chunks_is_refused_with_the_bound(size, count, status, app_of):
+    body = b'{"inputs": "a cat"}'.ljust(size * count)
     chunks = b"".join(b"%x\r\n%s\r\n" % (size, body[i : i + size]) for i in range(0, len(body), size))
     async with listening(app_of(budget=Budget(chunks=30))) as (state, connect):
-        found, _, text = await answer(await connect(), CHUNKED + chunks + b"0\r\n\r\n")
-        assert found == status and (status == 200 or b"30 chunks of fewer than 64 bytes" in text)
+        connection = await connect()
+        for _ in range(2 if status == 200 else 1):
+            found, _, text = await answer(connection, CHUNKED + chunks + b"0\r\n\r\n")
+            assert found == status and (status == 200 or b"30 chunks of fewer than 64 bytes" in text)
         await until(lambda: state.memory.requests.held == 0)
+
+
+@pytest.mark.parametrize(("lines", "status"), [(128, 200), (129, 431)])
+async def test_as_many_header_lines_as_the_bound_says_are_read(lines, status, app_of):
+    request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X-A: b\r\n" * (lines - 1)
+    for parts in ([request + b"\r\n"], [request, b"\r\n"]):
+        async with listening(app_of()) as (_, connect):
+            reader, writer = await connect()
+            for part in parts:
+                writer.write(part)
+                await asyncio.sleep(0.02)
+            assert (await answer((reader, writer), b""))[0] == status
+
+
+async def test_headers_that_no_memory_is_left_for_are_refused_and_what_is_complete_is_answered(app_of):
+    async with listening(app_of()) as (state, connect):
+        account = state.memory.requests
+        assert account.take(account.most - 10)
+        status, headers, text = await answer(await connect(), HEALTH[:-2])
+        assert (status, headers["connection"], text) == (503, "close", b"This server is busy; try again later.")
+        assert (await answer(await connect(), HEALTH))[0] == 200
+        reader, writer = await connect()
+        writer.write(HEALTH * 3)  # two have to wait
+        assert (await asyncio.wait_for(reader.read(), 5)).count(b"HTTP/1.1 200") <= 1
+        account.give_back(account.most - 10)
+        assert account.held == 0
+
+
+@pytest.mark.parametrize("size", [PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 1])
+async def test_a_request_of_any_size_is_read_to_its_last_byte(size, app_of):
+    short = posted("/embed", {"inputs": ["a cat"]}, b"X-A: \r\n")
+    request = short.replace(b"X-A: ", b"X-A: " + b"b" * (size - len(short)))
+    async with listening(app_of()) as (_, connect):
+        assert len(request) == size and (await answer(await connect(), request))[0] == 200
+
+
+async def test_a_client_that_goes_on_sending_after_its_refusal_is_cut_off(app_of, monkeypatch):
+    monkeypatch.setattr(bounded_protocol, "LINGER_SECONDS", 0.05)
+    async with listening(app_of(max_body=1000)) as (_, connect):
+        reader, writer = await connect()
+        writer.write(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000000\r\n\r\n")
+        assert b" 413 " in await asyncio.wait_for(reader.read(), 5)
+        with pytest.raises(ConnectionError):
+            for _ in range(500):
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.01)
 
 
 async def test_of_many_requests_on_a_connection_the_first_are_answered_and_then_it_is_closed(app_of):

@@ -77,7 +77,7 @@ def test_latencies_are_those_of_good_answers():
     load.observe_batch(8, 100, 0.01)
     found = load.as_json()
     expected = np.percentile(np.arange(1, 101), [50, 90, 99], method="higher")
-    np.testing.assert_allclose([found["latency_ms"][name] for name in ("p50", "p90", "p99")], expected, atol=1)
+    np.testing.assert_allclose([found["latency_ms"][name] for name in ("p50", "p90", "p99")], expected)
     assert found["batches"]["largest"] == 8
     assert found["refused_per_second"] > 0
 
