@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from likewise import Embedder
 from likewise.engine_registry import ENGINES
@@ -49,7 +49,6 @@ def static_folder(folder, own=True, normalize=True, length=512, dtype=np.float32
 def slow_vectors(folder, texts, own, normalize, length):
     """Each text's vector from the files, token by token."""
     import tokenizers
-    from safetensors.numpy import load_file
 
     place = folder if own else folder / "0_StaticEmbedding"
     tokenizer, arrays = (
@@ -117,6 +116,8 @@ def test_a_saved_static_model_is_a_static_model_again(form, engine, tmp_path):
     assert again.fingerprint == embedder.fingerprint and again.max_seq_length == embedder.max_seq_length
     assert static_table(tmp_path / "new") is not None and again.manifest.static
     assert (tmp_path / "new/config.json").exists() == FORMS[form].get("own", True)
+    (table,) = load_file(tmp_path / "new/model.safetensors").values()
+    assert table.shape == (116, WIDTH) and table.dtype == np.float32
 
 
 @pytest.mark.parametrize("engine", ENGINE_NAMES)
