@@ -1,6 +1,8 @@
 """The anatomy of a model: its measures against slow ones, its verdicts on models that are known, and its refusals."""
 
-from dataclasses import replace
+import json
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,8 @@ from likewise.cli.models.dissect import sample
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.explain import Anatomy, anatomy
-from likewise.explain.anatomy import rank_correlation
+from likewise.explain.anatomy import WordImportance, rank_correlation
+from tests.tiny import LONG
 
 TEXTS = sample(60)
 
@@ -30,7 +33,7 @@ def test_the_measures_are_what_loops_over_words_give(minilm: Embedder, found: An
     paths = [layers[:, 1:-1].astype(np.float64) for layers in minilm.encode_layers(TEXTS)]
     units = [x / np.linalg.norm(x, axis=2, keepdims=True) for x in paths]
     words = sum(x.shape[1] for x in units)
-    assert found.tokens == words
+    assert (found.texts, found.tokens, found.window) == (len(TEXTS), words, 2)
     similarity = sum(np.einsum("ltd,mtd->lm", x, x) for x in units) / words
     assert np.abs(found.similarity - similarity).max() < 1e-5
     near = [[j for j in range(max(0, k - 2), min(7, k + 3)) if j != k] for k in range(7)]
@@ -85,7 +88,7 @@ def test_every_engine_gives_the_same_anatomy(folders) -> None:
 
 
 def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) -> None:
-    assert anatomy(minilm, [*TEXTS[:25], "", " "]).texts == 25
+    assert anatomy(minilm, [*TEXTS[:20], "", " "]).texts == 20
     with pytest.raises(BadInput, match="the texts with words are 19; expected at least 20"):
         anatomy(minilm, [*TEXTS[:19], ""])
     with pytest.raises(BadInput, match="expected a list"):
@@ -151,3 +154,66 @@ def test_the_rank_correlation_is_spearmans_with_ties() -> None:
     assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic, abs=1e-12)
     assert rank_correlation(a, a) == pytest.approx(1)
     assert rank_correlation(a, np.ones(200)) == 0
+
+
+def test_a_long_text_is_measured_as_far_as_the_model_reads_it(folders) -> None:
+    embedder = Embedder.load(folders("bert"), engine="numpy")
+    assert anatomy(embedder, [LONG] * 20, window=1).tokens == 20 * embedder.tokenizer.max_content_length
+
+
+def by_hand(**changes: Any) -> Anatomy:
+    """Measures of four layers."""
+    steps = (0.96, 0.5, 0.95)
+    similarity = np.eye(4)
+    for k, cosine in enumerate(steps):
+        similarity[k, k + 1] = similarity[k + 1, k] = cosine
+    words = (WordImportance("rare", 3.0, 2.0, 3), WordImportance(".", 2.0, 0.1, 10), WordImportance("cat", 1.0, 1.0, 9))
+    measures = {
+        "novelty": np.array([0.1, 0.2, 0.9, 0.3]),
+        "alignment": np.array([0.5, 0.4, 0.3, 0.2]),
+        "anisotropy": np.array([0.5, 0.51, 0.2, 0.9]),
+        "context": np.array([0.0, 0.1, 0.2, 0.25]),
+    }
+    known: dict[str, Any] = {"pooling": "mean", "texts": 20, "tokens": 100, "similarity": similarity, **measures}
+    known |= {"start": 1, "window": 2, "correlation": 0.3, "by_start": {0: 0.25, 1: 0.3}, "words": words}
+    return Anatomy(**{**known, **changes})
+
+
+ADVICE = (
+    "SBERT-WK's word importance follows content here: the rank correlation of importance with idf is +0.30 (from layer "
+    "1). It is worth measuring.",
+    "One word piece, '.', has 20% of all importance, 2.0 times an equal share: sentences become similar because they "
+    "share it.",
+    "Words change most between layers 1 and 2 (cosine 0.50), and layer 2 is the one least explained by its neighbours.",
+    "Words reflect their sentence most at layer 3 (cosine 0.25 above unrelated words); layer 0 is what a word means on "
+    "its own.",
+    "Little changes in the steps 0–1 (cosine above 0.95): try omitting them.",
+    "Any two words are similar (mean cosine above 0.5) in layer 1 and 3: plain averages of such vectors compare badly "
+    "before whitening or training.",
+    "Use the pooling mean.",
+)
+
+
+def test_advice_names_what_was_measured_and_what_to_do() -> None:
+    assert by_hand().advice == ADVICE
+    calm = by_hand(words=(), anisotropy=np.full(4, 0.5), similarity=np.full((4, 4), 0.95), correlation=-0.1)
+    beginnings = (
+        "SBERT-WK's word importance is unclear here: the rank correlation of importance with idf is -0.10",
+        "Words change most between layers 0 and 1 (cosine 0.95)",
+        "Words reflect their sentence most at layer 3",
+        "Use the pooling mean.",
+    )
+    assert len(calm.advice) == len(beginnings)
+    assert all(line.startswith(beginning) for line, beginning in zip(calm.advice, beginnings, strict=True))
+    start = "compare it with sbert-wk:start=1 on labelled pairs."
+    assert by_hand(words=()).advice[-1] == f"Start from the pooling mean, and {start}"
+    assert (
+        by_hand(words=(), pooling="sbert-wk:start=1").advice[-1] == f"Start from the model's own pooling, and {start}"
+    )
+
+
+def test_an_anatomy_is_plain_json() -> None:
+    plain = json.loads(json.dumps(by_hand().as_dict()))
+    assert plain["advice"] == list(ADVICE) and plain["similarity"][0] == [1, 0.96, 0, 0]
+    assert plain["words"][1] == {"piece": ".", "importance": 2.0, "idf": 0.1, "seen": 10}
+    assert {*plain} == {field.name for field in fields(Anatomy)} | {"advice"}

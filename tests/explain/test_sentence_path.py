@@ -63,3 +63,22 @@ def test_alignment_is_the_mean_cosine_with_the_layers_around_even_if_they_disagr
         near = [j for j in range(count) if 0 < abs(j - layer) <= window]
         wanted = np.mean([signs[j, 0, 0] * signs[layer, 0, 0] * cosine(layers[layer, 1], layers[j, 1]) for j in near])
         assert found[layer, 1] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_importance_is_the_variance_of_steps_and_places_are_the_main_directions_of_all_words(embedder):
+    found = sentence_path(embedder, TEXT)
+    (layers,) = embedder.encode_layers([TEXT])
+    units = layers.astype(np.float64) / np.linalg.norm(layers, axis=2, keepdims=True)
+    variance = np.var((units[1:] * units[:-1]).sum(2), axis=0)
+    variance[-1] = 0  # a text's last token, which every text has
+    np.testing.assert_allclose(found.importance, variance / variance.sum(), atol=1e-4)
+    flat = units.reshape(-1, units.shape[2])
+    _, _, axes = np.linalg.svd(flat - flat.mean(0), full_matrices=False)
+    assert all(
+        axis[np.abs(axis).argmax()] > 0
+        for axis in np.linalg.lstsq(flat - flat.mean(0), found.places.reshape(-1, 2))[0].T
+    )
+    expected = (flat - flat.mean(0)) @ axes[:2].T
+    places = found.places.reshape(-1, 2)
+    np.testing.assert_allclose(np.abs(places), np.abs(expected), atol=1e-6)
+    np.testing.assert_allclose(np.abs(places.T @ expected), np.abs(expected.T @ expected), atol=1e-6)

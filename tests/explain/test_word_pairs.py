@@ -181,7 +181,9 @@ def test_a_truncated_text_is_explained_as_it_is_read(tiny):
         found = explain_pair(tiny, LONG, B)
     own = tiny.pair_scores([LONG], [B], overflow="truncate")[0]
     assert found.cosine == pytest.approx(float(own), abs=1e-5)
-    assert len(found.words[0]) < len(LONG.split())
+    limit = tiny.tokenizer.max_content_length
+    words = explain_pair(tiny, "cat " * 99, B, overflow="truncate").words[0]
+    assert [word.text for word in words] == ["[CLS]", *["cat"] * limit, "[SEP]"]
 
 
 def test_parts_that_do_not_add_up_are_reported(tiny, monkeypatch):
