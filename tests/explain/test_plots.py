@@ -166,7 +166,8 @@ def seen_in(axes: Axes) -> Iterator[str]:
         yield f"  points in {look} of {numbers(points.get_sizes()[:9])}: {'; '.join(places[:9] + places[-3:])}"
     for text in axes.texts:
         look = f"{text.get_color()} {text.get_fontsize():g} {text.get_ha()} {text.get_va()}"
-        yield f"  {text.get_text()!r} at {numbers(getattr(text, 'xy', text.get_position()))} {look}"
+        offset = f" + {text.get_position()}" if hasattr(text, "xy") else ""
+        yield f"  {text.get_text()!r} at {numbers(getattr(text, 'xy', text.get_position()))}{offset} {look}"
     if (legend := axes.get_legend()) is not None:
         names = [text.get_text() for text in legend.get_texts()]
         yield f"  legend {names}, framed: {legend.get_frame_on()}"

@@ -1,6 +1,10 @@
-"""What holds for every row of the table of routes."""
+"""What holds for every row of the table of routes; routes.txt shows what the OpenAPI document says of each.
+
+LIKEWISE_TRANSCRIPTS=write writes routes.txt anew (see tests/transcripts.py).
+"""
 
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -10,6 +14,8 @@ from hypothesis import strategies as st
 from likewise.serve import ServeSettings
 from likewise.serve.application import api_routes
 from likewise.serve.web.api_errors import ERROR_KINDS, ERROR_SHAPES, ApiError
+from likewise.serve.web.openapi_document import openapi_document
+from tests import transcripts
 
 from .requests_by_route import GOOD, ask
 
@@ -85,6 +91,43 @@ def test_the_openapi_document_has_every_route_and_only_schemas_that_are_there(cl
     references = json.dumps(document["paths"]).split('"#/components/schemas/')[1:]
     assert references
     assert all(reference.partition('"')[0] in names for reference in references)
+
+
+def as_written(what):
+    """What the document says of a route or of a schema, or the statuses of all errors in each API."""
+    document = openapi_document(ROUTES, "1.0")
+    kind, _, name = what.partition(" ")
+    if kind == "errors":
+        for error, row in ERROR_KINDS.items():
+            statuses = [f"{api} {shape.status(error)}" for api, shape in ERROR_SHAPES.items()]
+            yield f"{error}: {', '.join(statuses)}; {row.openai_type}, {row.code}, {row.tei_type}"
+    elif kind == "schema":
+        schema = document["components"]["schemas"][name]
+        yield f"required: {', '.join(schema.get('required', ()))}"
+        for field, rules in schema["properties"].items():
+            yield f"{field}: {json.dumps({key: value for key, value in rules.items() if key != 'description'})}"
+    else:
+        (route,) = (one for one in ROUTES if (one.method, one.path.replace(":path", "")) == (kind, name))
+        described = document["paths"][name][kind.lower()]
+        yield f"{described['operationId']}: {described['summary']}"
+        yield f"open: {route.is_open}, seconds: {route.seconds}, measured as {route.measured_as}, API: {route.api}"
+        yield from map(json.dumps, described.get("parameters", ()))
+        if "requestBody" in described:
+            yield json.dumps(described["requestBody"])
+        responses = described["responses"]
+        if good := responses.pop("200", None):
+            yield f"200 {good['description']}: {json.dumps(good['content'])}"
+        yield ", ".join(f"{status} {response['description']}" for status, response in responses.items())
+        (schema,) = {json.dumps(response["content"]["application/json"]) for response in responses.values()}
+        yield f"in the form {schema}"
+
+
+def test_routes_fields_and_errors_are_as_written():
+    path = Path(__file__).with_name("routes.txt")
+    transcripts.check(path, ("GET ", "POST ", "schema ", "errors"), lambda what: [*as_written(what)])
+    names = {f"{route.method} {route.path.replace(':path', '')}" for route in ROUTES}
+    names |= {f"schema {name}" for name in openapi_document(ROUTES, "1.0")["components"]["schemas"]}
+    assert names < {*path.read_text("utf-8").splitlines()}
 
 
 @pytest.mark.parametrize(
