@@ -143,6 +143,21 @@ def test_small_maps_are_placed_by_tsne_where_it_is_installed(count, has_sklearn,
     assert map_process.default_layout(count) == layout
 
 
+def test_the_last_eight_maps_are_kept(app_of, monkeypatch):
+    computed = []
+
+    async def counted(folder, query, report):
+        computed.append(query.limit)
+        return {"total": query.limit}
+
+    monkeypatch.setattr(map_process, "map_in_process", counted)
+    with TestClient(app_of(), base_url=HOST) as client:
+        for limit in [*range(1, 10), 2, 9, 1, 2]:
+            shown = client.get(f"/v1/collections/notes/map?layout=pca&limit={limit}").json()
+            assert shown == {"collection": "notes", "layout": "pca", "total": limit}
+    assert computed == [*range(1, 10), 1, 2], "the ninth takes the first one's place, and that the second one's"
+
+
 def test_a_map_without_a_layout_says_which_it_has(client):
     by_default = client.get("/v1/collections/notes/map").json()
     assert by_default == client.get(f"/v1/collections/notes/map?layout={by_default['layout']}").json()

@@ -1,0 +1,195 @@
+"""The parts of a request and of its answer: bodies as they arrive, what is counted of them, and JSON in pieces."""
+
+import asyncio
+import json
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.serve.budget import Budget, Memory
+from likewise.serve.routes.computing import places_by_score
+from likewise.serve.routes.tokens import groups
+from likewise.serve.web import exchange as exchange_module
+from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
+from likewise.serve.web.bodies import shown
+from likewise.serve.web.endpoint import error_reply
+from likewise.serve.web.exchange import Exchange, check_values, json_around, json_rows
+
+KB = 1024
+
+
+def exchange_of(*messages, length=None, memory=None):
+    """A request whose body arrives in these messages."""
+    sent = [*messages]
+
+    async def receive():
+        return sent.pop(0) if sent else await asyncio.sleep(60)
+
+    headers = [] if length is None else [(b"content-length", str(length).encode())]
+    server = SimpleNamespace(memory=memory or Memory(Budget(), 1), process_name="p")
+    return Exchange({"headers": headers}, receive, server)
+
+
+def part(body, more=False):
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def held(exchange):
+    return exchange.server.memory.as_json()
+
+
+def read(exchange, most=100_000, seconds=5.0):
+    return asyncio.run(exchange.read_body(most, seconds))
+
+
+@pytest.mark.parametrize(
+    ("size", "account"),
+    [(0, None), (8 * KB, None), (8 * KB + 1, "requests"), (64 * KB, "requests"), (64 * KB + 1, "bodies")],
+)
+def test_a_body_is_counted_by_its_size_until_the_request_ends(size, account):
+    for messages in ([part(b"x" * size)], [part(b"x" * size, True), part(b"")]):
+        exchange = exchange_of(*messages)
+        assert read(exchange) == b"x" * size
+        nothing = {"requests": 0, "bodies": 0, "answers": 0}
+        assert held(exchange) == (nothing if account is None else {**nothing, account: size})
+        exchange.release()
+        exchange.release()
+        assert held(exchange) == nothing
+
+
+def test_a_body_in_parts_is_joined_and_what_arrives_is_counted():
+    exchange = exchange_of(part(b"a" * 8 * KB, True), part(b"b" * KB, True), part(b"c" * 60 * KB))
+    assert read(exchange) == b"a" * 8 * KB + b"b" * KB + b"c" * 60 * KB
+    assert held(exchange) == {"requests": KB, "bodies": 60 * KB, "answers": 0}
+
+
+@pytest.mark.parametrize(
+    ("messages", "length", "kind"),
+    [
+        ([], 101, "body_too_large"),
+        ([part(b"x" * 101)], None, "body_too_large"),
+        ([part(b"x" * 100, True), part(b"x")], None, "body_too_large"),
+        ([part(b"x" * 50, True), {"type": "http.disconnect"}], 100, "client_gone"),
+        ([{"type": "http.disconnect"}], None, "client_gone"),
+        ([part(b"x" * 50, True)], 100, "slow_body"),
+    ],
+)
+def test_a_body_that_is_too_large_too_slow_or_not_complete_is_refused(messages, length, kind):
+    with pytest.raises(ApiError) as refused:
+        read(exchange_of(*messages, length=length), 100, 0.01)
+    assert refused.value.name == kind
+    assert read(exchange_of(part(b"x" * 100), length=100), 100) == b"x" * 100
+    assert read(exchange_of(part(b"x" * 60, True), part(b"x" * 40), length="many"), 100) == b"x" * 100
+
+
+def test_a_full_account_refuses_a_body_and_nothing_of_it_stays_counted():
+    memory = Memory(Budget(requests=20 * KB), 1)
+    first, second = (exchange_of(part(b"x" * 12 * KB), memory=memory) for _ in range(2))
+    read(first)
+    with pytest.raises(ApiError, match="requests already take up all 20,480 bytes") as full:
+        read(second)
+    assert (full.value.name, full.value.retry_after, memory.requests.held) == ("overloaded", 1, 12 * KB)
+    second.release()
+    assert memory.requests.held == 12 * KB
+
+
+def test_an_answer_is_counted_as_expected_and_then_as_it_is():
+    exchange = exchange_of(memory=Memory(Budget(answer=100 * KB, answers=150 * KB), 1))
+    answers = exchange.server.memory.answers
+    exchange.hold_answer(8 * KB)
+    assert answers.held == 0, "small answers are not counted"
+    exchange.hold_answer(1)
+    assert answers.held == 8 * KB + 1
+    exchange.hold_answer(32 * KB - 1)
+    assert answers.held == 40 * KB
+    exchange.settle_answer(20 * KB)
+    assert answers.held == 20 * KB
+    exchange.settle_answer(100 * KB)
+    assert answers.held == 100 * KB
+    with pytest.raises(
+        ApiError, match="the answer would have 102,401 bytes or more; this server sends 102,400 at most"
+    ):
+        exchange.hold_answer(1)
+    exchange.release()
+    assert answers.held == 0
+
+
+def test_ids_are_the_clients_or_numbered():
+    scope = {"headers": [(b"x-request-id", b"a-Z0._" + b"9" * 122)]}
+    server = SimpleNamespace(process_name="p")
+    assert Exchange(scope, None, server).request_id == "a-Z0._" + "9" * 122
+    scope["headers"] = [(b"x-request-id", b"9" * 129)]
+    first, second = (Exchange(scope, None, server).request_id for _ in range(2))
+    assert first.startswith("p-") and int(second[2:], 16) == int(first[2:], 16) + 1
+
+
+@pytest.mark.parametrize("value", [1, [], "b,"])
+def test_as_many_values_as_the_bound_says_may_be_in_a_body(value):
+    check_values(json.dumps([value] * 10).encode(), 10)
+    with pytest.raises(ApiError, match="more than 10 values"):
+        check_values(json.dumps([value] * 12).encode(), 10)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 4, 6, 7])
+@pytest.mark.parametrize("width", [1, 3, 5, 12])
+def test_rows_in_pieces_are_the_rows_as_json(rows, width, monkeypatch):
+    monkeypatch.setattr(exchange_module, "NUMBERS_AT_A_TIME", 10)
+    values = np.arange(rows * width, dtype=np.float32).reshape(rows, width)
+    pieces = asyncio.run(json_rows(values, lambda i, row: [i, row]))
+    assert json.loads(b"".join(pieces)) == [[i, row.tolist()] for i, row in enumerate(values)]
+    most = max(1, 10 // width)
+    assert max(piece.count(b".") for piece in pieces) <= most * width
+    whole = json_around("rows", pieces, {"more": 1})
+    assert json.loads(b"".join(whole)) == {"rows": [[i, row.tolist()] for i, row in enumerate(values)], "more": 1}
+
+
+@given(sizes=st.lists(st.integers(0, 12), max_size=12), most=st.integers(1, 20))
+def test_groups_hold_as_much_as_fits_in_order(sizes, most):
+    found = [*groups([*enumerate(sizes)], sizes, most)]
+    assert [one for group in found for one in group] == [*enumerate(sizes)]
+    assert all(found) and all(len(group) == 1 or sum(size for _, size in group) <= most for group in found)
+    assert all(sum(size for _, size in group) + after[0][1] > most for group, after in pairwise(found))
+
+
+def test_the_highest_score_comes_first_and_ties_keep_their_order():
+    assert places_by_score(np.array([0.1, 0.5, 0.1, 0.5, -1.0])) == [1, 3, 0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("a" * 40, repr("a" * 40)),
+        ("a" * 1041, f"{'a' * 40!r}… (1,041 characters)"),
+        ([0] * 1000, "a list of 1,000"),
+        ({}, "an object"),
+        (None, "null"),
+        (True, "true"),
+        (1e99, "1e+99"),
+        (10**60, "1" + "0" * 39),
+    ],
+)
+def test_values_are_shown_in_short(value, said):
+    assert shown(value) == said
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "headers"),
+    [
+        ("overloaded", 0.0, {b"retry-after": b"1"}),
+        ("overloaded", 1.0, {b"retry-after": b"1"}),
+        ("rate_limit", 1.01, {b"retry-after": b"2"}),
+        ("overloaded", None, {}),
+        ("unauthorized", None, {b"www-authenticate": b"Bearer"}),
+        ("body_too_large", None, {b"connection": b"close"}),
+        ("slow_body", None, {b"connection": b"close"}),
+        ("invalid", None, {}),
+    ],
+)
+def test_an_error_says_in_its_headers_what_to_do(kind, seconds, headers):
+    reply = error_reply(ApiError(kind, "no", retry_after=seconds), ERROR_SHAPES["tei"])
+    assert dict(reply.headers) == headers and reply.status == ERROR_SHAPES["tei"].status(kind)
+    assert json.loads(b"".join(reply.body))["error"] == "no"
