@@ -1,6 +1,7 @@
 """A migration: nothing is mixed, nothing is lost, what is done is not done again, and what changes is seen."""
 
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -88,6 +89,7 @@ def test_queries_go_to_the_old_index_mapped_until_the_new_one_is_complete(old, n
     assert migration.search(queries, 3) == expected
     migration.run(block=10, show_progress_bar=False)
     assert seen == [expected] * 3  # a search during the migration, too, finds the old index's vectors alone
+    assert [len(matches) for matches in migration.search(queries)] == [10, 10]
     assert [matches[0].id for matches in migration.search(queries, 3)] == ["id3", "id4"]
     assert migration.search(queries, 3) == new.search(queries, 3)
 
@@ -130,9 +132,20 @@ def test_a_changed_record_is_encoded_again_after_a_restart(old, new):
     assert encoder.texts == ["changed"] and "id8" not in {*new.ids()}
 
 
-def test_an_index_that_never_rests_is_reported(old, new):
-    numbers = iter(range(100, 10_000))
-    encoder = Encoder(then=lambda: old.add(record(next(numbers), "more")))
+def test_the_order_of_a_record_s_metadata_is_no_change(old, new):
+    row = {"b": 1, "a": 2}
+    for metadata in (row, dict(reversed(row.items()))):
+        old.upsert(Records(["id0"], encode_old(["x"]), ["x"], [metadata]))
+        report = Migration(old, new, Encoder()).run(show_progress_bar=False)
+    assert report == MigrationReport(0, 25, 0, 1)
+
+
+def test_an_index_that_rests_in_none_of_ten_passes_is_reported(old, new):
+    left = iter(range(8))
+    encoder = Encoder(then=lambda: [old.add(record(100 + i, "more")) for i in islice(left, 1)])
+    assert Migration(old, new, encoder).run(show_progress_bar=False) == MigrationReport(33, 0, 0, 10)
+    left = iter(range(8, 17))
+    old.upsert(record(0, "changed"))
     with pytest.raises(BadInput, match="old place was written to during each of 10 passes"):
         Migration(old, new, encoder).run(show_progress_bar=False)
 
@@ -149,8 +162,9 @@ def test_an_empty_index_is_complete_at_once(new):
 
 
 def test_indexes_and_maps_of_other_models_are_refused(old, new, to_old):
-    with pytest.raises(BadInput, match="the new index is the old one, old place"):
-        Migration(old, old, Encoder())
+    for same in (old, MemoryIndex("old place", MemoryRecords(4, NEW))):
+        with pytest.raises(BadInput, match="the new index is the old one, old place"):
+            Migration(old, same, Encoder())
     with pytest.raises(BadInput, match="holds vectors of other .* got new"):
         Migration(old, MemoryIndex("new place", MemoryRecords(4, OTHER)), Encoder(), to_old)
     with pytest.raises(BadInput, match="holds vectors of other .* got old"):
@@ -160,6 +174,6 @@ def test_indexes_and_maps_of_other_models_are_refused(old, new, to_old):
 def test_progress_counts_every_record(old, new):
     meters = []
     Migration(old, new, Encoder()).run(
-        block=10, show_progress_bar=lambda meter: meters.append((meter.texts, meter.total))
+        block=10, show_progress_bar=lambda meter: meters.append((meter.texts, meter.tokens, meter.total))
     )
-    assert meters[:3] == [(10, 25), (20, 25), (25, 25)]
+    assert meters == [(10, 0, 25), (20, 0, 25), (25, 0, 25)] * 2

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from likewise.errors import BadInput
 from likewise.migrate import VectorMap, fit_map, recall_kept
-from likewise.migrate.fit_map import procrustes, ridge_from
+from likewise.migrate.fit_map import candidates, procrustes, ridge_from
 from likewise.migrate.vector_map import ENTRY
 from likewise.search.index import ModelIdentity
 
@@ -36,6 +36,30 @@ def test_ridge_is_chosen_where_dimensions_are_stretched():
     assert found.method.startswith("ridge") and found.recall.value > 0.8
 
 
+def test_the_recall_is_that_of_the_last_fifth_in_an_order_that_the_seed_decides():
+    target = VECTORS @ (ROTATION * np.geomspace(0.05, 2, 12))
+    for seed in (0, 1):
+        found = fit_map(VECTORS, target, OLD, NEW, seed=seed)
+        rows = np.random.default_rng(seed).permutation(600)[480:]
+        recall = recall_kept(found(VECTORS[rows]), target[rows], 10).mean()
+        assert found.recall.value == pytest.approx(recall) and 0.5 < recall < 1
+        assert (fit_map(VECTORS, target, OLD, NEW).recall == found.recall) == (seed == 0)
+
+
+def test_a_centre_far_from_the_origin_is_moved_to_the_other():
+    source = VECTORS + 3 * ROTATION[0]
+    source /= np.linalg.norm(source, axis=1, keepdims=True)
+    target = np.column_stack([0.8 * source @ ROTATION, np.full(600, 0.6)])  # of unit length too
+    found = fit_map(source, target, OLD, NEW)
+    np.testing.assert_allclose(found(source), target, atol=1e-3)
+    assert found.recall.value > 0.99
+
+
+def test_the_candidates_are_an_orthogonal_map_and_ridges_of_four_decades():
+    names = [name for name, _ in candidates(VECTORS, VECTORS)]
+    assert names == ["procrustes", *(f"ridge, strength {one}" for one in ("0.0001", "0.001", "0.01", "0.1", "1"))]
+
+
 def test_widths_may_differ():
     for width in (5, 20):
         found = fit_map(VECTORS, VECTORS @ RANDOM.normal(size=(12, width)), OLD, NEW)
@@ -58,8 +82,10 @@ def test_procrustes_is_orthogonal_and_ridge_solves_its_equations():
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 15))
-def test_recall_is_the_share_of_neighbours_found_one_by_one(seed, k):
+@pytest.mark.parametrize("block", [5, 7, 512])
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 15))
+def test_recall_is_the_share_of_neighbours_found_one_by_one(block, monkeypatch, seed, k):
+    monkeypatch.setitem(recall_kept.__globals__, "BLOCK", block)
     random = np.random.default_rng(seed)
     exact, other = random.normal(size=(2, 14, 3))
     unit, mapped = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (exact, other))
@@ -69,6 +95,13 @@ def test_recall_is_the_share_of_neighbours_found_one_by_one(seed, k):
         found = [j for j in np.argsort(-(mapped[i] @ unit.T)) if j != i][:k]
         slow.append(len(set(order) & set(found)) / len(order))
     np.testing.assert_allclose(recall_kept(other, exact, k), slow)
+
+
+def test_ten_neighbours_are_looked_for_and_of_two_texts_each_finds_the_other():
+    exact, other = VECTORS[:60], VECTORS[:60] + RANDOM.normal(size=(60, 12))
+    assert recall_kept(other, exact).tolist() == recall_kept(other, exact, 10).tolist()
+    assert 0 < recall_kept(other, exact).mean() < 1
+    assert recall_kept(VECTORS[:2], VECTORS[:2]).tolist() == [1, 1]
 
 
 def test_what_is_saved_is_loaded_as_itself(tmp_path):
@@ -118,10 +151,10 @@ def test_what_is_no_map_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        (VECTORS[:100], VECTORS[:100], "expected a table of at least 500 rows"),
+        (VECTORS[:499], VECTORS[:499], "expected a table of at least 500 rows"),
         (VECTORS, VECTORS[:-1], "600 source vectors and 599 target vectors"),
         (VECTORS, np.full((600, 2), np.nan), "target_vectors.*NaN"),
-        (VECTORS, np.ones((600, 2)), "all target_vectors have the same direction"),
+        (VECTORS, np.tile([1.0, 2], (600, 1)), "all target_vectors have the same direction"),
         (np.zeros((600, 2)), VECTORS, "all source_vectors have the same direction"),
     ],
 )

@@ -68,13 +68,13 @@ def fit_map(
     before, after = _checked(source_vectors, target_vectors)
     order = np.random.default_rng(seed).permutation(len(before))
     fitted, chosen, held_out = np.split(order, [int(FITTED * len(order)), int(CHOSEN * len(order))])
-    recall, method, matrix = -1.0, "", np.empty((0, 0))
     means = before[fitted].mean(0), after[fitted].mean(0)
-    for name, candidate in candidates(before[fitted] - means[0], after[fitted] - means[1]):
-        mapped = (before[chosen] - means[0]) @ candidate + means[1]
-        kept = float(recall_kept(mapped, after[chosen]).mean())
-        if kept > recall:
-            recall, method, matrix = kept, name, candidate
+
+    def kept(candidate: tuple[str, Matrix]) -> float:
+        mapped = (before[chosen] - means[0]) @ candidate[1] + means[1]
+        return float(recall_kept(mapped, after[chosen]).mean())
+
+    method, matrix = max(candidates(before[fitted] - means[0], after[fitted] - means[1]), key=kept)
     mapped = (before[held_out] - means[0]) @ matrix + means[1]
     [measured] = intervals([recall_kept(mapped, after[held_out])], statistic="mean")  # 95 %, bootstrapped over queries
     return VectorMap(source, target, method, matrix, *means, measured, len(held_out))

@@ -53,7 +53,7 @@ def migrate_in_place(
     if folder.exists() and _is_migrated(folder, model, replaced):
         with Collection.open(str(folder), read_only=True) as collection:
             return _cleared(replaced, folder, keep_old, MigrationReport(0, len(collection), 0, 0))
-    old = replaced if replaced.exists() and not folder.exists() else folder  # killed between the two renames
+    old = replaced if replaced.exists() else folder  # killed between the two renames
     first = migrate_into(str(old), str(beside), model, dimension, encode, show_progress_bar)
     lock = WriterLock(old)
     try:
@@ -109,7 +109,7 @@ def _free(path: Path) -> Path:
 
 
 def _cleared(replaced: Path, folder: Path, keep_old: bool, report: MigrationReport) -> MigrationReport:
-    if not keep_old and replaced.exists():
+    if not keep_old:
         for path in replaced.iterdir():
             if path.name not in LEFT_BY_CREATE:  # such as the only copy of damaged records, which repair writes
                 path.rename(_free(folder / path.name))
