@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
-from tests.serve.conftest import HOST, TestClient
+from likewise.serve.model_store import model_bytes
+from tests.serve.conftest import HOST, TestClient, serving
 
 TEXTS = ["a cat sleeps", "dogs bark", "shares fell"]
 
@@ -58,6 +59,55 @@ def test_an_application_that_is_started_again_answers_again(app_of):
         with TestClient(app, base_url=HOST) as client:
             assert client.post("/embed", json={"inputs": "a cat"}).status_code == 200
             assert client.post("/v1/search", json={"query": "a cat"}).status_code == 200
+
+
+def test_the_first_model_is_loaded_at_the_start_and_others_when_they_are_used(served_models):
+    with serving({"a": served_models[0], "b": served_models[0]}) as client:
+        loaded = lambda: [one["loaded"] for one in client.get("/status").json()["models"]]  # noqa: E731
+        assert loaded() == [True, False]
+        assert client.post("/embed", json={"inputs": "a cat", "model": "b"}).status_code == 200
+        assert loaded() == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code", "about"),
+    [
+        ("GET", "/nowhere", 404, "not_found", "there is no such route"),
+        ("POST", "/embed/", 404, "not_found", "there is no such route"),
+        ("PUT", "/embed", 405, "method_not_allowed", "this route does not support this method"),
+    ],
+)
+def test_a_path_or_method_that_is_none_is_refused_and_not_redirected(method, path, status, code, about, client):
+    response = client.request(method, path, follow_redirects=False)
+    assert (response.status_code, response.headers["content-type"]) == (status, "application/json")
+    error = response.json()["error"]
+    assert (error["code"], error["message"]) == (code, f"{method} {path}: {about}; /openapi.json lists all routes")
+
+
+def test_what_models_wait_for_compute_and_hold_is_told(app_of, served_models):
+    app = app_of()
+    with TestClient(app, base_url=HOST) as client:
+        assert client.post("/rerank", json={"query": "a cat", "texts": TEXTS}).status_code == 200
+        assert client.post("/embed", json={"inputs": TEXTS * 2}).status_code == 200
+        assert client.post("/embed", json={"inputs": []}).status_code == 400
+        assert client.post("/embed", json={"inputs": "a", "model": "b"}).status_code == 404
+        status, metrics = client.get("/status").json(), client.get("/metrics").text.splitlines()
+    embedder, reranker = status["models"]
+    assert embedder == {
+        **{"name": "tiny", "kind": "embedder", "loaded": True, "bytes": model_bytes(served_models[0])},
+        **{"waiting_requests": 0, "waiting_inputs": 0, "precision": "fp32"},
+    }
+    assert (reranker["name"], reranker["kind"], reranker["loaded"]) == ("tiny-reranker", "reranker", True)
+    assert (status["queue"], status["held"]) == (0, {"requests": 0, "bodies": 0, "answers": 0})
+    assert status["batches"]["largest"] == 6
+    for line in (
+        "te_embed_count 6",
+        "te_rerank_count 3",
+        'te_request_failure{err="empty"} 1',
+        'te_request_failure{err="ModelNotFound"} 1',
+        "te_batch_next_size_sum 9.0",
+    ):
+        assert line in metrics
 
 
 def test_tokens_are_pieces_of_the_text_and_decode_back(client):

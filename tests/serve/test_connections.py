@@ -12,11 +12,8 @@ pytest.importorskip("uvicorn")
 
 import uvicorn
 
-from likewise.errors import BadInput
-from likewise.serve import run_server
 from likewise.serve.bounded_protocol import BoundedProtocol
 from likewise.serve.budget import Budget
-from likewise.serve.run_server import OTHER_FILES, connection_bound
 from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
 from tests.serve.requests_by_route import GOOD, posted
 
@@ -97,27 +94,3 @@ async def test_who_never_finishes_headers_is_cut_off_on_a_used_connection_too(be
         assert (await answer(idle, HEALTH))[0] == 200
         await asyncio.sleep(0.1)
         assert (await answer(idle, HEALTH))[0] == 200, "a used connection may be idle for longer"
-
-
-@pytest.mark.parametrize(
-    ("soft", "hard", "bound", "raised"),
-    [
-        (100_000, 100_000, 4096, None),
-        (1024, 100_000, 4096, 2 * 4096 + OTHER_FILES),
-        (1024, 1024, (1024 - OTHER_FILES) // 2, 1024),
-        (-1, -1, 4096, None),
-    ],
-)
-def test_connections_leave_room_for_other_files(soft, hard, bound, raised, monkeypatch):
-    limits = []
-    monkeypatch.setattr(run_server.resource, "getrlimit", lambda _: (soft, hard))
-    monkeypatch.setattr(run_server.resource, "setrlimit", lambda _, both: limits.append(both))
-    assert connection_bound(4096) == bound
-    assert limits == ([] if raised is None else [(raised, hard)])
-
-
-def test_too_few_files_for_a_server_are_reported(monkeypatch):
-    monkeypatch.setattr(run_server.resource, "getrlimit", lambda _: (64, 64))
-    monkeypatch.setattr(run_server.resource, "setrlimit", lambda *_: None)
-    with pytest.raises(BadInput, match="ulimit -n"):
-        connection_bound(4096)

@@ -125,6 +125,14 @@ def test_bad_requests_get_a_status_of_the_callers(data, status, server):
     assert server.ask("/health")[0] == 200
 
 
+def test_an_answer_has_these_headers_and_no_others(server):
+    with server.connect() as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        lines = connection.recv(1 << 16).split(b"\r\n\r\n")[0].split(b"\r\n")[1:]
+    names = {line.split(b":")[0] for line in lines}
+    assert names == {b"content-type", b"content-length", b"x-request-id", b"x-content-type-options"}
+
+
 def test_a_body_in_chunks_over_the_bound_is_refused(server):
     head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"

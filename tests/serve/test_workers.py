@@ -98,3 +98,18 @@ def test_workers_that_do_not_end_after_sigterm_are_killed_soon_after_the_time_fo
     assert [(child, number) for child, number, _ in sent] == [(7, signal.SIGTERM), (7, signal.SIGKILL)]
     assert killed - asked == pytest.approx(5.75, abs=0.06)
     assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_each_sighup_is_passed_on_to_every_worker(system):
+    sent, pids, rounds = [], iter((7, 8)), iter(([signal.SIGHUP, signal.SIGHUP], [], [signal.SIGTERM]))
+
+    def waitpid(*_):
+        for number in next(rounds, ()):
+            signal.raise_signal(number)
+        return 0, 0
+
+    system.os.fork, system.os.waitpid = lambda: next(pids), waitpid
+    system.os.kill = lambda child, number: sent.append((child, number))
+    assert Supervisor(2, lambda: None, lambda: None, 0.0).run() == 0
+    assert sent[:4] == [(7, signal.SIGHUP), (8, signal.SIGHUP)] * 2
+    assert sent[4:] == [(child, number) for number in (signal.SIGTERM, signal.SIGKILL) for child in (7, 8)]

@@ -41,8 +41,11 @@ NAMED = 20  # collections in the line at the start
 END_SECONDS, SURE_END_SECONDS = 1.0, 1.5
 """Seconds after the drain time until the process is terminated with a log line, and until it is without one."""
 SO_ATTACH_FILTER = 26
-NO_NEW_CONNECTIONS = ((0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 1 << 31))
-"""A kernel filter (classic BPF): load the TCP flags, keep SYN and ACK, drop the packet if only SYN is set."""
+NO_NEW_CONNECTIONS = ((0x30, 0, 13), (0x54, 0, 0x12), (0x15, 1, 0x02), (0x06, 0, 0), (0x06, 0, 1 << 31))
+"""A kernel filter (classic BPF): load the TCP flags, keep SYN and ACK, drop the packet if only SYN is set.
+
+Each row has an instruction, the number of instructions to skip if its comparison fails, and its operand.
+"""
 OTHER_FILES = 256
 """File descriptors reserved for models, collections and logs."""
 
@@ -69,7 +72,7 @@ def refuse_connections(listening: socket.socket) -> None:
     """
     if not sys.platform.startswith("linux"):
         return
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in NO_NEW_CONNECTIONS))
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HxBI", *line) for line in NO_NEW_CONNECTIONS))
     filtering = struct.pack("@HP", len(NO_NEW_CONNECTIONS), ctypes.addressof(program))
     with suppress(OSError):
         listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, filtering)
