@@ -1,6 +1,7 @@
 """Data sets by name: read from wherever they lie, compared with what was published, and errors that help."""
 
 import gzip
+import hashlib
 import json
 import os
 import sys
@@ -91,8 +92,10 @@ def test_a_nan_is_no_score(place):
 def test_published_names_of_columns_and_spelled_labels_are_understood(place):
     place("wiki_sections_dor/test.csv", {"Sentence1": ["a"], "Sentence2": ["b"], "Sentence3": ["c"]})
     assert read_dataset("wiki_sections_dor/test") == {"anchor": ["a"], "positive": ["b"], "negative": ["c"]}
-    place("sst5/dev.tsv", {"text": ["fine", "bad"], "label": ["3", "0"]})
-    assert read_dataset("sst5/dev")["label"] == [3, 0]
+    for written, labels in ((["3", "0"], [3, 0]), (["good", "0"], ["good", "0"])):
+        path = place("sst5/dev.tsv", {"text": ["fine", "bad"], "label": written})
+        os.utime(path, ns=(0, len(written[0])))
+        assert read_dataset("sst5/dev")["label"] == labels
 
 
 @pytest.mark.parametrize(
@@ -127,6 +130,7 @@ def test_missing_data_says_where_it_was_looked_for_and_how_to_get_it(place, tmp_
         ("zzz", "To list all data sets: likewise data list"),
         ("../secret", "is not the name of a file under"),
         ("/etc/passwd", "is not the name of a file under"),
+        ("", "is not the name of a file under"),
     ):
         with pytest.raises(DataNotFound, match=part):
             read_dataset(name)
@@ -140,28 +144,69 @@ def test_without_a_folder_the_setting_is_named(monkeypatch):
     assert check_dataset("cr/all").state == "missing"
 
 
-def test_a_check_tells_complete_partial_changed_unchecked_unreadable_and_missing(place, monkeypatch):
-    rows = {"text": ["a", "b"], "label": [0, 1]}
-    path = place("t/a.parquet", rows)
-    known = datasets._digest(path, 0)
-    kinds = {
-        "complete": DatasetFile(("text",), 2, known, 2),
-        "partial": DatasetFile(("text",), 2, known, 9, kind="partial"),
-        "look-alike": DatasetFile(("text",), 2, known, kind="look-alike"),
-        "changed": DatasetFile(("text",), 2, "0" * 64, 2),
-        "unchecked": DatasetFile(("text",)),
-    }
-    for state, file in kinds.items():
-        monkeypatch.setattr(datasets, "dataset_entry", lambda name, file=file: (None, file))
-        assert check_dataset("t/a").state == state
-    assert check_dataset("t/b").state == "missing"
-    assert datasets._compare(DatasetFile(("text",), 3, known, 4), 2, "1" * 64)[0] == "changed"
-    assert datasets._compare(DatasetFile(("text",), 3, known, 4, kind="partial"), 4, "1" * 64) == ("complete", ())
-    assert datasets._compare(DatasetFile(("text",), 2, known, 2), 2, None) == ("complete", ())
+COPIES = [  # of two rows: the entry's rows, whether its sha256 is this copy's, published rows and kind; state and note
+    ((2, True, 2), "complete", ""),
+    ((2, True, 9, "partial"), "partial", "2 of 9 published rows"),
+    ((2, True, None, "look-alike"), "look-alike", ""),
+    ((2, False, 2), "changed", "as many rows as the catalogue's copy, but different bytes"),
+    ((2, False, 9, "partial"), "changed", "as many rows as the catalogue's copy, but different bytes; 2 of 9"),
+    ((3, False, 2), "complete", ""),
+    ((3, False, 4, "partial"), "changed", "2 of 4 published rows"),
+    ((3, False, None), "changed", "2 rows; the catalogue's copy has 3"),
+    ((1003, False, None), "changed", "2 rows; the catalogue's copy has 1,003"),
+    ((2, None, 2), "complete", ""),
+    ((2, None, None, "look-alike"), "look-alike", ""),
+    ((None, None, 2), "complete", ""),
+    ((None, None, 1005), "changed", "2 of 1,005 published rows"),
+    ((None, None, None), "unchecked", ""),
+]
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".jsonl"])
+@pytest.mark.parametrize(("entry", "state", "note"), COPIES)
+def test_a_copy_is_compared_with_the_published_file(ending, entry, state, note, place, monkeypatch):
+    path = place(f"t/a{ending}", {"remark": ["a", "b"], "label": [0, 1]})
+    rows, same, published, *kind = entry
+    sha256 = None if same is None else sha256_of(path) if same else "0" * 64
+    file = DatasetFile(("remark",), rows, sha256, published, *kind)
+    monkeypatch.setattr(datasets, "dataset_entry", lambda name: (None, file))
+    if ending == ".jsonl" and rows == 2 and not same:  # bytes of other formats are not compared
+        state, note = kind[0] if kind else "complete", note.partition("bytes; ")[2]
+    checked = check_dataset("t/a")
+    assert (checked.name, checked.path, checked.rows, checked.published) == ("t/a", path, 2, published)
+    assert checked.state == state and "; ".join(checked.notes).startswith(note) and bool(checked.notes) == bool(note)
+    datasets._load_files.cache_clear()
+    monkeypatch.setattr(warnings, "warn", lambda text, **_: warned.append(text))
+    warned = []
+    assert load_dataset("t/a").notes == checked.notes
+    assert warned == ([f"t/a: {'; '.join(checked.notes)}"] if state == "changed" and 2 not in (rows, published) else [])
+
+
+def test_a_copy_that_is_missing_or_cannot_be_read_is_told(place, tmp_path):
+    assert check_dataset("stsb/test") == datasets.DatasetCheck("stsb/test", None, None, 1379, "missing")
+    path = tmp_path / "cr" / "all.parquet"
+    path.parent.mkdir()
     path.write_bytes(b"PAR1 no")
-    result = check_dataset("t/a")
-    assert result.state == "unreadable"
-    assert "not a Parquet file" in result.notes[0]
+    found = check_dataset("cr/all")
+    assert (found.path, found.rows, found.published, found.state) == (path, None, 3775, "unreadable")
+    assert "not a Parquet file" in found.notes[0]
+
+
+def test_the_credit_of_a_data_set_has_what_is_known_of_it(place):
+    nothing = {"licence": None, "hub": None, "sha256": None}
+    assert datasets.dataset_credit("mine") == nothing
+    place("mine/too.jsonl", PAIRS)
+    assert datasets.dataset_credit("mine/too")["sha256"] == sha256_of(datasets.local_files("mine/too")[0])
+    assert datasets.dataset_credit("sts13/test") == {
+        "licence": DATASETS["sts13"].licence,
+        "hub": "mteb/sts13-sts",
+        "sha256": None,
+    }
+    assert datasets.dataset_credit("sick/test")["hub"] is None
+
+
+def sha256_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.fixture

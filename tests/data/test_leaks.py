@@ -84,6 +84,19 @@ def test_tokenised_copies_are_found_by_their_letters():
     assert find_leaks({"a": {"text": ["???"]}}, {"b": {"text": ["!"]}}, punctuation=False)[0].texts == 0
 
 
+def test_three_shared_pairs_are_shown_or_if_there_are_none_three_shared_texts():
+    train = {"sentence1": [*"edcba"], "sentence2": [*"EDCBA"]}
+    (leak,) = find_leaks({"a": train}, {"b": {"sentence1": [*"abcde"], "sentence2": [*"xyzuv"]}})
+    assert leak.pairs == 0 and len({*leak.examples} & {(text,) for text in "abcde"}) == len(leak.examples) == 3
+    (leak,) = find_leaks({"a": train}, {"b": train})
+    assert leak.examples == (("e", "E"), ("d", "D"), ("c", "C"))
+
+
+def test_of_a_test_without_texts_nothing_leaks():
+    (leak,) = find_leaks({"a": {"text": ["x"]}}, {"b": {"text": []}})
+    assert (leak.of_texts, leak.share, leak.examples) == (0, 0, ())
+
+
 def test_columns_without_texts_are_refused():
     with pytest.raises(BadInput, match="expected one of the columns text, sentence1.*found label"):
         find_leaks({"a": {"label": [1]}}, {})

@@ -48,6 +48,20 @@ def test_group_aware_folds_are_even_where_they_can_be():
     assert np.bincount(folds(pairs, 5, 0, group_aware=True)).tolist() == [8] * 5
 
 
+def test_the_largest_groups_are_dealt_out_first_so_that_the_smaller_ones_even_the_folds_out():
+    sizes = [1, 1, 2, 4, 8]
+    pairs = [(f"{group}", f"{group} {i}") for group, size in enumerate(sizes) for i in range(size)]
+    for seed in range(5):
+        assert np.bincount(folds(pairs, 2, seed, group_aware=True)).tolist() == [8, 8]
+
+
+def test_there_are_ten_folds_by_default_one_pair_in_each_at_least_and_groups_may_be_split():
+    pairs = [("a", f"{i}") for i in range(10)]
+    assert sorted(folds(pairs)) == [*range(10)]
+    assert folds(pairs).tolist() == folds(pairs, 10, 1111, group_aware=False).tolist()
+    assert sorted(folds(pairs[:2], 2)) == [0, 1]
+
+
 @pytest.mark.parametrize("group_aware", [False, True])
 def test_a_seed_gives_the_same_folds_and_another_seed_others(group_aware):
     pairs = [(f"{i}", f"{i}!") for i in range(30)]

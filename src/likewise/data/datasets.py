@@ -171,7 +171,7 @@ def _not_found(name: str, tried: Sequence[str]) -> DataNotFound:
     dataset, file = dataset_entry(name)
     lines = [f"the data set {name!r} was not found. Looked in:", *(f"  · {line}" for line in tried)]
     if dataset is None:
-        near = get_close_matches(name, [*dataset_names(), *DATASETS], n=3)
+        near = get_close_matches(name, [*dataset_names(), *DATASETS])
         lines.append(f"Did you mean {' or '.join(near)}?" if near else "To list all data sets: likewise data list")
     elif not file.columns:
         lines.append(f"{dataset.name} has the files {', '.join(f'{dataset.name}/{part}' for part in dataset.files)}")

@@ -93,7 +93,7 @@ def _paired_columns(columns: DatasetColumns) -> Sequence[tuple[str, str]]:
 
 
 def _unordered(a: str, b: str) -> LeakedPair:
-    return (a, b) if a <= b else (b, a)
+    return min(a, b), max(a, b)
 
 
 def _leak(train: str, trained: _FileTexts, test: str, tested: _FileTexts) -> Leak:

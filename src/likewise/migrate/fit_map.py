@@ -35,7 +35,7 @@ def _shared(queries: Float[np.ndarray, "n E"], exact: Float[np.ndarray, "N E"], 
     for some in (queries, exact[start : start + len(queries)]):
         scores = some @ exact.T
         scores[rows, rows + start] = -np.inf  # a text does not find itself
-        nearest.append(np.argpartition(-scores, k - 1, axis=1)[:, :k])
+        nearest.append(np.argpartition(-scores, k)[:, :k])
     return np.array([len(np.intersect1d(a, b)) / k for a, b in zip(*nearest, strict=True)])
 
 
@@ -74,14 +74,14 @@ def fit_map(
         mapped = (before[chosen] - means[0]) @ candidate[1] + means[1]
         return float(recall_kept(mapped, after[chosen]).mean())
 
-    method, matrix = max(candidates(before[fitted] - means[0], after[fitted] - means[1]), key=kept)
+    method, matrix = max(candidates(before[fitted] - means[0], after[fitted]), key=kept)
     mapped = (before[held_out] - means[0]) @ matrix + means[1]
     [measured] = intervals([recall_kept(mapped, after[held_out])], statistic="mean")  # 95 %, bootstrapped over queries
     return VectorMap(source, target, method, matrix, *means, measured, len(held_out))
 
 
 def candidates(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N E"]) -> Iterator[tuple[str, Matrix]]:
-    """The name and matrix of each candidate, for centred vectors of the two models."""
+    """The name and matrix of each candidate, for vectors of the two models; x is centred, so y need not be."""
     yield "procrustes", procrustes(x, y)
     values, directions = np.linalg.eigh(x.T @ x)
     shared = directions.T @ (x.T @ y)
