@@ -7,6 +7,7 @@ import sys
 from collections import UserDict
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -25,6 +26,7 @@ from likewise.arrays.reductions import REDUCTIONS
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.heads import Dense
+from likewise.runtime import progress
 from likewise.runtime.devices import PRECISIONS
 from likewise.text import inputs
 from likewise.text.truncation import Overflow
@@ -295,6 +297,76 @@ def test_lower_casing_is_the_models_own(own):
     assert not np.allclose(*cased.encode(["THE CAT", "the cat"]))
 
 
+# tokens, layers and windows
+
+
+def test_tokens_and_layers_show_no_progress_unless_asked(tiny, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "SHOW_AFTER", -1)
+    monkeypatch.setattr(progress, "LINE_INTERVAL", -1)
+    tiny.encode_tokens(TEXTS)
+    tiny.encode_layers(TEXTS)
+    assert capsys.readouterr().err == ""
+    tiny.encode_tokens(TEXTS, show_progress_bar=True)
+    assert str(len(TEXTS)) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("engine", ["torch", "numpy"])
+def test_ids_are_computed_in_one_batch_and_give_every_layer_unless_told_otherwise(engine, folders, monkeypatch):
+    embedder, sizes = Embedder.load(folders("bert"), engine=engine), []
+    compute = type(embedder)._layers
+    monkeypatch.setattr(
+        type(embedder), "_layers", lambda self, ids, *how: sizes.append(how[-1].max_tokens) or compute(self, ids, *how)
+    )
+    ids = [embedder.tokenizer.with_special_tokens(one) for one in embedder.tokenizer.token_ids(TEXTS)]
+    layers = embedder.layers_of(ids)
+    assert sizes == [sum(map(len, ids))] and [x.shape for x in layers] == [(4, len(one), 32) for one in ids]
+    for every, last, tokens in zip(
+        layers, embedder.layers_of(ids, only_last=True), embedder.encode_tokens(TEXTS), strict=True
+    ):
+        _close(every[-1:], last)
+        _close(last[0], tokens, atol=1e-5)
+    assert embedder.layers_of([]) == []
+
+
+@pytest.mark.parametrize("engine", ["torch", "numpy"])
+def test_windows_are_the_beginnings_of_texts_unless_told_to_overlap_and_one_batch(engine, folders, monkeypatch):
+    embedder, sizes = Embedder.load(folders("bert"), engine=engine), []
+    compute = type(embedder)._pooled
+    monkeypatch.setattr(
+        type(embedder), "_pooled", lambda self, ids, how: sizes.append(how.max_tokens) or compute(self, ids, how)
+    )
+    for texts in ([*TEXTS, LONG], []):
+        _, windows = embedder.windows(texts)
+        assert len(windows.places) == len(texts)
+        _close(embedder.encode_windows(windows), embedder.encode(texts, overflow="truncate"), atol=1e-5)
+        assert sizes[0] == max(1, len(windows.tokens.ids))
+        sizes.clear()
+    _, windows = embedder.windows([LONG], overlapping=True)
+    assert len(windows.places) > 1
+    _close(embedder.encode_windows(windows), embedder.encode([LONG], overflow="mean"), atol=1e-5)
+
+
+def test_windows_whose_vector_is_not_finite_name_their_text(own):
+    embedder = TorchEmbedder.load(own())
+    with torch.no_grad():
+        embedder.encoder.embeddings.words.weight[embedder.tokenizer.token_ids(["q"])[0][0]] = torch.inf
+    with pytest.raises(BadModel, match=r"texts\[2\] gave a vector that is not finite in fp32"):
+        embedder.encode_windows(embedder.windows(["a", "b", "q"])[1])
+
+
+def test_threads_share_a_matrix_product_where_an_engine_does_not_share_a_batch(tiny):
+    assert tiny.batch_threads == 1
+
+
+@pytest.mark.parametrize("arguments", [("my-model",), (Path("my-model"),), (), (3,)])
+def test_a_model_is_loaded_and_not_constructed(arguments, tiny):
+    name = "my-model" if arguments not in ((), (3,)) else "likewise-mini"
+    with pytest.raises(BadInput, match=rf"Embedder\.load\('{name}'\)"):
+        Embedder(*arguments)
+    with pytest.raises(BadInput, match=r"call embedder\.encode"):
+        Embedder.__call__(tiny, ["a"])
+
+
 # texts that are too long
 
 
@@ -340,6 +412,15 @@ def test_a_report_says_what_would_be_read(tiny):
     assert report.tokens.tolist() == [len(c) for c in tiny.tokenizer.token_ids([*TEXTS, LONG])]
     assert report.used.max() == tiny.tokenizer.max_content_length == 64
     assert report.cut.tolist() == [len(TEXTS)]
+
+
+def test_a_report_counts_from_the_first_text_of_all_that_are_read_at_a_time(tiny, monkeypatch):
+    texts = ["a", LONG, LONG_WORD, "b", "c", LONG_WORD, LONG]
+    whole = tiny.encode_report(texts)
+    monkeypatch.setattr(inputs, "CHUNK_TEXTS", 2)
+    parts = tiny.encode_report(iter(texts))
+    assert parts.unread == whole.unread == {2: 20_000, 5: 20_000}
+    assert parts.tokens.tolist() == whole.tokens.tolist() and parts.used.tolist() == whole.used.tolist()
 
 
 def test_layers_and_tokens_follow_the_policies_too(tiny):

@@ -163,12 +163,25 @@ def test_a_span_that_is_no_part_of_the_document_is_refused(tiny, span):
         tiny.encode_chunks(["a cat", "a dog"], chunks=[[(0, 1)]])
 
 
-def test_progress_counts_documents(tiny):
+def test_progress_counts_documents_and_the_tokens_of_all_windows(tiny):
     meters = []
     tiny.encode_chunks(
-        [DOCUMENT, LONG, "cat"], show_progress_bar=lambda meter: meters.append((meter.texts, meter.total))
+        [DOCUMENT, LONG, "cat"], show_progress_bar=lambda meter: meters.append((meter.texts, meter.tokens, meter.total))
     )
-    assert meters[-1] == (3, 3)
+    assert meters == [(done, 34 + 7 * 66 + 3, 3) for done in range(4)]  # all windows are in the first batch
+
+
+@pytest.mark.parametrize("texts", [["a", "the cat"], ["query", "a"]])
+def test_a_token_without_a_vector_names_its_document(texts, own):
+    embedder = Embedder.load(own(changes={"vocab_size": 50}))
+    index = texts.index("query") if "query" in texts else 1
+    with pytest.raises(BadInput, match=rf"documents\[{index}\] holds the token"):
+        embedder.encode_chunks(texts)
+
+
+def test_words_too_long_for_the_tokenizer_are_told_of_documents(tiny):
+    with pytest.warns(UserWarning, match="1 of 2 documents has words of more than 100 characters"):
+        tiny.encode_chunks(["a cat", "b" * 101])
 
 
 @given(st.lists(st.text(st.sampled_from("the cat.\n#é東 İ"), max_size=80), max_size=4), st.integers(1, 20))

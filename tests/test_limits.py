@@ -5,6 +5,7 @@ import torch
 
 from likewise.arrays import dissection as numpy_dissection
 from likewise.arrays import quantization
+from likewise.calibrate import calibration, labelled_pairs, null_distribution
 from likewise.encoders import attention, config, positions
 from likewise.encoders.architectures import deep_averaging, word_table
 from likewise.evaluate import cache
@@ -43,6 +44,8 @@ def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
     assert (cache.SLICE, cache.MEMORY_BYTES, cache.MAX_BYTES) == (8192, 2**30, 2**32)
     assert (bootstrap._BLOCK, batched._GATHERED, triplets._BLOCK, duplicates.BLOCK) == (2**16, 2**18, 4096, 4096)
     assert examples._BLOCK == 2048
+    assert (calibration.MOST_TEXTS, calibration.PAIRS, null_distribution.BLOCK) == (20_000, 1_000_000, 2**14)
+    assert (labelled_pairs.RESAMPLES, null_distribution.STEPS) == (1000, 1000)
 
 
 def test_what_is_larger_than_any_real_model_is_refused():
@@ -82,6 +85,8 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
     assert (mine_settings.DEFAULT_RATIO, MIN_TEMPERATURE) == (0.95, 0.01)
     assert distillation.DEFAULT_TEMPERATURE == 0.05
     assert bitext.NEIGHBOURS == 4
+    assert (null_distribution.TAIL_SHARE, null_distribution.LEAST_TAIL, null_distribution.COUNTED) == (0.02, 200, 100)
+    assert (null_distribution.LEAST_PAIRS, null_distribution.LEAST_TEXTS) == (1000, 100)
     assert (examples.MIN_EXAMPLES, examples.MIN_HELD_OUT, batch.WINDOW) == (20, 5, 32)
     assert (examples.NEAREST, fusion_training.RIDGE) == (50, 1e-3)
     assert (ridge_regression._NEGLIGIBLE, sentence_pairs._LARGEST) == (1e-10, 1e100)

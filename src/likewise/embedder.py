@@ -321,15 +321,15 @@ class Embedder(ABC):
         stream = self._vector_blocks(texts, text_prompt, run, normalize_embeddings)
         if total is None:
             return np.concatenate([np.empty((0, self.dimension), np.float32), *stream])
-        vectors, done = np.empty((0, 0), np.float32), 0
+        vectors, done = None, 0
         for block in stream:
-            if not done:
+            if vectors is None:
                 vectors = np.empty((total, block.shape[1]), np.float32)
             if done + len(block) > total:
                 raise BadInput(f"len(texts) is {total:,}, but iterating over texts gave {done + len(block):,} or more")
             vectors[done : done + len(block)] = block
             done += len(block)
-        return vectors[:done] if done else np.empty((0, self.dimension), np.float32)
+        return np.empty((0, self.dimension), np.float32) if vectors is None else vectors[:done]
 
     def encode_stream(
         self,
@@ -397,7 +397,7 @@ class Embedder(ABC):
         """The last layer's vector of every token (special ones included; `pieces` names them), one array per text."""
         run = self._token_run(texts, overflow, show_progress_bar, batch_tokens)
         layers = self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=True)
-        return [vectors[-1] for vectors in layers]
+        return [vectors for (vectors,) in layers]
 
     def encode_layers(
         self,
@@ -458,7 +458,7 @@ class Embedder(ABC):
             pooled = pooled_chunks(
                 (self._tokenized(text_prompt, text, parts, counter) for text, parts in zip(texts, cut, strict=True)),
                 lambda ids: [
-                    x[-1] for x in self._layers(Sequences.of(ids), True, WindowBatches(0, run.max_tokens, run.advance))
+                    x for (x,) in self._layers(Sequences.of(ids), True, WindowBatches(0, run.max_tokens, run.advance))
                 ],
                 names,
                 self.encoder.width,

@@ -52,6 +52,8 @@ def test_queries_are_compared_with_texts(tiny):
     queries = [*TEXTS[:60], *(f"{text} cat" for text in TEXTS[60:])]
     found = calibrate(tiny, "tiny", TEXTS, queries=queries, draw=ChanceDraw(1000), show_progress_bar=False)
     assert (found.queries, found.texts, found.chance.pairs) == (len(set(queries)), len(set(TEXTS)), 1000)
+    with pytest.raises(BadInput, match="pairs is 999"):
+        calibrate(tiny, "tiny", TEXTS, draw=ChanceDraw(999))
     every = calibrate(tiny, "tiny", TEXTS, queries=queries, show_progress_bar=False)
     assert every.chance.pairs == found.queries * found.texts - len(set(queries) & set(TEXTS))
 
@@ -66,14 +68,36 @@ def test_a_plot_has_a_panel_for_chance_and_a_wider_one_has_another_for_labelled_
         assert [line.get_label() for line in figure.axes[0].lines] == [
             f"counted, {one.chance.pairs:,} pairs", "fitted tail",
         ]  # fmt: skip
-        assert figure.axes[0].get_ylim()[0] == LEAST_P
-    assert figure.axes[1].lines[1].get_xdata()[0] == labelled.labelled.threshold.value
+        assert figure.axes[0].get_subplotspec().get_geometry() == (1, panels, 0, 0)
+        assert figure.axes[0].get_ylim() == (LEAST_P, 1.5) and figure.axes[0].get_legend()
+        assert figure.axes[0].get_xlabel() == "cosine" and "(p)" in figure.axes[0].get_ylabel()
+        tail = figure.axes[0].lines[1].get_xydata()
+        assert tail[0].tolist() == pytest.approx([one.chance.tail_from, one.chance.least_counted])
+        assert tail[-1, 0] == min(1, one.chance.cosine_at(LEAST_P))
+    scores, fit = figure.axes[1], labelled.labelled
+    assert scores.get_subplotspec().get_geometry() == (1, 2, 1, 1)
+    assert (scores.get_xlabel(), scores.get_ylabel()) == ("cosine", "fraction of positive pairs")
+    assert scores.get_ylim() == (0, 1) and f"{fit.threshold.value:.3f} (f1)" in scores.get_title("left")
+    assert scores.lines[0].get_xydata().tolist() == np.stack([fit.score.x, fit.score.y], 1).tolist()
+    assert scores.lines[1].get_xdata()[0] == fit.threshold.value
+    [interval] = scores.patches
+    assert [interval.get_x(), interval.get_x() + interval.get_width()] == [fit.threshold.low, fit.threshold.high]
+
+
+def test_a_plot_has_two_hundred_dots_per_inch(calibration, tmp_path):
+    from matplotlib.image import imread
+
+    from likewise.calibrate.calibration_plot import draw_calibration
+
+    draw_calibration(calibration, tmp_path / "c.png")
+    assert imread(tmp_path / "c.png").shape[:2] == (640, 840)
 
 
 def test_what_is_saved_is_loaded_as_itself(calibration, labelled, tmp_path):
     for number, one in enumerate((calibration, labelled)):
         one.save(tmp_path / f"{number}.json")
         again = Calibration.load(tmp_path / f"{number}.json")
+        assert (tmp_path / f"{number}.json").read_text().startswith('{\n "format": ')  # a line for each value
         assert again.as_json() == one.as_json() and again.model == one.model
         cosines = np.linspace(-1, 1, 50)
         np.testing.assert_array_equal(again.p_values(cosines), one.p_values(cosines))
@@ -155,6 +179,7 @@ def test_a_distribution_that_no_texts_can_have_is_refused(calibration, harm):
     "harm",
     [
         lambda fit: fit["scores"].reverse(),
+        lambda fit: fit["scores"].__setitem__(-1, 1.01),
         lambda fit: fit["threshold"].update(cosine=float("nan")),
         lambda fit: fit["threshold"].update(low=0.9, high=0.8),
         lambda fit: fit.update(criterion="auc"),
@@ -167,12 +192,23 @@ def test_what_no_labelled_pairs_can_give_is_refused(labelled, harm):
         Calibration.from_json(found, "c.json")
 
 
+def test_a_fit_of_one_cosine_and_an_interval_of_one_threshold_are_read(labelled):
+    found = labelled.as_json()
+    found["labelled"].update(cosines=[0.4], scores=[0.5], threshold={"cosine": 0.4, "low": 0.4, "high": 0.4})
+    assert Calibration.from_json(found, "c.json").scores(np.array([0.1, 0.9])).tolist() == [0.5, 0.5]
+
+
 def test_of_too_many_texts_a_sample_is_encoded_in_their_order(tiny, monkeypatch):
     monkeypatch.setattr("likewise.calibrate.calibration.MOST_TEXTS", 110)
     seen, encode = [], type(tiny).encode
     monkeypatch.setattr(type(tiny), "encode", lambda self, texts, **_: encode(self, seen.extend(texts) or texts))
     assert calibrate(tiny, "tiny", TEXTS, draw=ChanceDraw(2000)).texts == 110 == len(set(seen))
     assert seen == sorted(seen, key=TEXTS.index)
+    first = list(seen)
+    for seed, same in ((0, True), (1, False)):
+        seen.clear()
+        calibrate(tiny, "tiny", TEXTS, draw=ChanceDraw(2000, seed))
+        assert (seen == first) == same
 
 
 @pytest.mark.parametrize("content", [None, "[1]", "{", "\xff"])
@@ -187,6 +223,10 @@ def test_the_threshold_has_the_interval_of_resampled_pairs():
     labels = np.array([0, 1] * 30)
     cosines = np.random.default_rng(1).normal(0.3, 0.2, 60) + 0.2 * labels
     fit = fit_labelled_pairs(cosines, labels, resamples=40, seed=3)
+    default, zero, one = (
+        fit_labelled_pairs(cosines, labels, **seed).threshold for seed in ({}, {"seed": 0}, {"seed": 1})
+    )
+    assert default == zero != one
     random, classes = np.random.default_rng(3), [np.arange(0, 60, 2), np.arange(1, 60, 2)]
     rows = [np.concatenate([random.choice(members, 30) for members in classes]) for _ in range(40)]
     thresholds = [fit_labelled_pairs(cosines[r], labels[r], resamples=1).threshold.value for r in rows]

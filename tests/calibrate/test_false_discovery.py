@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from likewise.calibrate import Calibration, NullDistribution, cut_off, least_cosine
+from likewise.calibrate import Calibration, CutOff, NullDistribution, cut_off, least_cosine
 from likewise.calibrate.false_discovery import rejections
 from likewise.errors import BadInput
 from likewise.search.index import ModelIdentity
@@ -25,6 +25,10 @@ def test_rejections_are_those_of_scipy(p, fdr):
     assert rejections(p, len(p), fdr) in {
         int((false_discovery_control(p) <= level).sum()) for level in (fdr * (1 - 1e-9), fdr * (1 + 1e-9))
     }
+
+
+def test_a_p_value_that_is_exactly_at_the_rate_is_rejected():
+    assert [rejections(np.array(p), 2, 0.5) for p in ([0.25], [0.26], [0.3, 0.5], [0.3, 0.51])] == [1, 0, 2, 0]
 
 
 def test_the_share_of_chance_pairs_among_discoveries_stays_below_the_rate():
@@ -46,8 +50,9 @@ def test_among_chance_pairs_alone_there_is_rarely_a_discovery():
 
 
 def test_comparisons_that_are_not_shown_count():
-    cosines = np.array([0.62, 0.6])
-    assert cut_off(CALIBRATION, cosines, comparisons=100, fdr=0.05).discoveries == 2
+    cosines = np.array([0.6, 0.0, 0.62])
+    p = float(CALIBRATION.p_values(np.array(0.6)))
+    assert cut_off(CALIBRATION, cosines, comparisons=100, fdr=0.05) == CutOff(0.6, 2, 100, 0.05, p, True)
     assert cut_off(CALIBRATION, cosines, comparisons=10**9, fdr=0.05).discoveries == 0
 
 
@@ -59,6 +64,10 @@ def test_the_best_cosines_alone_give_the_cut_off_of_all():
         some = cosines[cosines >= bound]
         assert whole.discoveries < 1000 and len(some) < len(cosines)
         assert cut_off(CALIBRATION, some, comparisons=len(cosines), fdr=fdr) == whole
+    bounds = [least_cosine(CALIBRATION, comparisons=100, fdr=0.1, most=most) for most in (1, 10, 99)]
+    assert bounds == sorted(bounds, reverse=True) and len(set(bounds)) == 3
+    few = least_cosine(CALIBRATION, comparisons=100, fdr=0.1, most=1000)  # more than there are
+    assert few == CALIBRATION.chance.cosine_at(0.1)
 
 
 @pytest.mark.parametrize("pairs", [2000, 4000, 5000, 8000, 9000])

@@ -42,6 +42,11 @@ def test_it_is_level_beyond_its_ends():
     assert fit(np.array([-5, 0.2, 0.5, 0.8, 5])).tolist() == [0, 0, pytest.approx(0.5), 1, 1]
 
 
+def test_a_level_stretch_has_two_knots_and_a_single_point_has_one():
+    fit = isotonic_fit(np.arange(5.0), np.array([0.0, 0, 0, 1, 2]))
+    assert (fit.x.tolist(), fit.y.tolist()) == ([0, 2, 3, 4], [0, 0, 1, 2])
+
+
 @pytest.mark.parametrize(("x", "y"), [([], []), ([1.0], [1.0, 2.0]), ([np.nan], [1.0]), ([1.0], [np.inf])])
 def test_what_has_no_fit_is_refused(x, y, unchecked):
     with pytest.raises(BadInput, match="equal numbers of finite x and y"):

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from likewise.calibrate import null_distribution
 from likewise.calibrate.null_distribution import COUNTED, NullDistribution, chance_cosines, fit_pareto_tail
 from likewise.errors import BadInput
 
@@ -35,6 +36,22 @@ def test_where_they_are_counted_p_values_are_the_shares_that_counting_gives():
         assert NULL.p_values(np.array(cosine)) == pytest.approx(counted, rel=0.02)
 
 
+def test_each_share_counts_the_pairs_that_reach_its_cosine_and_one_more():
+    counts = [(cosine <= DRAWN).sum() for cosine in NULL.cosines]
+    np.testing.assert_array_equal(NULL.shares, (1 + np.array(counts)) / (1 + len(DRAWN)))
+    assert NULL.p_values(np.array([-1.0, DRAWN.min()])).tolist() == [1, 1] and NULL.pairs == len(DRAWN)
+
+
+@pytest.mark.parametrize("pairs", [1000, 100_000])
+def test_the_tail_is_fitted_to_the_most_similar_fiftieth_or_two_hundred(pairs):
+    cosines = np.random.default_rng(0).pareto(5.0, pairs)
+    null = NullDistribution.of(cosines)
+    top = np.sort(cosines)[-max(200, pairs // 50) :]
+    scale, shape = fit_pareto_tail(top - top[0])
+    assert shape > 0
+    assert (null.shape, null.scale) == (shape, pytest.approx(scale + shape * (null.tail_from - top[0])))
+
+
 def test_only_what_too_few_pairs_reach_is_extrapolated():
     assert (NULL.tail_from <= DRAWN).sum() == COUNTED
     assert NULL.least_counted == pytest.approx(COUNTED / len(DRAWN), rel=0.02)
@@ -46,6 +63,7 @@ def test_a_tail_is_extrapolated_with_its_scale_and_shape(shape):
     null = NullDistribution.of(known.rvs(200_000, random_state=1))
     for p in (1e-4, 1e-5, 1e-6):
         assert null.cosine_at(p) == pytest.approx(known.isf(p), rel=0.1)
+        assert null.p_values(np.array(null.cosine_at(p))) == pytest.approx(p)
 
 
 def test_a_light_tail_is_fitted_as_exponential_and_never_ends():
@@ -53,9 +71,9 @@ def test_a_light_tail_is_fitted_as_exponential_and_never_ends():
     assert null.shape == 0 and 0 < null.p_values(np.array(0.6)) < null.least_counted
 
 
-def test_the_second_moment_is_half_the_mean_difference_of_all_pairs():
-    beyond = np.sort(RANDOM.exponential(1.0, 60))
-    differences = np.abs(beyond[:, None] - beyond[None])[np.triu_indices(60, 1)]
+@pytest.mark.parametrize("beyond", [np.array([0.0, 1.0]), np.sort(np.random.default_rng(0).pareto(3.0, 60))], ids=len)
+def test_the_second_moment_is_half_the_mean_difference_of_all_pairs(beyond):
+    differences = np.abs(beyond[:, None] - beyond[None])[np.triu_indices(len(beyond), 1)]
     scale, shape = fit_pareto_tail(beyond)
     assert (shape, scale) in [
         (pytest.approx(2 - beyond.mean() / (differences.mean() / 2)), pytest.approx(beyond.mean() * (1 - shape))),
@@ -74,11 +92,14 @@ def test_the_cosine_of_a_p_value_has_that_p_value(p):
     assert NULL.p_values(np.array(NULL.cosine_at(p))) == pytest.approx(p, rel=1e-6)
 
 
-def test_few_texts_are_compared_pair_by_pair():
+@pytest.mark.parametrize("block", [4949, 4950, 1 << 14])
+def test_few_texts_are_compared_pair_by_pair(block, monkeypatch):
+    monkeypatch.setattr(null_distribution, "BLOCK", block)
     vectors = RANDOM.normal(size=(100, 4))
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     expected = (unit @ unit.T)[np.triu_indices(100, 1)]
-    np.testing.assert_allclose(np.sort(chance_cosines(vectors, 10_000)), np.sort(expected), atol=1e-6)
+    np.testing.assert_allclose(np.sort(chance_cosines(vectors, 4950)), np.sort(expected), atol=1e-6)
+    assert len(chance_cosines(vectors, 4949)) == 4949
     queries = RANDOM.normal(size=(120, 4))
     expected = queries / np.linalg.norm(queries, axis=1, keepdims=True) @ unit.T
     np.testing.assert_allclose(chance_cosines(vectors, 12_000, queries=queries), expected.ravel(), atol=1e-6)
@@ -91,6 +112,25 @@ def test_a_chance_pair_is_never_a_text_with_itself(count):
     same = np.r_[np.arange(100, 200), np.full(100, -1)]  # only the first hundred queries are texts too
     found = chance_cosines(texts, count, queries=np.roll(texts, -100, 0), same_text=same)
     assert (found == 1).mean() == pytest.approx(100 / 39_900, rel=0.5) and len(found) == min(count, 39_900)
+
+
+def test_a_query_that_equals_the_first_text_is_never_compared_with_it():
+    texts = np.eye(200)
+    assert chance_cosines(texts, 15_000, queries=texts[[0] * 100], same_text=np.zeros(100, int)).max() == 0
+
+
+def test_neighbouring_texts_are_drawn_as_often_as_others():
+    angles = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    found = chance_cosines(np.stack([np.cos(angles), np.sin(angles)], 1), 4900)
+    assert (found > np.cos(3 * np.pi / 100)).mean() == pytest.approx(2 / 99, rel=0.3)
+
+
+def test_the_same_seed_draws_the_same_pairs_and_no_cosine_exceeds_one():
+    vectors = VECTORS[:100]
+    assert np.array_equal(chance_cosines(vectors, 1000), chance_cosines(vectors, 1000, 0))
+    assert not np.array_equal(chance_cosines(vectors, 1000), chance_cosines(vectors, 1000, 1))
+    opposite = chance_cosines(np.concatenate([vectors, vectors, -vectors, -vectors]), 80_000)
+    assert (opposite.min(), opposite.max()) == (-1, 1)  # 1.0000001 before it is clipped
 
 
 @pytest.mark.parametrize(
@@ -118,7 +158,8 @@ def test_too_few_texts_and_impossible_numbers_are_refused():
         chance_cosines(VECTORS[:99], 1000)
     with pytest.raises(BadInput, match="1 distinct queries; expected at least 100"):
         chance_cosines(VECTORS[:200], 1000, queries=VECTORS[:1])
-    with pytest.raises(BadInput, match="above 0 and at most 1; got 0"):
-        NULL.cosine_at(0)
+    for p in (0, 1.1):
+        with pytest.raises(BadInput, match=f"above 0 and at most 1; got {p}"):
+            NULL.cosine_at(p)
     with pytest.raises(BadInput, match="NaN, which has no p-value"):
         NULL.p_values(np.array([0.1, np.nan]))

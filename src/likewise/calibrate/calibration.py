@@ -155,9 +155,7 @@ def calibrate(
 def _sample(texts: Sequence[str], seed: int) -> list[str]:
     """Distinct, non-blank texts, at most 20,000, in the given order."""
     distinct = list(dict.fromkeys(text for chunk in text_chunks(texts) for text in chunk if text.strip()))
-    if len(distinct) <= MOST_TEXTS:
-        return distinct
-    rows = np.random.default_rng(seed).choice(len(distinct), MOST_TEXTS, replace=False)
+    rows = np.random.default_rng(seed).choice(len(distinct), min(len(distinct), MOST_TEXTS), replace=False)
     return [distinct[row] for row in np.sort(rows)]
 
 

@@ -53,7 +53,7 @@ class NullDistribution:
             raise BadInput(
                 f"every random pair has the cosine {ordered[0]:.4f}: the model gives every text the same direction"
             )
-        edge = ordered[-min(len(ordered) // 4, max(LEAST_TAIL, round(TAIL_SHARE * len(ordered))))]
+        edge = ordered[-max(LEAST_TAIL, round(TAIL_SHARE * len(ordered)))]
         scale, shape = fit_pareto_tail(ordered[ordered >= edge] - edge)
         kept = np.unique(ordered[_steps(len(ordered))])
         reached = len(ordered) - np.searchsorted(ordered, kept, side="left")
@@ -75,7 +75,7 @@ class NullDistribution:
         found = np.asarray(cosines, np.float64)
         if np.isnan(found).any():
             raise BadInput("a cosine is NaN, which has no p-value")
-        counted = np.exp(np.interp(found, self.cosines, np.log(self.shares), left=0.0))
+        counted = np.exp(np.interp(found, self.cosines, np.log(self.shares)))
         beyond = np.asarray(np.maximum(found - self.tail_from, 0))
         scaled = beyond / self.scale
         survival = np.exp(-scaled if self.shape == 0 else -np.log1p(self.shape * scaled) / self.shape)
@@ -100,10 +100,10 @@ def fit_pareto_tail(beyond: Float[np.ndarray, " n"]) -> tuple[float, float]:
     mean = float(beyond.mean())
     weights = (2 * np.arange(len(beyond)) - len(beyond) + 1) / (len(beyond) * max(1, len(beyond) - 1))
     half_difference = float((weights * beyond).sum())  # the second L-moment: half the mean difference between two draws
-    if mean <= 0 or half_difference <= 0:
+    if half_difference <= 0:
         raise BadInput("the most similar random pairs all have the same cosine, so no tail can be fitted")
-    shape = 2 - mean / half_difference
-    return (mean, 0.0) if shape <= 0 else (mean * (1 - shape), shape)
+    shape = max(0.0, 2 - mean / half_difference)
+    return mean * (1 - shape), shape
 
 
 def _steps(count: int) -> np.ndarray:
@@ -111,7 +111,7 @@ def _steps(count: int) -> np.ndarray:
     edge = count - COUNTED
     even = np.linspace(0, edge, STEPS)
     close = count - np.geomspace(COUNTED, count, STEPS)
-    return np.unique(np.concatenate([even, close, [edge]]).round().astype(int).clip(0, edge))
+    return np.unique(np.concatenate([even, close]).round().astype(int))
 
 
 def chance_cosines(
