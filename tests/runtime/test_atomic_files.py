@@ -22,16 +22,16 @@ from likewise.runtime.atomic_files import (
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions and links")
 
 
-@pytest.mark.parametrize(("private", "mode"), [(True, 0o600), (False, 0o644)])
-def test_a_private_file_is_its_owners_alone(private, mode, tmp_path):
+@pytest.mark.parametrize(("how", "mode"), [({"private": True}, 0o600), ({"private": False}, 0o644), ({}, 0o644)])
+def test_a_private_file_is_its_owners_alone(how, mode, tmp_path):
     tmp_path.chmod(0o755)
-    with atomic_file(tmp_path / "f", private=private) as partial:
+    with atomic_file(tmp_path / "f", **how) as partial:
         partial.write_text("whole")
         partial.chmod(0o640)
     assert (tmp_path / "f").stat().st_mode & 0o777 == mode
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o777])
 def test_a_file_that_is_replaced_passes_its_permissions_on(mode, tmp_path):
     (tmp_path / "f").touch()
     (tmp_path / "f").chmod(mode)
@@ -51,10 +51,10 @@ def test_only_a_durable_file_waits_for_the_disk_its_content_before_its_name(tmp_
     synced, target = [], tmp_path / "f"
     for name in ("sync_file", "sync_folder"):
         monkeypatch.setattr(atomic_files, name, lambda path: synced.append((path.name, target.exists())))
-    for durable in (False, True):
-        with atomic_file(target, durable=durable) as partial:
+    for how in ({}, {"durable": False}, {"durable": True}):
+        with atomic_file(target, **how) as partial:
             partial.write_text("whole")
-        assert synced == ([("f", False), (tmp_path.name, True)] if durable else [])
+        assert synced == ([("f", False), (tmp_path.name, True)] if how.get("durable") else [])
         target.unlink()
 
 

@@ -21,6 +21,7 @@ from likewise.runtime.devices import (
         (2, True, None, ("cuda", "bf16")),
         (2, False, "1", ("cuda:1", "bf16")),
         (2, False, "3", ("cuda:1", "bf16")),
+        (1, False, "3", ("cuda:0", "bf16")),
         (0, False, "3", ("cpu", "fp32")),
     ],
 )
@@ -34,6 +35,14 @@ def test_the_default_is_the_best_device_and_a_process_has_its_own(cuda, mps, ran
     place, dtype = device_and_dtype(None, None)
     assert (str(place), precision_name(dtype)) == expected
     assert device_and_dtype(None, "fp16")[1] == torch.float16
+
+
+def test_a_process_of_several_is_told_that_there_is_no_gpu(monkeypatch):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    monkeypatch.setattr("torch.zeros", lambda *_, **__: (_ for _ in ()).throw(AssertionError()))
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    with pytest.raises(BadInput, match="the device 'cuda:0' cannot be used here: AssertionError$"):
+        device_and_dtype("cuda", None)
 
 
 @pytest.mark.parametrize("name", PRECISIONS)

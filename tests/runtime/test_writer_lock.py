@@ -27,11 +27,24 @@ def test_a_lock_that_is_removed_leaves_no_file_and_lets_others_write(tmp_path):
     WriterLock(tmp_path).release()
 
 
-def test_a_file_of_that_name_from_another_program_is_left_as_it_is(tmp_path):
-    (tmp_path / "lock").write_text("the lock on the door")
+@pytest.mark.parametrize("text", ["the lock on the door", "1" * 20 + "x", "x12", "1 2"])
+def test_a_file_of_that_name_from_another_program_is_left_as_it_is(text, tmp_path):
+    (tmp_path / "lock").write_text(text)
     with pytest.raises(BadInput, match="lock is a file of another program; rename it"):
         WriterLock(tmp_path)
-    assert (tmp_path / "lock").read_text() == "the lock on the door"
+    assert (tmp_path / "lock").read_text() == text
+
+
+def test_a_lock_has_the_permissions_of_a_new_file_and_names_its_process(tmp_path):
+    before = os.umask(0o022)
+    try:
+        lock = WriterLock(tmp_path)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "lock").read_text() == f"{os.getpid():<20}"
+    lock.release()
+    WriterLock(tmp_path).release()  # over what the last one left
 
 
 def test_a_writer_waits_as_long_as_it_has_patience(tmp_path):

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise.engines.array_cross_encoder import NumpyCrossEncoder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput
 from likewise.serve import ServeSettings, batching, model_store
 from likewise.serve.batching import ModelThread, TokenizedInput, next_batch
-from likewise.serve.model_store import ModelStore, loader, model_bytes, served_name
+from likewise.serve.model_store import ModelStore, RerankerWork, loader, model_bytes, served_name
 from likewise.serve.routes import computing, tokens
 from likewise.serve.web.api_errors import ApiError
 from tests.serve.conftest import serving
-from tests.tiny import colbert_folder, model_folder
+from tests.tiny import classifier_folder, colbert_folder, model_folder
 from tests.without_torch import TORCH
 
 pytestmark = pytest.mark.anyio
@@ -323,6 +324,44 @@ async def test_what_is_truncated_is_noted_or_refused():
     cut, refused = await settled(thread.submit(Job([1, 70])), thread.submit(Job([70], refuse_truncation=True)))
     assert cut.truncated == [{"index": 1, "tokens": 70, "used": 50}]
     assert isinstance(refused, BadInput)
+
+
+def test_a_reranker_of_several_labels_is_refused_and_another_reads_pairs_up_to_its_limit(served_models, tmp_path):
+    with pytest.raises(BadInput, match="only single-score rerankers can be served; this one has LABEL_0, LABEL_1$"):
+        RerankerWork(NumpyCrossEncoder.load(classifier_folder(tmp_path, "bert", labels=2)))
+    work = RerankerWork(served_models[1])
+    short, long = work.tokenize([("cat", "a dog"), ("dog", "cat " * 200)], "the ", 0)
+    assert [len(ids) for ids in short.sequence] == [2, 2] and short[1:] == (4 + 3, 4, 4)
+    limit = served_models[1].max_content_length
+    assert long[1:] == (limit + 3, 202, limit)
+
+
+@pytest.mark.parametrize(
+    ("has_native", "asked", "engine"), [(True, None, "native"), (False, None, "numpy"), (True, "numpy", "numpy")]
+)
+def test_a_model_is_loaded_by_the_compiled_engine_where_there_is_one_or_as_asked(
+    has_native, asked, engine, monkeypatch
+):
+    loaded = {}
+    monkeypatch.setattr("likewise.native.scanning.available", lambda: has_native)
+    monkeypatch.setattr(
+        "likewise.model_names.load_named_embedder", lambda name, **how: loaded.update(how) or SimpleNamespace()
+    )
+    loader("a", "embedder", ServeSettings(engine=asked, precision="fp32"))()
+    assert loaded == {"engine": engine, "precision": "fp32"}
+
+
+def test_the_size_of_a_model_is_that_of_its_packed_weights_or_of_its_files(served_models):
+    files = [served_models[0].manifest.encoder / f"{name}.safetensors" for name in ("model", "classifier")]
+    assert model_bytes(served_models[0]) == sum(path.stat().st_size for path in files)
+    assert model_bytes(SimpleNamespace(encoder=SimpleNamespace(bytes=77))) == 77
+
+
+async def test_models_that_just_fit_stay(served_models):
+    store = store_of("ab", served_models[0], model_memory=2 * model_bytes(served_models[0]))
+    for name in "ab":
+        await store.loaded(name, "embedder")
+    assert loaded_names(store) == ["a", "b"]
 
 
 async def test_models_make_room_for_each_other_and_come_back(served_models):

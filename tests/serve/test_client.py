@@ -2,6 +2,7 @@
 
 import json
 import socket
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -45,6 +46,95 @@ def test_truncation_is_a_warning_or_an_error(client):
         client.embed(long)
     with pytest.raises(BadInput, match="reads"):
         client.embed(long, truncate=False)
+
+
+PLAIN = {"model": None, "prompt_name": None, "dimensions": None, "truncate": True, "encoding_format": "bytes"}
+FOUND = {"matrix": [[1.0]], "results": [{"index": 1, "relevance_score": 0.5}], "passages": [{"id": "a"}]}
+SEARCHED = {"query": "a", "k": 10, "filter": None, "collection": None, "hybrid": False, "rerank": None}
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "body", "result"),
+    [
+        (lambda client: client.similarity(["a"]), "/similarity", {"texts": ["a"], "model": None}, [[1.0]]),
+        (
+            lambda client: client.rerank("a", ["b"]),
+            "/v1/rerank",
+            {"query": "a", "documents": ["b"], "top_n": None, "model": None},
+            [(1, 0.5)],
+        ),
+        (lambda client: client.search("a"), "/v1/search", SEARCHED, [{"id": "a"}]),
+    ],
+)
+def test_what_is_not_named_is_asked_for_as_the_server_has_it(call, path, body, result, monkeypatch):
+    sent = []
+    answer = _Answer(200, {}, json.dumps(FOUND).encode())
+    monkeypatch.setattr(Client, "_send", lambda _, *request: sent.append(request) or answer)
+    found = call(Client())
+    assert (found.tolist() if isinstance(found, np.ndarray) else found) == result
+    ((asked, data),) = sent
+    assert (asked, json.loads(data)) == (path, body)
+
+
+def test_500_texts_are_sent_at_a_time(monkeypatch):
+    sent = []
+
+    def answered(_, path, data):
+        sent.append((path, json.loads(data)))
+        count = len(sent[-1][1]["input"])
+        headers = {"x-embedding-shape": f"{count},2", "x-truncated-inputs": "0"}
+        return _Answer(200, headers, np.full((count, 2), len(sent), "<f4").tobytes())
+
+    monkeypatch.setattr(Client, "_send", answered)
+    texts = [str(number) for number in range(501)]
+    assert Client().embed(texts).tolist() == [[1, 1]] * 500 + [[2, 2]]
+    assert sent == [("/v1/embeddings", {"input": part, **PLAIN}) for part in (texts[:500], texts[500:])]
+    assert Client().embed([]).shape == (0, 0)
+
+
+@pytest.mark.parametrize("status", [299, 300, 399, 400, 428, 429, 430, 500, 501, 502, 503, 504, 505])
+def test_a_status_is_an_answer_a_redirection_a_refusal_or_a_reason_to_try_again(status, monkeypatch):
+    tried = []
+    monkeypatch.setattr("likewise.serve.client.time.sleep", tried.append)
+    monkeypatch.setattr(Client, "_send", lambda *_: _Answer(status, {"location": "http://b"}, b'{"matrix": [[1]]}'))
+    if status == 299:
+        assert Client().similarity(["a"]).tolist() == [[1]]
+    else:
+        again = status in (429, 502, 503, 504)
+        message = (
+            {True: f"answers {status}", False: f"status {status}"}[again] if status >= 400 else "redirects to http://b"
+        )
+        with pytest.raises(ServerUnavailable if again else BadInput, match=message):
+            Client(attempts=2).similarity(["a"])
+        assert len(tried) == again
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"error": {"message": "too long"}}', "too long"),
+        (b'{"error": "too long", "error_type": "x"}', "too long"),
+        (b'{"message": "too long"}', "too long"),
+        (b"{}", ""),
+        (b"[1]", "[1]"),
+        (b'{"error": {}}', '{"error": {}}'),
+        (b"\xff" + b"a" * 300, "\ufffd" + "a" * 199),
+    ],
+)
+def test_a_refusal_is_read_in_the_form_of_each_api(body, message):
+    assert _Answer(400, {}, body).message == message
+
+
+def test_a_path_of_the_address_stands_before_every_route_and_a_closed_client_has_no_connection(monkeypatch):
+    asked = []
+    with Client("http://127.0.0.1:1/a/b/", key="lw-x") as client:
+        monkeypatch.setattr(client._connection, "request", lambda *request: asked.append(request))
+        answer = SimpleNamespace(read=lambda: b"{}", status=200, getheaders=lambda: [("X-A", "b")])
+        monkeypatch.setattr(client._connection, "getresponse", lambda: answer)
+        assert client._send("/embed", b"data") == (200, {"x-a": "b"}, b"{}")
+        client._connection.sock = SimpleNamespace(close=lambda: asked.append("closed"))
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer lw-x"}
+    assert asked == [("POST", "/a/b/embed", b"data", headers), "closed"]
 
 
 LOST = [{"index": 0, "tokens": 9, "used": 5}]
@@ -158,7 +248,19 @@ def test_a_server_that_never_answers_is_given_up():
 
 @pytest.mark.parametrize(
     "url",
-    ["localhost", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://[", "http://a/?b=c", b"http://a", None],
+    [
+        "localhost",
+        "ftp://a",
+        "http://",
+        "http://a:b",
+        "http://a:99999",
+        "http://[",
+        "http://a/?b=c",
+        "http://a/#b",
+        "http://a:0",
+        b"http://a",
+        None,
+    ],
 )
 @pytest.mark.usefixtures("unchecked")
 def test_an_address_that_is_none_is_refused(url):
