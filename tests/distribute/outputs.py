@@ -40,7 +40,8 @@ def encoded(paths: Iterable[Path], folder: Path, embedder: Any, chosen: EncodeSe
     """Encode in this process; `encode_shards` replaces how."""
     encode_shards = options.pop("encode_shards", None) or in_this_process(embedder)
     origin = options.pop("origin", None) or VectorOrigin.of(embedder, "static")
-    return encode_to_folder(list(paths), folder, origin, encode_shards, chosen, show_progress_bar=False, **options)
+    options = {"show_progress_bar": False, **options}
+    return encode_to_folder(list(paths), folder, origin, encode_shards, chosen, **options)
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import pytest
 
 from likewise.distribute import shards as shards_module
 from likewise.errors import BadInput
+from likewise.files.vector_origin import VectorOrigin
 
 from .outputs import content, encoded, jsonl, numbered, rows_of, settings
 
@@ -160,8 +161,16 @@ def test_a_file_that_is_gone_when_its_shard_is_encoded_is_named(static, tmp_path
         source.unlink()
         yield shards_module.encode_shard(job, 0, static)
 
-    with pytest.raises(BadInput, match=r"shard 0 .*n\.jsonl cannot be read again: No such file"):
+    where = r"shard 0 \(.*n\.jsonl:1 to 4\): .*n\.jsonl"
+    with pytest.raises(BadInput, match=f"{where} cannot be read again: No such file"):
         encoded([source], tmp_path / "out", static, settings(), encode_shards=gone)
+
+
+def test_a_text_that_cannot_be_encoded_is_sought_between_the_first_row_of_its_shard_and_the_last(static, tmp_path):
+    sources = [numbered(tmp_path / "a.jsonl", 6), jsonl(tmp_path / "b.jsonl", [{"text": "red " * 9000}] * 3)]
+    origin = VectorOrigin.of(static, "static", overflow="error")
+    with pytest.raises(BadInput, match=r"shard 1 \(.*a\.jsonl:5 to .*b\.jsonl:2\): texts\[2\] has 9,000 tokens"):
+        encoded(sources, tmp_path / "out", static, settings(), origin=origin)
 
 
 def test_a_full_disk_loses_nothing_and_with_room_the_run_goes_on_to_the_same_bytes(static, tmp_path):

@@ -70,6 +70,38 @@ def test_ended_after_any_shard_and_run_again_the_bytes_are_those_of_one_run(stat
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
+def test_the_order_in_which_shards_are_finished_changes_nothing(static, tmp_path):
+    def backwards(job, numbers, advance):
+        return in_this_process(static)(job, [*reversed(numbers)], advance)
+
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "whole", static, settings())
+    encoded([source], tmp_path / "out", static, settings(), encode_shards=backwards)
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_progress_counts_the_rows_that_are_read_and_then_those_that_are_encoded(static, tmp_path, monkeypatch):
+    monkeypatch.setattr("likewise.distribute.plan.CHECK_EVERY", 4)
+    source, seen = numbered(tmp_path / "n.jsonl", 10), []
+    how = {"show_progress_bar": lambda meter: seen.append((meter.texts, meter.total))}
+    with pytest.raises(Killed):
+        encoded([source], tmp_path / "out", static, settings(), encode_shards=killed_after(static, 1), **how)
+    assert list(dict.fromkeys(seen)) == [(4, None), (8, None), (10, None), (4, 10), (8, 10)]
+    seen.clear()
+    encoded([source], tmp_path / "out", static, settings(), **how)
+    assert list(dict.fromkeys(seen)) == [(4, 6), (6, 6)]
+
+
+def test_a_run_that_fails_at_once_leaves_an_empty_folder_and_no_new_one(static, tmp_path):
+    (tmp_path / "empty").mkdir()
+    source = jsonl(tmp_path / "n.jsonl", [{"text": 3}])
+    for name in ("empty", "new/newer"):
+        with pytest.raises(BadInput, match="expected a text"):
+            encoded([source], tmp_path / name, static, settings())
+        assert (tmp_path / name).exists() == (name == "empty")
+    assert encoded([numbered(source)], tmp_path / "new/newer", static, settings()).rows == 10
+
+
 def test_a_finished_output_is_left_as_it_is(static, tmp_path):
     source = numbered(tmp_path / "n.jsonl")
     encoded([source], tmp_path / "out", static, settings())
@@ -108,7 +140,10 @@ def test_a_finished_shard_that_was_changed_is_made_again(static, tmp_path, harm,
         shutil.rmtree(shard.parent)
     report = encoded([source], tmp_path / "out", static, settings())
     assert report.made == (3 if harm == "remove all" else 1 if complete else 2)
-    assert "000001.parquet" in " ".join(report.damaged)
+    told = (
+        "has changed since it was written: the same size, another checksum" if harm == "edit" else "cannot be read: No"
+    )
+    assert any("000001.parquet " + told in one for one in report.damaged)
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
@@ -148,6 +183,9 @@ def test_other_sources_are_refused_and_named(static, tmp_path):
         encoded([first, second], tmp_path / "out", static, settings())
     with pytest.raises(BadInput, match=r"1 new \(.*b\.jsonl\), 1 gone \(.*a\.jsonl\)"):
         encoded([second], tmp_path / "out", static, settings())
+    encoded([first, second], tmp_path / "both", static, settings())
+    with pytest.raises(BadInput, match="the sources differ: in a different order"):
+        encoded([second, first], tmp_path / "both", static, settings())
 
 
 def test_a_source_that_changed_is_refused_and_starting_over_takes_it(static, tmp_path):

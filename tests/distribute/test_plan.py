@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.distribute.plan import make_plan, plan_from_json, plan_to_json
 from likewise.distribute.shards import EncodeJob, shard_rows
+from likewise.distribute.sources import distinct_ids
 from likewise.distribute.sources.output_columns import MIXED, column_kind
+from likewise.errors import BadInput
 from likewise.files.vector_origin import VectorOrigin
 
 from .outputs import jsonl, settings
@@ -60,6 +63,9 @@ def test_shards_read_back_are_the_rows_in_order_each_once(tables, data, size):
             WRITERS[path.suffix](path, texts)
         plan = make_plan(paths, settings(size))
         assert plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+        assert [(source.rows, source.text) for source in plan.sources] == [
+            (len(texts), "text" if texts else "") for texts in tables
+        ]
         job = EncodeJob(Path(place) / "out", plan, ORIGIN, settings(size))
         found = [[row.text for row in shard_rows(job, shard)] for shard in plan.shards]
     expected = [text for path, texts in zip(paths, tables, strict=True) for text in expected_texts(path.suffix, texts)]
@@ -92,10 +98,46 @@ def test_a_carried_column_has_a_type_that_holds_every_value(values):
 
 
 def test_kinds_know_what_a_double_holds():
-    values = (None, True, 1 << 53, (1 << 63) - 1, -(1 << 63), 1 << 63, 0.5, "a", [])
+    values = (None, True, 1 << 53, -(1 << 53) - 1, (1 << 63) - 1, -(1 << 63), 1 << 63, 0.5, "a", [])
     assert [column_kind(value) for value in values] == [
-        "none", "bool", "int", "long", "long", "other", "float", "str", "other",
+        "none", "bool", "int", "long", "long", "long", "other", "float", "str", "other",
     ]  # fmt: skip
+
+
+def test_columns_to_keep_must_be_in_some_source_unless_all_are_empty(tmp_path):
+    first, second = jsonl(tmp_path / "a.jsonl", [{"text": "x", "a": 1}]), jsonl(tmp_path / "b.jsonl", [{"text": "y"}])
+    assert [one.source for one in make_plan([first, second], settings(keep=("a",))).columns] == ["a"]
+    with pytest.raises(BadInput, match="there is no column 'b' to keep in any source; the columns are text, a"):
+        make_plan([first, second], settings(keep=("a", "b", "c")))
+    assert make_plan([jsonl(tmp_path / "c.jsonl", [])], settings(keep=("b",))).columns == ()
+
+
+def test_a_shard_has_a_row_at_least(tmp_path):
+    for rows in (0, -1):
+        with pytest.raises(BadInput, match=f"rows per shard: {rows}; expected 1 or more"):
+            make_plan([jsonl(tmp_path / "a.jsonl", [])], settings(rows))
+    assert [
+        shard.rows for shard in make_plan([jsonl(tmp_path / "a.jsonl", [{"text": "x"}] * 2)], settings(1)).shards
+    ] == [1, 1]
+
+
+@given(st.lists(st.integers(0, 300), max_size=40), st.sampled_from([1, 60, 1 << 14]))
+def test_equal_ids_are_found_however_few_digests_are_held_in_memory(ids, room):
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distinct_ids, "BUFFER_BYTES", room)
+        distinct = distinct_ids.DistinctIds(Path(place))
+        for line, one in enumerate(ids, 1):
+            distinct.add(str(one), line % 2, line)
+        places = {f"{'ba'[line % 2 - 1]}:{line}" for line, one in enumerate(ids, 1) if ids.count(one) > 1}
+        if not places:
+            distinct.check(["a", "b"])
+            assert not [*Path(place).iterdir()]
+            return
+        with pytest.raises(BadInput, match=r"^the rows (\w:\d+) and (\w:\d+) have the same id") as told:
+            distinct.check(["a", "b"])
+    first, second = str(told.value).split()[2:5:2]
+    assert {first, second} <= places and int(first[2:]) < int(second[2:])
+    assert ids[int(first[2:]) - 1] == ids[int(second[2:]) - 1]
 
 
 def test_types_of_parquet_stay_as_they_are(tmp_path):

@@ -46,6 +46,22 @@ def test_beyond_the_limit_the_first_go_first(tmp_path):
     assert (len(cache), sorted(found(cache))) == (3, ["b", "c", "d"])
 
 
+def test_one_vector_is_kept_whatever_the_limit_and_nothing_can_be_added(tmp_path):
+    cache = VectorCache(tmp_path, ORIGIN, limit=1)
+    cache.add([], VECTORS[:0])
+    assert len(cache) == 0
+    cache.add(TEXTS, VECTORS)
+    assert (len(cache), found(cache)) == (1, {"d": [9, 10, 11]})
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_as_many_texts_as_you_like_are_found(tmp_path, monkeypatch, at_once):
+    monkeypatch.setattr("likewise.distribute.vector_cache.ASKED_AT_ONCE", at_once)
+    cache = VectorCache(tmp_path, ORIGIN)
+    cache.add(TEXTS, VECTORS)
+    assert found(cache, ["x", *TEXTS, "y", "a"]) == dict(zip(TEXTS, VECTORS.tolist(), strict=True))
+
+
 def test_a_damaged_vector_is_missing_and_a_damaged_file_an_error_that_names_it(tmp_path):
     cache = VectorCache(tmp_path, ORIGIN)
     cache.add(TEXTS, VECTORS)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +12,9 @@ import pytest
 from likewise.distribute.shards import file_digest
 from likewise.distribute.verify_output import TOLERANCE, verify_output
 from likewise.errors import BadInput
+from likewise.files.vector_origin import VectorOrigin
 
-from .outputs import encoded, numbered, settings
+from .outputs import encoded, numbered, sentence, settings
 
 
 @pytest.fixture
@@ -43,6 +45,9 @@ def test_what_was_written_is_clean_and_every_row_computes_the_same(static, outpu
     report = verify_output(output, static, sample=10, show_progress_bar=False)
     assert (report.rows, report.shards, report.compared, report.largest_difference) == (10, 3, 10, 0.0)
     assert report.is_clean
+    seen = []
+    report = verify_output(output, static, show_progress_bar=lambda meter: seen.append((meter.texts, meter.total)))
+    assert (report.compared, seen) == (0, [(4, 10), (8, 10), (10, 10)])
 
 
 def test_a_changed_byte_a_shorter_file_and_a_missing_one_are_found(static, output):
@@ -62,6 +67,23 @@ def test_rows_columns_and_vectors_are_found_changed_where_the_checksum_was_chang
     assert "has 3 rows, expected 4" in report.damaged[0]
     assert "has columns or an origin that differ" in report.damaged[1]
     assert "the vector of" in report.damaged[2] and "is off by" in report.damaged[2]
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_in_other_precisions_a_vector_may_differ_by_a_fiftieth_and_the_first_row_that_does_is_named(
+    static, tmp_path, precision
+):
+    origin = replace(VectorOrigin.of(static, "static"), precision=precision)
+    encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings(id="id"), origin=origin)
+    lengths = np.linalg.norm(static.encode([sentence(i) for i in range(4, 8)]), axis=1)
+    for parts, damaged in (((0, 0.018, 0.019, 0), []), ((0, 0.01, 0.024, 0.03), [1])):
+        nudge = (np.array(parts) * lengths)[:, None] * (np.arange(static.dimension) == 2)
+        rewritten(tmp_path / "out", 1, lambda table, nudge=nudge: with_vectors(table, lambda vectors: vectors + nudge))
+        report = verify_output(tmp_path / "out", static, sample=10, show_progress_bar=False)
+        assert list(report.damaged) == damaged
+        encoded([tmp_path / "n.jsonl"], tmp_path / "out", static, settings(id="id"), origin=origin, resume=False)
+    told = "000001.parquet: the vector of 'n6' is off by 0.024 of its length from what the model computes now"
+    assert f"{told}; expected at most 0.02" in report.damaged[1]
 
 
 @pytest.mark.parametrize(("part", "damaged"), [(0.9, []), (1.2, [1]), (np.nan, [1])])
@@ -98,7 +120,9 @@ def test_what_is_missing_or_strange_is_a_problem(static, output):
     manifest["complete"] = False
     (output / "manifest.json").write_text(json.dumps(manifest))
     shutil.copy(output / "shards" / "000000.parquet", output / "shards" / "000007.parquet")
-    report = verify_output(output, show_progress_bar=False)
+    seen = []
+    report = verify_output(output, show_progress_bar=lambda meter: seen.append((meter.texts, meter.total)))
+    assert not report.is_clean and seen == []
     assert report.problems == ["3 of 3 shards are not encoded yet", "shards/000007.parquet is not in the manifest"]
 
 

@@ -88,7 +88,7 @@ def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Adv
                     write(rows.take(len(vectors)), vectors)
                 rows.check_complete()
         except LikewiseError as error:
-            error.args = (f"shard {number} ({_described(job.plan, shard)}): {error}", *error.args[1:])
+            error.args = (f"shard {number} ({_described(job.plan, shard)}): {error}",)
             raise
     size, digest = file_digest(path)
     return ShardRecord(number, shard.rows, size, digest, tuple(str(note.message) for note in notes))
