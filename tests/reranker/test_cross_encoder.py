@@ -249,6 +249,16 @@ def test_of_several_labels_the_chosen_ones_probability_is_the_score(tmp_path):
         reranker.score(PAIRS)
 
 
+def test_two_labels_have_the_probabilities_of_a_softmax_and_are_chosen_by_name_or_number(tmp_path):
+    reranker = load(classifier_folder(tmp_path / "nli", labels=2, id2label={"0": "no", "1": "yes"}))
+    logits = reranker.logits(PAIRS).astype(float)
+    _close(reranker.score(PAIRS, label=0), 1 / (1 + np.exp(logits[:, 1] - logits[:, 0])))
+    _close(reranker.score(PAIRS, label=1), reranker.score(PAIRS, label="yes"))
+    for absent in (2, -1, "maybe"):
+        with pytest.raises(BadInput, match=f"there is no label {absent!r}; expected one of no, yes$"):
+            reranker.score(PAIRS, label=absent)
+
+
 def test_labels_that_differ_only_in_case_are_distinguished(tmp_path):
     reranker = load(classifier_folder(tmp_path / "nli", labels=3, id2label={"0": "no", "1": "yes", "2": "Yes"}))
     probabilities = reranker.probabilities(PAIRS)
@@ -286,6 +296,9 @@ def test_rank_gives_the_best_first_and_equals_in_their_order(small):
     assert ranked == [(i, float(scores[i])) for i in sorted(range(len(documents)), key=lambda i: (-scores[i], i))]
     assert small.rank("the query", documents, k=3) == ranked[:3]
     assert small.rank("the query", iter(documents), k=99) == ranked
+    assert small.rank("the query", documents, k=1) == ranked[:1]
+    with_texts = small.rank("the query", iter(documents), k=2, return_documents=True)
+    assert with_texts == [(i, score, documents[i]) for i, score in ranked[:2]]
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -486,6 +499,12 @@ def test_the_fingerprint_changes_with_anything_that_changes_scores(change, fresh
     assert load(fresh).fingerprint != before
 
 
+@pytest.mark.parametrize("names", [None, [], ["BertModel", "BertForSequenceClassification"]])
+def test_a_head_is_found_whatever_else_the_config_names(names, fresh, small):
+    amend(fresh / "config.json", architectures=names)
+    _close(load(fresh).score(PAIRS), small.score(PAIRS))
+
+
 @pytest.mark.parametrize("file", ["classifier.weight", "bert.pooler.dense.bias"])
 def test_a_folder_without_a_head_says_how_one_is_started(file, fresh):
     reweigh(fresh, lambda name, tensor: None if name == file else tensor)
@@ -590,6 +609,9 @@ def test_training_what_was_begun_leaves_the_embedder_as_it_is(tiny):
 
 
 def test_labels_are_counted_or_named(tiny):
+    usual = Reranker.start(tiny)
+    assert usual.labels == ["LABEL_0"] and usual.fingerprint == CrossEncoder.start(tiny, 1, seed=0).fingerprint
+    assert usual.fingerprint == CrossEncoder.start(tiny).fingerprint
     assert Reranker.start(tiny, 3).labels == ["LABEL_0", "LABEL_1", "LABEL_2"]
     named = Reranker.start(tiny, ["no", "yes"], max_seq_length=20)
     assert named.labels == ["no", "yes"]

@@ -146,6 +146,9 @@ def test_a_poly_encoder_is_neither_embedder_nor_cross_encoder(polys, tmp_path):
 
 def test_starts_are_drawn_with_a_seed_and_copies(tiny, folders):
     before = tiny.fingerprint
+    usual = PolyEncoder.start(tiny)
+    assert usual.codes.shape == (64, 32) and usual.fingerprint == PolyEncoder.start(tiny, 64, seed=0).fingerprint
+    assert usual.codes.std().item() == pytest.approx(32**-0.5, rel=0.1)
     one = PolyEncoder.start(tiny, 3, seed=1)
     assert one.fingerprint == PolyEncoder.start(folders("bert"), 3, seed=1).fingerprint
     assert one.fingerprint != PolyEncoder.start(tiny, 3, seed=2).fingerprint
