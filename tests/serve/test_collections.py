@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ from likewise.search.collection import journal
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import map_process
 from likewise.serve.collection_store import ServedIndex, collections_in
-from likewise.serve.map_of_collection import map_of_texts
+from likewise.serve.map_of_collection import collection_map, map_of_texts
 from likewise.serve.routes.collections import MapQuery
 from likewise.serve.run_server import collections_found
 from tests.native_library import needs_native
@@ -272,6 +273,65 @@ def test_the_map_has_the_clusters_of_the_command_line(tmp_path, capsys, monkeypa
     assert of_map["labels"][len(texts) :] == [of_map["labels"][0], -1]
     monkeypatch.setattr("likewise.serve.map_of_collection.MOST_BY_DISTANCE", len(texts) - 1)
     assert sum(one["size"] for one in map_of_texts(texts, vectors, "pca")["clusters"]) == len(texts)
+
+
+class Records:
+    """A collection of so many random vectors and texts, read in blocks."""
+
+    def __init__(self, count, text):
+        self.vectors = np.random.default_rng(0).normal(size=(count, 4)).astype(np.float32)
+        self.contents = [(text, {"n": n}) for n in range(count)]
+
+    def count(self):
+        return len(self.vectors)
+
+    def records(self, size):
+        for start in range(0, len(self.vectors), size):
+            rows = slice(start, start + size)
+            ids = [f"id {n}" for n in range(*rows.indices(len(self.vectors)))]
+            yield SimpleNamespace(ids=ids, contents=self.contents[rows], vectors=self.vectors[rows])
+
+
+@pytest.mark.parametrize(
+    ("count", "limit", "step"), [(5, 5, 1), (5, 4, 2), (2500, 100, 25), (2501, 100, 26), (2500, 900, 3)]
+)
+def test_a_map_has_texts_at_even_distances_and_the_beginning_of_each(count, limit, step):
+    found = collection_map(Records(count, "x" * 241), "pca", limit)
+    assert found["ids"] == [f"id {n}" for n in range(0, count, step)] and found["total"] == count
+    assert {*found["texts"]} == {"x" * 240} and {*found["labels"]} <= {-1, 0}
+    for axis in ("x", "y"):
+        assert len(found[axis]) == len(found["ids"]) and 0 <= min(found[axis]) <= max(found[axis]) <= 1
+
+
+def test_the_map_of_an_empty_collection_is_empty_and_texts_may_be_absent():
+    whole = collection_map(Records(5, None), "pca", 9)
+    assert whole["texts"] == [""] * 5 and whole["labels"] == [-1] * 5
+    empty = collection_map(Records(0, "x"), "pca", 9)
+    assert empty == {
+        "total": 0,
+        "ids": [],
+        "texts": [],
+        "x": [],
+        "y": [],
+        "labels": [],
+        "clusters": [],
+        "other": whole["other"],
+    }
+
+
+def test_more_texts_than_have_room_for_distances_are_clustered_by_twelve_means(monkeypatch):
+    monkeypatch.setattr("likewise.serve.map_of_collection.MOST_BY_DISTANCE", 59)
+    texts, vectors = [f"text {n}" for n in range(60)], Records(60, "").vectors
+    assert len(map_of_texts(texts, vectors, "pca")["clusters"]) == 12
+    assert len(map_of_texts(texts[:59], vectors[:59], "pca")["clusters"]) != 12
+
+
+async def test_of_what_a_maps_process_says_the_end_is_kept_and_progress_is_reported():
+    stream, shares = asyncio.StreamReader(), []
+    stream.feed_data(b"a" * 1500 + b"\nprogress 0.25\n" + b"b" * 999 + b"\nprogress 1.0\n")
+    stream.feed_eof()
+    last = await map_process._last_errors(stream, shares.append)
+    assert last == b"a" * 999 + b"\n" + b"b" * 999 + b"\n" and shares == [0.25, 1]
 
 
 def test_no_answer_says_where_a_model_or_a_collection_lies(folders, tmp_path):
