@@ -5,6 +5,7 @@ import json
 import os
 import time
 import warnings
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -84,6 +85,24 @@ def test_markdown_and_pages_are_documents_and_rows_of_other_files_are(tmp_path):
     assert found[6].metadata == {"tags": '["a"]', "ok": True, "none": None, "big": "99999999999999999999"}
     assert {one.file for one in found} == {str(path) for path in tmp_path.iterdir()}
     assert estimated_count([str(tmp_path)]) == 7
+
+
+@pytest.mark.parametrize(
+    ("content", "title", "metadata"),
+    [
+        ("# A\n\nText\n\n# B\n", "a", {}),
+        ("# A\n\n## B\n", "A", {}),
+        ("Text", "a", {}),
+        ("---\ntitle: Named\n---\n# A\n", "Named", {"title": "Named"}),
+        ('---\ntitle: " "\n---\n# A\n', "A", {"title": " "}),
+        ("---\ntitle: 2024\n---\n# A\n", "A", {"title": 2024}),
+        ("---\ncode: '12'\nempty: ''\n---\n# A\n", "A", {"code": "12", "empty": ""}),
+    ],
+)
+def test_a_title_is_named_or_the_only_outermost_heading_or_the_file_s_name(tmp_path, content, title, metadata):
+    files(tmp_path, a_md=content)
+    [found] = read_documents([str(tmp_path)])
+    assert (found.title, found.metadata, len(found.text)) == (title, metadata, len(content))
 
 
 def test_a_text_file_can_be_one_document(tmp_path):
@@ -206,7 +225,14 @@ def test_a_column_has_the_same_key_in_all_rows_of_json(tmp_path):
 @pytest.mark.parametrize(
     ("value", "plain"),
     [
-        *((np.int64(3), 3), (np.float32("nan"), None), ([np.int8(1)], "[1]")),
+        *((np.int64(3), 3), (np.float32("nan"), None), ([np.int8(1), date(2020, 1, 2)], '[1, "2020-01-02"]')),
+        *(
+            (date(2020, 1, 2), "2020-01-02"),
+            (True, True),
+            (0.5, 0.5),
+            (float("-inf"), None),
+            ({"a": None}, '{"a": null}'),
+        ),
         *((value, value) for value in (-(1 << 63), (1 << 63) - 1)),  # what SQLite can store
         *((value, str(value)) for value in (-(1 << 63) - 1, 1 << 63)),
     ],
@@ -224,6 +250,33 @@ SITE = """<body><header><h1>Shop</h1></header><div role="navigation">Login</div>
 def test_what_is_the_site_s_and_not_the_page_s_is_left_out():
     text, _ = html_text(SITE)
     assert text.split("\n\n") == ["# Cats", "They sleep.", "- fish", "by Ann", "kept: no end tag has to come", "Dogs."]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        (
+            "".join(f"<h{i}>{i}</h{i}>" for i in range(1, 8)),
+            "# 1\n\n## 2\n\n### 3\n\n#### 4\n\n##### 5\n\n###### 6\n\n7",
+        ),
+        ("<article><section>a</section><footer>b</footer></article><footer>c</footer>d", "a\n\nb\n\nd"),
+        ("</main></main><main><header>a</header></main><header>b</header>", "a"),
+        ("<article></article></article><header>a</header>b", "b"),
+        ("<pre>a  b</pre></pre>c  d", "a  b\n\nc d"),
+        ("<pre>a<pre>b  c</pre>d  e</pre>f  g", "a\n\nb  c\n\nd  e\n\nf g"),
+        ("<div hidden><div>a</div>b</div>c", "c"),
+        ("<div role=Search>a</div><div role>b</div><a role=search>c</a><span role=note hidden>d</span>", "b\n\nc"),
+        ("<svg/>a<nav/>b<script/>c</script>d<br/>e", "abd\ne"),
+        ("a<br>b<td>c<th>d<option>e", "a\nb\nc\nd\ne"),
+        ("a&amp;b &#60;c", "a&b <c"),
+    ],
+)
+def test_elements_end_where_browsers_end_them(page, text):
+    assert html_text(page) == (text, "")
+
+
+def test_a_title_is_one_line_and_no_part_of_the_text():
+    assert html_text("<title> a\n b</title><svg><title>c</title></svg><p>d") == ("d", "a b")
 
 
 @pytest.mark.parametrize(
@@ -284,7 +337,25 @@ def test_nothing_is_skipped_in_silence(mixed):
         "skipped 2 .csv, 1 .md, 1 .txt: they contain nothing to index",
         f"skipped: {mixed}/latin.md, line 1 is not valid UTF-8 (byte 4)",
     ]
-    assert sum(group["count"] for group in skipped_as_json(skipped)) == len(skipped) == 12
+    groups = skipped_as_json(skipped)
+    assert sum(group["count"] for group in groups) == len(skipped) == 12
+    assert [group for group in groups if group["failed"]] == [
+        {
+            "kind": "",
+            "count": 1,
+            "reason": f"{mixed}/latin.md, line 1 is not valid UTF-8 (byte 4)",
+            "failed": True,
+            "files": [f"{mixed}/latin.md"],
+        }
+    ]
+    assert estimated_count([str(mixed)]) == 4  # a.md, b.rst, empty.md and latin.md
+
+
+def test_a_blank_first_row_is_a_document_and_no_empty_file(tmp_path):
+    files(tmp_path, a_txt="\nb\n", b_csv="text,n\n,1\nc,2\n")
+    skipped = []
+    found = [(one.text, one.row) for one in read_documents([str(tmp_path)], skip=skipped.append)]
+    assert (found, skipped) == ([("", 1), ("b", 2), ("", 1), ("c", 2)], [])
 
 
 def test_without_a_callback_errors_are_raised_and_other_kinds_warned_of(mixed):
@@ -332,6 +403,8 @@ def test_a_document_has_a_bounded_size(tmp_path, monkeypatch):
     files(tmp_path, a_md="1234")
     with pytest.raises(BadInput, match="a.md has more than 3 bytes"):
         list(read_documents([str(tmp_path)]))
+    files(tmp_path, a_md="123")
+    assert [one.text for one in read_documents([str(tmp_path)])] == ["123"]
 
 
 @pytest.mark.parametrize("part", ["<p ", "<!-- >", "<a b='", "<![CDATA[ >"])

@@ -58,6 +58,36 @@ def test_escapes_in_double_quotes_are_characters_and_others_stay():
     assert front_matter(text)[0] == values
 
 
+@pytest.mark.parametrize(
+    ("lines", "value"),
+    [
+        *(
+            ("[a", "[a"),
+            ("a]", "a]"),
+            ("[]", []),
+            ("[a,, b]", ["a", "b"]),
+            ("'", "'"),
+            ("''", ""),
+            ('"', '"'),
+            ('""', ""),
+        ),
+        *(
+            ("'a", "'a"),
+            ("x'a'", "x'a'"),
+            ("b\n- c", "b\n- c"),
+            ("\n- c\nd", "- c\nd"),
+            ("\n- c # d\n- '#'", ["c", "#"]),
+        ),
+        *(("|2-\n a", "a"), (">\n a\n\n b", "a\nb"), ("|abc\n a", "|abc\na"), ("|abc", "|abc"), ("a #b #c", "a")),
+        *(("NULL", None), ("True", True), ("123456789012345678", 123456789012345678), ("1" * 19, "1" * 19), ("-0", 0)),
+        *(("1.5e3", 1500.0), ("-0.5", -0.5), ("1.0e999", "1.0e999"), ("01.5", "01.5"), ("\u0663", "\u0663")),
+    ],
+)
+def test_a_value_is_read_as_yaml_reads_it_or_stays_a_text(lines, value):
+    found, _ = front_matter(f"---\nname: {lines}\n---\n")
+    assert repr(found) == repr({"name": value})
+
+
 @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
 def test_marks_and_line_breaks_of_any_kind_are_passed_over(line_break):
     text = "\ufeff---  \na: b\n---\nText".replace("\n", line_break)

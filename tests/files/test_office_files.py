@@ -80,6 +80,32 @@ def test_a_word_file_has_headings_tables_and_a_title(word):
     assert found.text == "Hamsters\n\n# Food\n\nThey eat seeds.\nAge | Grams\nadult | 10"
 
 
+def test_headings_of_a_word_file_are_of_six_levels_and_its_own_title_is_first(tmp_path):
+    document = docx.Document()
+    for level in range(10):
+        document.add_heading(f"of {level}", level)
+    table = document.add_table(1, 2)
+    for cell in table.rows[0].cells:
+        cell.text = "first"
+        cell.add_paragraph("second")
+    for title in ("", "Its own"):
+        document.core_properties.title = title
+        document.save(tmp_path / "a.docx")
+        assert office_text(tmp_path / "a.docx") == (
+            "\n\n".join("#" * min(level, 6) + " " * (level > 0) + f"of {level}" for level in range(10))
+            + "\nfirst\nsecond | first\nsecond",
+            title or "of 0",
+        )
+
+
+def test_white_space_of_a_word_file_is_read(word):
+    inside = (
+        b"<w:p><w:r><w:t/><w:t>a</w:t><w:br/><w:t>b</w:t><w:cr/><w:t>c</w:t><w:noBreakHyphen/><w:t>d</w:t></w:r></w:p>"
+    )
+    text, _ = office_text(rewritten(word, lambda body: body.replace(b"</w:body>", inside + b"</w:body>")))
+    assert text.endswith("\n\na\nb\nc-d")
+
+
 def test_inserted_linked_and_boxed_text_of_a_word_file_is_read_once(word):
     inside = (
         b'<w:p><w:ins w:id="1" w:author="a"><w:r><w:t>inserted</w:t></w:r></w:ins><w:r><w:tab/></w:r>'
@@ -134,6 +160,24 @@ def test_pages_bytes_parts_and_characters_are_bounded(tmp_path, word, monkeypatc
         with monkeypatch.context() as patch:
             patch.setattr(office_reader, name, value)
             assert message in office_reader.answer(str(file))["error"]
+
+
+def test_what_is_just_within_the_bounds_is_read(tmp_path, word, monkeypatch):
+    path = pdf(tmp_path / "a.pdf", "Horses sleep", "standing up.")
+    with zipfile.ZipFile(word) as archive:
+        sizes = [part.file_size for part in archive.infolist()]
+    for name, value, file in [
+        ("MAX_PAGES", 2, path),
+        ("MAX_CHARACTERS", 24, path),
+        ("MAX_CHARACTERS", len(office_text(word)[0]), word),
+        ("MAX_BYTES", path.stat().st_size, path),
+        ("MAX_UNPACKED", sum(sizes), word),
+        ("MAX_PARTS", len(sizes), word),
+    ]:
+        for less in (0, 1):
+            with monkeypatch.context() as patch:
+                patch.setattr(office_reader, name, value - less)
+                assert ("error" in office_reader.answer(str(file))) == bool(less), name
 
 
 def test_a_word_file_that_unpacks_to_more_than_it_says_is_not_read_further(tmp_path, word):

@@ -83,6 +83,7 @@ def test_missing_files_folders_and_unknown_kinds_are_refused(tmp_path):
         ("nowhere.txt", "nowhere.txt does not exist"),
         ("folder.txt", "is not a file"),
         ("t.docx", "ends in '.docx'; expected one of .txt"),
+        ("t.parquet.gz", "ends in '.gz'; expected one of .txt"),
     ):
         with pytest.raises(BadInput, match=reported):
             Texts(tmp_path / name)
@@ -96,6 +97,20 @@ def test_a_blank_line_is_a_text_where_there_is_one_column_and_no_row_where_there
     assert len(Texts(path)) == 5
     path.write_text("n,text\n1,a\n\n2,b\n".replace(",", "," if kind == ".csv" else "\t"))
     assert list(Texts(path)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", [".txt", ".csv", ".tsv", ".jsonl"])
+def test_a_byte_order_mark_is_passed_over_at_the_beginning_alone(kind, tmp_path):
+    lines = {".txt": "a\n\ufeffb\n", ".jsonl": '{"text": "a"}\n{"text": "\ufeffb"}\n'}.get(kind, "text\na\n\ufeffb\n")
+    (tmp_path / f"t{kind}").write_text("\ufeff" + lines, "utf-8")
+    assert list(Texts(tmp_path / f"t{kind}")) == ["a", "\ufeffb"]
+
+
+def test_lines_have_no_columns(tmp_path):
+    path = written(tmp_path, ".txt", ["a"])
+    with pytest.raises(BadInput, match="has lines but no columns, so --column x does not apply"):
+        list(Texts(path, "x"))
+    assert Table.read(path, list, every_key=True).columns == {"text": ["a"]}
 
 
 def test_parquet_is_counted_without_being_read(tmp_path, monkeypatch):

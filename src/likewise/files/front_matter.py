@@ -85,7 +85,7 @@ def _uncommented(text: str) -> str:
     if text[:1] in ("'", '"'):
         found = QUOTED.match(text)
         return found[1] if found else text.strip()
-    return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].strip()
+    return re.split(r"(?:^|\s)#", text)[0].strip()
 
 
 def number_in(text: str) -> str | int | float:
