@@ -121,6 +121,52 @@ def test_tokens_are_pieces_of_the_text_and_decode_back(client):
     assert client.post("/decode", json={"ids": [10**6]}).status_code == 422
 
 
+def test_tokens_of_a_long_text_are_written_in_parts(client, monkeypatch):
+    text = {"inputs": ["a cat sleeps and a dog barks", "dogs"]}
+    expected = client.post("/tokenize", json=text).json()
+    for size in (1, 3, 7, 8):
+        monkeypatch.setattr("likewise.serve.routes.tokens.AT_A_TIME", size)
+        assert client.post("/tokenize", json=text).json() == expected
+    assert len(expected[0]) > 8
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param", "message"),
+    [
+        ("/v1/embeddings", {"input": ["a", "b", [5]]}, "input[2]", "input[2]: expected `str` like the items before it"),
+        (
+            "/v1/embeddings",
+            {"input": [5, "a"]},
+            "input[1]",
+            "input[1]: expected `int` like the items before it; got 'a'",
+        ),
+        ("/v1/embeddings", {"input": ["a"] * 3}, "input", "input: expected 1 to 2 items; got 3"),
+        ("/v1/embeddings", {"input": [[5]] * 3}, "input", "input: expected 1 to 2 items; got 3"),
+        ("/v1/embeddings", {"input": "a", "dimensions": 33}, "dimensions", "have 32 dimensions; got 33"),
+        ("/v1/embeddings", {"input": "a", "prompt_name": "x"}, "prompt_name", "no prompt 'x'; its prompts: none"),
+    ],
+)
+def test_inputs_of_one_kind_up_to_the_bound_are_embedded_and_others_are_named(path, body, param, message, app_of):
+    with TestClient(app_of(max_texts=2), base_url=HOST) as client:
+        error = client.post(path, json=body).json()["error"]
+        for good in ("a", ["a"] * 2, [5] * 9, [[5], [6, 7]]):
+            assert client.post(path, json={"input": good, "dimensions": 32}).status_code == 200
+    assert error["param"] == param and message in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "one", "other"),
+    [
+        ("/similarity", {"texts": ["a"]}, {"inputs": {"source_sentence": "a", "sentences": ["b"]}}),
+        ("/rerank", {"texts": ["a"]}, {"documents": ["a"]}),
+    ],
+)
+def test_of_two_forms_of_a_body_exactly_one_is_given(path, one, other, client):
+    query = {"query": "a"} if path == "/rerank" else {}
+    statuses = [client.post(path, json={**query, **body}).status_code for body in (one, other, {}, {**one, **other})]
+    assert statuses == [200, 200, 422, 422]
+
+
 def test_rerankers_answer_in_three_manners_with_the_same_scores(client, served_models):
     query, documents = "a cat", TEXTS
     expected = served_models[1].rank(query, documents)

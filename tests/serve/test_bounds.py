@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 
+import numpy as np
 import pytest
 
 pytest.importorskip("uvicorn")
@@ -19,10 +20,11 @@ from likewise.serve.batching import COMPUTED, Job
 from likewise.serve.bounded_protocol import PIECE
 from likewise.serve.budget import Budget, Memory
 from likewise.serve.model_store import EmbedderWork
+from likewise.serve.routes.computing import json_bytes_of
 from likewise.serve.web import endpoint
 from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
 from likewise.serve.web.endpoint import AT_ONCE, as_api_error
-from likewise.serve.web.exchange import Pieces, check_values
+from likewise.serve.web.exchange import Pieces, check_values, json_bytes
 from tests.serve.conftest import HOST
 from tests.serve.requests_by_route import GOOD, posted
 from tests.serve.running_server import wait_until
@@ -306,12 +308,33 @@ def test_what_would_be_too_large_to_explain_is_refused(budget, app_of):
     assert "pairs of tokens" in response.json()["error"]["message"]
 
 
-def test_a_query_that_is_read_with_each_document_is_bounded(app_of):
-    with TestClient(app_of(budget=Budget(characters=5000)), base_url=HOST) as client:
-        assert client.post("/rerank", json={"query": "cat " * 100, "texts": ["a"] * 11}).status_code == 200
-        response = client.post("/rerank", json={"query": "cat " * 100, "texts": ["a"] * 13})
-    assert response.status_code == 413
-    assert "5,000" in response.text
+def test_an_explanation_may_be_as_large_as_the_bound_says(app_of, served_models):
+    texts, model = ("a cat sleeps", "dogs bark at night"), served_models[0]
+    first, second = (len(ids) + 2 for ids in model.tokenizer.token_ids(texts))
+    layers = 8 * (first + second) * model.encoder.width * (model.encoder.depth + 1)
+    statuses = []
+    for limits in ((first * second, layers), (first * second - 1, layers), (first * second, layers - 1)):
+        with TestClient(app_of(budget=Budget(pairs=limits[0], layers=limits[1])), base_url=HOST) as client:
+            statuses.append(
+                client.post("/explain", json=dict(zip(("first", "second"), texts, strict=True))).status_code
+            )
+    assert statuses == [200, 413, 413]
+
+
+@pytest.mark.parametrize(("limit", "status"), [(4 * 3 + 1 + 2 + 3, 200), (4 * 3 + 1 + 2 + 3 - 1, 413)])
+def test_a_query_that_is_read_with_each_document_is_bounded(limit, status, app_of):
+    with TestClient(app_of(budget=Budget(characters=limit)), base_url=HOST) as client:
+        response = client.post("/rerank", json={"query": "cats", "texts": ["a", "bb", "ccc"]})
+    assert response.status_code == status
+    assert status == 200 or f"18 characters in total; the limit is {limit}" in response.text
+
+
+@pytest.mark.parametrize("number", [-1.1754944e-38, -3.4028235e38, 0.1, -1 / 3, 1.0])
+@pytest.mark.parametrize("count", [0, 1, 1000])
+def test_no_vector_takes_more_bytes_than_are_counted_for_it(number, count):
+    rows = np.full((3, count), number, np.float32)
+    assert len(json_bytes(rows)) <= 3 * json_bytes_of(count)
+    assert json_bytes_of(count) <= 16 * count + 64
 
 
 def test_texts_are_tokenized_some_characters_at_a_time():
