@@ -18,6 +18,8 @@ language: en
 
 A sentence encoder, by `mean`.
 
+base_model: none, outside of the head
+
 ## Scores
 
 The best step was chosen by stsb-dev.
@@ -69,12 +71,18 @@ def test_a_folder_without_a_card_has_none(tmp_path):
     assert card_text(tmp_path) == ""
     (tmp_path / "README.md").write_bytes(b"\xff\xfe")
     assert card_text(tmp_path) == ""
+    for size, is_read in ((1 << 20, True), ((1 << 20) + 1, False)):
+        (tmp_path / "README.md").write_bytes(b"a" * size)
+        assert len(card_text(tmp_path)) == size * is_read
 
 
 def test_the_route_tells_no_path_of_the_machine(client, served_models):
     card = client.get("/card").json()
     assert card["model"] == "tiny"
-    assert card["scores"] == []
+    assert (card["scores"], card["notes"], card["about"]) == ([], [], None)
+    model, facts = served_models[0], card["facts"]
+    assert (facts["numbers"], facts["longest_input"], facts["precision"]) == (32, model.max_seq_length, "fp32")
+    assert (facts["vocabulary"], facts["prompts"], facts["license"]) == (model.tokenizer.vocabulary, {}, None)
     assert card["facts"]["fingerprint"] == served_models[0].fingerprint
     assert str(served_models[0].manifest.encoder) not in str(card)
     assert client.get("/card?model=nothing").status_code == 404

@@ -60,7 +60,7 @@ def front_value(card: str, field: str) -> str | None:
     """A plain value from the lines between --- at the beginning of a card."""
     if not card.startswith("---\n"):
         return None
-    found = re.search(rf"^{field}: *(\S.*)$", card.split("\n---\n", 1)[0], re.MULTILINE)
+    found = re.search(rf"^{field}: *(\S.*)$", card.partition("\n---\n")[0], re.MULTILINE)
     return found[1].strip() if found else None
 
 
@@ -100,7 +100,7 @@ def _score(name: str, score: str, interval: str, items: str) -> dict[str, Any]:
 
 def card_notes(card: str) -> list[str]:
     """A card's notes on its scores and on the model's limits, a sentence or two each."""
-    on_scores = section(card, "Scores").split("|", 1)[0].split("\n\n")
+    on_scores = section(card, "Scores").partition("|")[0].split("\n\n")
     limits = re.findall(r"^- (.+)$", section(card, "Limits"), re.MULTILINE)
     notes = (text.replace("`", "").strip() for text in (*on_scores, *limits))
     return [note for note in notes if note]
