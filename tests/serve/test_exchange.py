@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
 from likewise.serve.budget import Budget, Memory
 from likewise.serve.routes.computing import places_by_score
 from likewise.serve.routes.tokens import groups
 from likewise.serve.web import exchange as exchange_module
 from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
 from likewise.serve.web.bodies import shown
-from likewise.serve.web.endpoint import error_reply
+from likewise.serve.web.endpoint import as_api_error, error_reply
 from likewise.serve.web.exchange import Exchange, check_values, json_around, json_rows
+from tests.serve.conftest import HOST, TestClient
 
 KB = 1024
 
@@ -193,3 +195,54 @@ def test_an_error_says_in_its_headers_what_to_do(kind, seconds, headers):
     reply = error_reply(ApiError(kind, "no", retry_after=seconds), ERROR_SHAPES["tei"])
     assert dict(reply.headers) == headers and reply.status == ERROR_SHAPES["tei"].status(kind)
     assert json.loads(b"".join(reply.body))["error"] == "no"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message", "param"),
+    [
+        (ApiError("host", "no", param="x"), "host", "no", "x"),
+        (ModelNotFound("no /srv/models/mine"), "model_not_found", "no mine", "model"),
+        (TooLong("too long"), "too_long", "too long", None),
+        (BadInput("not this"), "invalid", "not this", None),
+        (
+            BadModel("/srv/secret"),
+            "internal",
+            "the model failed on this request; the details are in the server's log",
+            None,
+        ),
+        (MemoryError("/srv/secret"), "internal", "the model failed on this request; the details", None),
+        (ValueError("/srv/secret"), "internal", "an internal error; the details are in the server's log", None),
+    ],
+)
+def test_errors_of_the_library_are_told_and_others_are_for_the_log(error, kind, message, param):
+    found = as_api_error(error)
+    assert (found.name, found.param) == (kind, param) and found.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "about"),
+    [
+        ("layout=pca&limit=2", 200, ""),
+        ("limit=2.0&layout=pca", 200, ""),
+        ("layout=", 400, "layout"),
+        ("limit=0", 400, "`int` >= 1; got '0'"),
+        ("limit=50001", 400, "limit: expected `int` <= 50000"),
+        ("limit=two", 400, "limit"),
+        ("colour=red", 400, "unknown field 'colour'"),
+        ("layout=%ff", 400, "the query string is not valid UTF-8"),
+        ("layout=\xff", 400, ""),
+    ],
+)
+def test_a_query_string_is_checked_as_a_body_is(query, status, about, client, monkeypatch):
+    async def empty(*_):
+        return {}
+
+    monkeypatch.setattr("likewise.serve.map_process.map_in_process", empty)
+    response = client.get(f"/v1/collections/notes/map?{query}")
+    assert response.status_code == status and about in response.json().get("error", {"message": ""})["message"]
+
+
+def test_a_body_with_more_values_than_the_bound_is_refused(app_of):
+    with TestClient(app_of(budget=Budget(values=10)), base_url=HOST) as client:
+        statuses = [client.post("/decode", json={"ids": [5] * count}).status_code for count in (10, 12)]
+    assert statuses == [200, 413]
