@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from likewise.classify import Classifier
-from likewise.classify.classifier import accuracy_interval
-from likewise.classify.labels import checked_rows, stratified_folds, targets
+from likewise.classify.classifier import accuracy_interval, fit_classifier
+from likewise.classify.labels import checked_rows, is_label, stratified_folds, targets
+from likewise.classify.logistic import calibration_error, fit_path, log_loss, logits_of, probabilities
 from likewise.embedder import Embedder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput, BadModel
@@ -88,6 +89,74 @@ def test_labels_may_be_numbers_or_booleans_and_come_back_as_such(embedder, kind,
     assert {*map(type, Classifier.load(tmp_path / "it", embedder).predict(TEXTS))} == {kind}
 
 
+@pytest.mark.parametrize(
+    ("name", "chances", "expected"),
+    [
+        ("fitted", [[0.6, 0.3, 0.1], [0.2, 0.59, 0.21]], ["animal", None]),
+        ("fitted", np.empty((0, 3)), []),
+        ("multi_label", [[0.4, 0.6, 0.9, 0.1], [0.4, 0.6, 0.5, 0.1]], [["even", "letter"], None]),
+    ],
+)
+def test_a_decision_as_sure_as_the_threshold_is_made(name, chances, expected, request):
+    classifier = replace(request.getfixturevalue(name), abstain_below=0.6)
+    assert classifier.decide(np.array(chances)) == expected
+    assert None not in replace(classifier, abstain_below=0.0).decide(np.array(chances))
+
+
+def test_a_label_is_predicted_from_a_probability_of_one_half(multi_label):
+    assert multi_label.decide(np.array([[0.5, 0.49, 0.51, 0]])) == [["animal", "letter"]]
+
+
+@pytest.mark.parametrize("labels", [LABELS, SETS])
+def test_the_report_and_the_weights_are_those_of_a_plain_cross_validation(embedder, labels):
+    requested = []
+
+    def encoded(rows):
+        requested.append(rows)
+        return embedder, x
+
+    x = embedder.encode(TEXTS, show_progress_bar=False)
+    wanted = targets(len(labels), labels)
+    truth, is_multi_label = wanted.truth, wanted.is_multi_label
+    fitted = fit_classifier(wanted, encoded, 3)
+    fold, penalties = stratified_folds(truth, 3), (1.0, 0.1, 0.01, 0.001, 0.0001)
+    assert [seen.tolist() for seen in requested] == [*((fold != f).tolist() for f in range(5)), [True] * len(truth)]
+    losses, chosen = {}, {}
+    for k, l2 in enumerate(penalties):
+        logits = np.empty(truth.shape)
+        for seen in requested[:5]:
+            *_, weights = fit_path(x[seen], truth[seen], penalties[: k + 1], is_multi_label)
+            logits[~seen] = logits_of(weights, x[~seen])
+        wrong = 1 / (len(truth) + 2)
+        target = np.where(truth, 1 - wrong, wrong / (1 if is_multi_label else truth.shape[1] - 1))
+        for temperature in np.exp(np.linspace(-1, 2.9, 196)):
+            losses[l2, temperature] = log_loss(logits / temperature, target, is_multi_label)
+            chosen[l2, temperature] = logits
+    l2, temperature = best = min(losses, key=losses.get)
+    report = fitted.report
+    assert report.l2 == l2 and report.temperature == pytest.approx(temperature, rel=0.02)
+    for p, error in (
+        (probabilities(chosen[best] / report.temperature, is_multi_label), report.calibration_error),
+        (probabilities(chosen[best], is_multi_label), report.calibration_error_before),
+    ):
+        if is_multi_label:
+            right, confidence = ((p >= 0.5) == truth), np.maximum(p, 1 - p)
+        else:
+            right, confidence = (p.argmax(1) == truth.argmax(1))[:, None], p.max(1, keepdims=True)
+        assert error == pytest.approx(calibration_error(confidence.ravel(), right.ravel()))
+        assert report.accuracy == right.all(1).mean()
+    assert report.log_loss == log_loss(chosen[best] / report.temperature, truth, is_multi_label)
+    *_, weights = fit_path(x, truth, penalties[: penalties.index(l2) + 1], is_multi_label)
+    np.testing.assert_allclose(fitted.weights, weights)
+
+
+def test_a_vector_that_is_not_finite_is_named_with_its_text(embedder):
+    x = embedder.encode(TEXTS, show_progress_bar=False)
+    x[7, 3] = np.inf
+    with pytest.raises(BadInput, match=r"texts\[7\]"):
+        fit_classifier(targets(len(LABELS), LABELS), lambda _: (embedder, x), 0)
+
+
 def test_two_texts_per_class_are_enough(embedder):
     few = Classifier.fit(TEXTS[::6], LABELS[::6], embedder, show_progress_bar=False)
     assert few.report.texts == 6
@@ -111,6 +180,9 @@ def test_it_is_saved_beside_its_own_model_and_refused_beside_another(fitted, fol
     before = {path.name: path.read_bytes() for path in ours.iterdir() if path.is_file()}
     fitted.save(ours)
     assert all((ours / name).read_bytes() == content for name, content in before.items())
+    written = json.loads((ours / "classifier.json").read_text())
+    assert written["format"] == "likewise-classifier-1" and written["dimension"] == fitted.embedder.dimension
+    assert written["model"]["fingerprint"] == fitted.embedder.fingerprint
     with pytest.raises(BadInput, match="fitted to the model.*: save the classifier in another folder, or fit one"):
         fitted.save(other)
     for name in ("classifier.json", "classifier.safetensors"):
@@ -122,6 +194,8 @@ def test_it_is_saved_beside_its_own_model_and_refused_beside_another(fitted, fol
 DAMAGE = [
     ("format", "x"), ("classes", []), ("classes", "abc"), ("classes", [1, 2, 1 << 63]), ("classes", [0, 1, True]),
     ("is_multi_label", 1), ("abstain_below", 2), ("model", {}), ("weights", 3), ("report", {}),
+    ("classes", ["a", "b", "b"]), ("classes", [{}]), ("model", {"fingerprint": 3}), ("abstain_below", -0.1),
+    ("report", {"log_loss": float("inf")}), ("report", {"temperature": 20.1}), ("report", {"temperature": 0.049}),
     ("report", {"temperature": 5e-324}), ("report", {"temperature": 1e300}), ("report", {"texts": "4"}),
 ]  # fmt: skip
 
@@ -135,6 +209,31 @@ def test_damaged_settings_are_refused(fitted, tmp_path, key, value):
     path.write_text(json.dumps(settings))
     with pytest.raises(BadModel, match="is not a classifier"):
         Classifier.load(tmp_path / "it", fitted.embedder)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 20.0])
+def test_settings_at_their_limits_and_a_single_label_are_loaded(embedder, temperature, tmp_path):
+    one = Classifier.fit(TEXTS, [[label] if label == "query" else [] for label in LABELS], embedder, abstain_below=1)
+    one = replace(one, report=replace(one.report, temperature=temperature))
+    one.save(tmp_path / "it")
+    loaded = Classifier.load(tmp_path / "it", embedder)
+    assert (loaded.classes, loaded.temperature, loaded.abstain_below) == (["query"], temperature, 1.0)
+
+
+def test_as_many_classes_as_are_allowed_are_loaded_and_one_more_is_not(fitted, tmp_path):
+    for count in (100_000, 100_001):
+        fitted.save(tmp_path / "it")
+        path = tmp_path / "it" / "classifier.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "classes": [*range(count)]}))
+        reason = "expected F32 weights of shape" if count == 100_000 else "is not a classifier"
+        with pytest.raises(BadModel, match=reason):  # the weights are those of three classes
+            Classifier.load(tmp_path / "it", fitted.embedder)
+
+
+def test_weights_that_are_not_finite_are_refused(fitted, tmp_path):
+    replace(fitted, weights=np.where(np.arange(fitted.weights.shape[1]) == 2, np.nan, fitted.weights)).save(tmp_path)
+    with pytest.raises(BadModel, match="NaN or infinity"):
+        Classifier.load(tmp_path, fitted.embedder)
 
 
 def test_weights_of_another_fit_or_damaged_ones_are_refused(fitted, embedder, tmp_path):
@@ -176,7 +275,9 @@ BAD_LABELS = {
     "a list among labels": (["a", "a", ["b"], "b"], r"labels\[2\] is \['b'\]; expected one label"),
     "a label among lists": ([["a"], "a", ["b"], ["b"]], r"labels\[1\] is 'a'; expected a list"),
     "twice": ([["a", "a"], ["a"], [], []], r"labels\[0\] .* repeats"),
-    "on all": ([["a"], ["a"], ["a"], ["a"]], "all 4 texts have the label 'a'"),
+    "on all": ([["a"], ["a"], ["a"], ["a"]], "all 4 texts have the label 'a'.*leave it out$"),
+    "on all, numbers": ([[0, 1], [0, 1, 2], [0, 2], [0]], "all 4 texts have the label 0.*leave it out$"),
+    "one str": ("aabb", "labels is one str"),
     "rows of 0 and 1": ([[1, 0], [0, 1]] * 2, "leave it out, or, if these are rows of 0 and 1, pass lists of labels"),
     "no labels at all": ([[], [], [], []], "0 classes; expected at least 1"),
 }
@@ -187,6 +288,37 @@ def test_labels_that_do_not_fit_are_named_with_their_row(embedder, name):
     labels, about = BAD_LABELS[name]
     with pytest.raises(BadInput, match=about):
         Classifier.fit(["cat", "dog", "b", "c"], labels, embedder)
+
+
+def test_one_str_and_no_texts_are_refused():
+    with pytest.raises(BadInput, match="texts is one str"):
+        checked_rows("cats")
+    with pytest.raises(BadInput, match="0 texts and 0 labels"):
+        targets(0, [])
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, frozenset])
+def test_sets_of_labels_may_be_of_any_kind_and_have_one_class(kind):
+    found = targets(4, [kind(row) for row in (["b", "a"], ["a"], ["b"], [])])
+    assert (found.classes, found.is_multi_label) == (["a", "b"], True)
+    assert found.truth.tolist() == [[1, 1], [1, 0], [0, 1], [0, 0]]
+    assert targets(3, [kind("a"), kind("a"), kind("")]).classes == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [
+        (2**63 - 1, True),
+        (2**63, False),
+        (-(2**63), True),
+        (-(2**63) - 1, False),
+        (True, True),
+        ("", True),
+        (1.0, False),
+    ],
+)
+def test_a_label_is_text_a_boolean_or_an_integer_of_64_bits(value, fits):
+    assert is_label(value) is fits
 
 
 @pytest.mark.parametrize("bad", ["", " \n", None, 3])

@@ -130,7 +130,7 @@ class Classifier:
 
     def decide(self, chances: Float[np.ndarray, "N C"]) -> list[Any]:
         """The predictions for these probabilities."""
-        sure = _confidence(chances, self.is_multi_label).min(1, initial=1) >= self.abstain_below
+        sure = _confidence(chances, self.is_multi_label).min(1) >= self.abstain_below
         if self.is_multi_label:
             found = [[self.classes[c] for c in np.flatnonzero(row >= 0.5)] for row in chances]
             return [labels if yes else None for labels, yes in zip(found, sure, strict=True)]
@@ -266,7 +266,7 @@ def _checked(found: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The settings, if `save` could have written them; raises `BadModel` otherwise."""
     try:
         classes, report = found["classes"], found["report"]
-        sound = found["format"] == FORMAT and type(classes) is list and 1 <= len(classes) <= MOST_CLASSES
+        sound = found["format"] == FORMAT and type(classes) is list and len(classes) <= MOST_CLASSES
         sound = sound and all(map(is_label, classes)) and len({*map(type, classes)}) == 1
         sound = sound and len({*classes}) == len(classes) and type(found["is_multi_label"]) is bool
         sound = sound and 0 <= found["abstain_below"] <= 1 and isinstance(found["model"]["fingerprint"], str)
