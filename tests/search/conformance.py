@@ -177,6 +177,7 @@ class IndexPromises:
         index.add(records)
         for name, row in zip(records.ids, index.search(records.vectors * 7, 1), strict=True):
             assert row[0].id == name and row[0].score == pytest.approx(1, abs=place.tolerance)
+        assert [len(row) for row in index.search(records.vectors[:2])] == [10, 10]
 
     @pytest.mark.parametrize("where", FILTERS)
     def test_a_filter_passes_what_the_reference_passes(self, place, index, where):

@@ -174,6 +174,34 @@ def test_rows_that_a_mask_leaves_out_may_be_anything():
     assert search(corpus[:1], corpus, mask=np.array([True, False, True])).indices.tolist() == [[0, 2]]
 
 
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_of_the_rows_that_a_mask_leaves_in_the_first_that_is_not_finite_is_named(metric, monkeypatch):
+    monkeypatch.setattr(exact, "BLOCK", 2)
+    for first in range(5):
+        corpus = np.eye(5, 3, dtype=np.float32)
+        corpus[first:, 1] = np.inf
+        corpus[0, 2] = np.nan
+        mask = np.arange(5) >= first
+        with pytest.raises(BadInput, match=rf"corpus\[{first}\] contains NaN or infinity"):
+            search(np.ones((1, 3), np.float32), corpus, mask=mask, metric=metric)
+        mask = (np.arange(5) < first) & (np.arange(5) > 0)
+        assert search(np.ones((1, 3)), corpus, mask=mask, metric=metric).indices.shape == (1, max(0, first - 1))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 10])
+def test_unit_rows_have_their_directions_and_norms_and_give_back_the_originals(rows, monkeypatch):
+    monkeypatch.setattr(exact, "UNIT_ROWS", rows)
+    vectors = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32) * 50
+    vectors[6] = 0
+    for dtype, tolerance in (("float32", 1e-6), ("float16", 1e-3)):
+        found = exact.UnitRows.of(vectors, dtype)
+        np.testing.assert_allclose(found.lengths, np.linalg.norm(vectors, axis=1), rtol=1e-6)
+        expected = vectors / np.maximum(found.lengths, 1e-9)[:, None]
+        np.testing.assert_allclose(found.rows.astype(float), expected, atol=tolerance)
+        np.testing.assert_allclose(found.original(), vectors, atol=100 * tolerance)
+        assert found.rows.dtype == dtype and found.original().dtype == np.float32
+
+
 def test_any_number_of_threads_gives_the_same_bits():
     corpus = np.random.default_rng(1).normal(size=(5000, 24)).astype(np.float32)
     one = search(corpus[:30], corpus, k=40, threads=1)

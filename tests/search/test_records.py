@@ -33,7 +33,19 @@ REFUSED = {  # the arguments of Records
     "metadata[0] has the name 'a b'": (["a"], ONE, None, [{"a b": 1}]),
     "metadata[0]['x'] is a list": (["a"], ONE, None, [{"x": []}]),
     "metadata[0]['x'] is nan": (["a"], ONE, None, [{"x": float("nan")}]),
-    "integer of at most 64 bits": (["a"], ONE, None, [{"x": 2**63}]),
+    "metadata[0]['x'] is 9223372036854775808; expected an integer of at most 64 bits": (
+        ["a"],
+        ONE,
+        None,
+        [{"x": 2**63}],
+    ),
+    "metadata[1]['x'] is -9223372036854775809": (
+        ["a", "b"],
+        np.ones((2, 3)),
+        None,
+        [{"x": -(2**63)}, {"x": -(2**63) - 1}],
+    ),
+    "metadata[0]['x'] is -inf; expected a finite number": (["a"], ONE, None, [{"x": -float("inf")}]),
     "metadata[0]['x'] has a null character": (["a"], ONE, None, [{"x": "\0"}]),
 }
 

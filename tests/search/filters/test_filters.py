@@ -104,6 +104,24 @@ def test_what_cannot_be_read_is_refused_with_the_place_and_what_was_expected(tex
     assert UNREADABLE[text] in str(refused.value) and len(str(refused.value)) < 400
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 49 + "x = 1" + ")" * 49,
+        "not " * 49 + "x = 1",
+        " and ".join(["x = 1"] * 500),
+        "x in (" + ", ".join("1" * 10_000) + ")",
+        "x like '" + "a" * 1000 + "'",
+    ],
+    ids=lambda text: text[:20],
+)
+def test_what_just_keeps_to_the_limits_is_read(text):
+    assert named_columns(parse_filter(text)) == ["x"]
+    with pytest.raises(BadInput, match="at most"):
+        more = {"(": f"({text})", "n": f"not {text}", "x = 1": f"{text} or x = 1", "x in ": text[:-1] + ", 1)"}
+        parse_filter(next((longer for begins, longer in more.items() if text.startswith(begins)), text[:-1] + "a'"))
+
+
 def test_a_filter_that_is_no_string_is_refused():
     with pytest.raises(BadInput, match="the filter is a dict; expected a string such as"):
         parse_filter({"year": 2020})

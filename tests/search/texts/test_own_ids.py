@@ -113,6 +113,26 @@ def test_an_id_from_an_enumeration_is_its_value(index):
     assert index.delete([Name.CAT]) == 1
 
 
+def test_the_order_of_metadata_is_no_change(index):
+    index.add([{"id": "a", "text": "the cat", "x": 1, "y": 2}])
+    assert index.upsert([{"id": "a", "text": "the cat", "y": 2, "x": 1}]).moved == 0
+
+
+def test_a_text_is_put_together_from_its_passages_in_their_order_without_overlaps(index):
+    passages = {
+        "two three": {"start": 4, "stop": 13, "n": 1, "of": "a"},
+        "one two": {"start": 0, "stop": 7, "n": 1, "of": "b"},
+        "four": {"start": 14, "stop": 18, "n": 1},
+        "fo": {"start": 14, "stop": 16, "n": 1},
+        "five": {"start": 20, "stop": 24, "n": 1},
+        "six": {"start": 24, "stop": 27, "n": 1},
+        "next row": {"row": 2, "start": 3, "stop": 11, "n": 1},
+    }
+    ids = [f"C#{number:020x}" for number in range(len(passages))]
+    index.index.add(Records(ids, index.embedder.encode([*passages]), [*passages], [*passages.values()]))
+    assert index.get(["C"]) == [{"id": "C", "text": "one two three four\nfivesix\nnext row", "n": 1}]
+
+
 def test_a_file_s_id_is_its_path(index, tmp_path):
     path = tmp_path / "notes.md"
     path.write_text("---\ntags: [a, b]\n---\n# One\n\nThe cat sleeps.\n\n# Two\n\nA dog barks.\n")

@@ -9,7 +9,9 @@ from likewise.files.documents import Document, read_documents
 from likewise.search.backends.memory_index import MemoryIndex
 from likewise.search.index import ModelIdentity
 from likewise.search.indexes import create_index, open_index
-from likewise.search.texts import adding
+from likewise.search.texts import adding, text_index
+from likewise.search.texts.passages import PassageReader
+from likewise.search.texts.text_index import chunk_settings
 from likewise.text.chunking import ChunkSettings
 
 TEXTS = ["the cat sleeps", "a dog barks", "quick query", "the cat and the dog"]
@@ -130,6 +132,21 @@ def test_after_a_block_that_failed_nothing_is_deleted_and_the_same_call_mends_it
     assert (report.moved, report.unchanged, report.added, report.deleted) == (9, 12, 0, 0)
 
 
+@pytest.mark.parametrize(("quick", "sizes"), [(1e9, [2, 4, 5, 5, 4]), (-1, [2] * 10)])
+def test_blocks_grow_up_to_the_largest_while_they_are_stored_quickly(quick, sizes, monkeypatch):
+    monkeypatch.setattr(adding, "FIRST_BLOCK", 2)
+    monkeypatch.setattr(adding, "LARGEST_BLOCK", 5)
+    monkeypatch.setattr(adding, "QUICK", quick)
+    rows = [Document(f"cat {i}", f"/{i // 10}.csv", row=i) for i in range(20)]
+    blanks = [Document("", "/blank.md"), Document(" ", "/1.csv", row=21)]
+    found = [*adding.passage_blocks([*rows[:10], *blanks, *rows[10:]], PassageReader(len, ChunkSettings(9)))]
+    assert [len(block.passages) for block in found if block.passages] == sizes
+    assert [one.text for block in found for one in block.passages] == [one.text for one in rows]
+    assert [sum(block.read for block in found), sum(block.documents for block in found)] == [22, 20]
+    finished = [name for block in found for name in block.finished if name]
+    assert finished == ["/0.csv", "/blank.md", "/1.csv"] and found[-1].finished[-1] == "/1.csv"
+
+
 def test_progress_counts_documents_that_are_stored(index, monkeypatch):
     monkeypatch.setattr(adding, "FIRST_BLOCK", 2)
     seen = []
@@ -158,6 +175,19 @@ def test_words_and_meaning_are_fused(embedder, tmp_path):
         assert found[0].text == "zebra 42" and {*found[0].scores} == {"cosine", "words", "fused"}
         assert {*found[1].scores} == {"cosine", "fused"} and len(found) == 5
         assert [one.scores["fused"] for one in found] == sorted((one.scores["fused"] for one in found), reverse=True)
+
+
+def test_a_hybrid_search_for_less_finds_the_first_of_a_search_for_more(embedder, tmp_path, monkeypatch):
+    with TextIndex.open(tmp_path / "index", embedder) as index:
+        index.add([*TEXTS, "zebra 42", "a zebra barks"])
+        for query in ("zebra", "dog", "quick cat"):
+            whole = index.search(query, 9, hybrid=True).passages
+            assert len(whole) == 6
+            assert [index.search(query, k, hybrid=True).passages for k in (1, 2, 6)] == [whole[:1], whole[:2], whole]
+        monkeypatch.setattr(text_index, "CANDIDATES", 2)
+        assert len(index.search("zebra", 5, hybrid=True).passages) == 5
+        found = index.search("zebra", 5, reranker=lambda pairs: np.zeros(len(pairs)))
+        assert (len(found.passages), found.reranked) == (5, 5)
 
 
 def test_a_search_sees_one_state_whatever_is_deleted_meanwhile(embedder, tmp_path, monkeypatch):
@@ -226,6 +256,10 @@ def test_an_index_of_unknown_vectors_needs_a_model_of_its_width(embedder):
 def test_chunks_that_the_model_cannot_read_are_refused(embedder):
     MemoryIndex.discard("memory:small")
     made = create_index("memory:small", 32, ModelIdentity("a", embedder.fingerprint))
-    with pytest.raises(BadInput, match="chunks of 500 tokens exceed the model's limit of 64"):
-        TextIndex(made, embedder, chunking=ChunkSettings(500))
+    for size in (65, 500):
+        with pytest.raises(BadInput, match=f"chunks of {size} tokens exceed the model's limit of 64"):
+            TextIndex(made, embedder, chunking=ChunkSettings(size))
+    assert TextIndex(made, embedder, chunking=ChunkSettings(64)).chunking == ChunkSettings(64, 0)
+    assert TextIndex(made, embedder).chunking == chunk_settings(embedder) == ChunkSettings(64, 0)
+    assert chunk_settings(embedder, 9, 3) == ChunkSettings(9, 3)
     MemoryIndex.discard("memory:small")
