@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from likewise.errors import BadInput
 from likewise.explain import Anatomy, PairExplanation
 from likewise.explain.anatomy import WordImportance
 from likewise.explain.plots import (
@@ -203,6 +204,8 @@ def test_pictures_are_saved_with_200_or_300_dots_an_inch_in_a_new_folder(tmp_pat
     ]
     assert all(b"/Type3" not in path.read_bytes() for path in written), "fonts are embedded as TrueType"
     draw_explanation(explained(0), folder / "pairs.png")
+    with pytest.raises(BadInput, match="ends in '.gif'; expected an output file that ends in .png, .pdf, .svg"):
+        draw_explanation(explained(0), folder / "pairs.gif")
     sizes = {"layers.png": (3.56, 2.86, 300), "path.png": (6.8, 2.7, 300), "pairs.png": (3.4, 2.68, 200)}
     for name, (width, height, dots) in sizes.items():
         found = np.frombuffer((folder / name).read_bytes()[16:24], ">u4")

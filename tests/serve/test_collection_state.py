@@ -19,6 +19,8 @@ from likewise.files.documents import Document
 from likewise.search.collection import collection as collection_module
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import ServeSettings, create_app
+from likewise.serve.collection_store import CollectionThread
+from likewise.serve.web.api_errors import ApiError
 from tests.serve.conftest import NOTES, serving
 from tests.serve.requests_by_route import posted
 from tests.serve.test_connections import listening
@@ -136,6 +138,37 @@ def _status(request):
             return answer.status
     except OSError:
         return None
+
+
+async def test_a_collection_is_read_for_so_many_requests_at_a_time_and_closed_after_the_last():
+    gate, ended, thread = threading.Event(), threading.Event(), CollectionThread("notes", 2)
+    waiting = [asyncio.ensure_future(thread.compute(gate.wait)) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(ApiError, match="too many requests are waiting") as full:
+        await thread.compute(gate.wait)
+    assert full.value.retry_after == 1
+    gate.set()
+    assert await asyncio.gather(*waiting) == [True, True]
+    with pytest.raises(ZeroDivisionError):
+        await thread.compute(lambda: 1 / 0)
+    assert await thread.compute(lambda: 5) == 5
+    thread.end(ended.set)
+    assert await asyncio.to_thread(ended.wait, 5)
+
+
+def test_models_of_one_name_that_collections_need_are_told_apart(tmp_path):
+    for seed, place in enumerate(("one", "two")):
+        folder = model_folder(tmp_path / place / "own", "bert", seed=seed)
+        with TextIndex.open(tmp_path / "indexes" / place, str(folder)) as index:
+            index.add(NOTES, show_progress_bar=False)
+    with serving({}, collections=tmp_path / "indexes") as client:
+        asked = [
+            client.post("/v1/search", json={"query": NOTES[0], "collection": name}) for name in ("one", "two", "one")
+        ]
+        kept = [one["name"] for one in client.get("/status").json()["models"]]
+    assert [answer.json()["passages"][0]["text"] for answer in asked] == [NOTES[0]] * 3
+    names = ["own (for collections)", "own 2 (for collections)"]
+    assert ([answer.json()["model"] for answer in asked], kept) == ([*names, names[0]], names)
 
 
 def test_a_map_is_of_the_texts_that_are_there(client_of, parent, served_models):
