@@ -25,6 +25,11 @@ def test_dense_is_a_product_and_an_activation(activation, bias):
     torch.testing.assert_close(head(x), getattr(nn, activation)()(plain), atol=1e-6, rtol=1e-5)
 
 
+def test_a_dense_head_has_a_bias_and_tanh_unless_told_otherwise():
+    head = Dense(6, 3)
+    assert head.linear.bias is not None and type(head.activation) is nn.Tanh
+
+
 def test_norm_has_mean_zero_and_deviation_one():
     out = Norm(6)(_x())
     torch.testing.assert_close(out.mean(1), torch.zeros(4), atol=1e-6, rtol=0)

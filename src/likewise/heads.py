@@ -47,7 +47,7 @@ class Normalize(nn.Module):
     """Scales vectors to length 1, so that a dot product is a cosine; a zero vector stays zero."""
 
     def forward(self, x: Float[Tensor, "N E"]) -> Float[Tensor, "N E"]:
-        return normalize(x, dim=1)
+        return normalize(x)
 
 
 class Truncate(nn.Module):

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import platform
 import re
 
 from likewise.cli import doctor, machine, main
@@ -76,20 +77,28 @@ def test_the_cpu_is_that_of_the_kernel(tmp_path):
     assert machine.cpu(tmp_path / "cpuinfo") == "A Processor"
 
 
-def test_where_the_system_says_nothing_it_is_unknown(tmp_path):
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9 if hasattr(os, "sysconf") else None
-    expected = {"total_gb": total and round(total, 1), "free_gb": None, "limit_gb": None}
-    assert machine.memory(tmp_path / "nothing", tmp_path) == expected
+def test_where_the_system_says_nothing_it_is_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sysconf_names", {}, raising=False)
+    nothing = tmp_path / "nothing"
+    assert machine.memory(nothing, tmp_path) == {"total_gb": None, "free_gb": None, "limit_gb": None}
+    assert machine.cpu(nothing) == (platform.processor() or platform.machine())
+
+
+def test_memory_is_counted_in_pages_where_there_is_no_meminfo(tmp_path, monkeypatch):
+    counts = {"SC_PHYS_PAGES": 25_000_000, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(os, "sysconf_names", counts, raising=False)
+    monkeypatch.setattr(os, "sysconf", counts.__getitem__, raising=False)
+    assert machine.memory(tmp_path / "nothing", tmp_path)["total_gb"] == 102.4
 
 
 def test_memory_is_what_the_container_leaves(tmp_path):
-    (tmp_path / "meminfo").write_text("MemTotal: 16000000 kB\nMemFree: 1 kB\nMemAvailable: 8000000 kB\n")
-    assert machine.memory(tmp_path / "meminfo", tmp_path) == {"total_gb": 16.4, "free_gb": 8.2, "limit_gb": None}
+    (tmp_path / "meminfo").write_text("MemTotal: 160000000 kB\nMemFree: 1 kB\nMemAvailable: 80000000 kB\n")
+    assert machine.memory(tmp_path / "meminfo", tmp_path) == {"total_gb": 163.8, "free_gb": 81.9, "limit_gb": None}
     (tmp_path / "memory.max").write_text("4000000000\n")
     (tmp_path / "memory.current").write_text("1500000000\n")
-    assert machine.memory(tmp_path / "meminfo", tmp_path) == {"total_gb": 16.4, "free_gb": 2.5, "limit_gb": 4.0}
+    assert machine.memory(tmp_path / "meminfo", tmp_path) == {"total_gb": 163.8, "free_gb": 2.5, "limit_gb": 4.0}
     (tmp_path / "memory.max").write_text("max\n")
-    assert machine.memory(tmp_path / "meminfo", tmp_path)["free_gb"] == 8.2
+    assert machine.memory(tmp_path / "meminfo", tmp_path)["free_gb"] == 81.9
 
 
 def test_threads_name_what_limits_them(tmp_path):
@@ -97,3 +106,76 @@ def test_threads_name_what_limits_them(tmp_path):
     threads = machine.threads({"OMP_NUM_THREADS": "3", "HOME": "/"}, tmp_path)
     assert (threads["quota"], threads["used"], threads["environment"]) == (1.5, 3, {"OMP_NUM_THREADS": "3"})
     assert machine.threads({}, tmp_path / "nothing")["quota"] is None
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    assert (threads["cpus"], threads["affinity"]) == (os.cpu_count(), allowed)
+
+
+REPORT = {
+    "likewise": {"version": "1.2.3", "commit": "abcdef", "folder": "/there"},
+    "system": {"python": "3.12", "executable": "/bin/python", "platform": "Linux"},
+    "packages": {"numpy": "2.0", "safetensors": None},
+    "engines": {
+        "native": {"usable": True, "version": "1 (avx2)", "devices": ["cpu", "cuda:0"]},
+        "torch": {"usable": False, "problem": "not installed"},
+    },
+    "cpu": "A Processor",
+    "threads": {"used": 2, "cpus": 8, "affinity": 4, "quota": 2.5, "environment": {"OMP_NUM_THREADS": "3"}},
+    "memory": {"total_gb": 16.4, "free_gb": None, "limit_gb": 4.0},
+    "models": {"bundled": ["a", "b"], "local": [], "not_installed": ["c"], "folder": "/models", "problem": "gone"},
+    "data": {"here": ["x"], "known": 30, "folder": "/data", "problem": "gone too"},
+    "extras": {
+        "map": {"installed": True, "install": None},
+        "torch": {"installed": False, "install": "pip install torch"},
+        "table": {"installed": False, "install": "pip install table"},
+    },
+    "bits": {"arithmetic": 1, "instructions": "avx2", "equal": {"fp32": True, "int8": False}, "texts": 200},
+    "first_text": {"works": True, "model": "m", "dimension": 384, "seconds": 0.5},
+}
+SHOWN = """\
+likewise  1.2.3 (commit abcdef), in /there
+python    3.12, /bin/python; Linux
+          numpy 2.0, safetensors MISSING
+engines   native 1 (avx2) on cpu, cuda:0
+          torch: not installed
+cpu       A Processor
+threads   2 used by default (8 CPUs, 4 allowed by affinity, quota of 2.5, OMP_NUM_THREADS=3)
+memory    unknown free of 16.4 GB, limit of the container 4.0 GB
+models    bundled: a, b
+          local: none (LIKEWISE_MODELS is /models)
+          not installed: c; to see how to get them: likewise model list
+          PROBLEM: gone
+data      1 of 30 known data sets are available here; LIKEWISE_DATA is /data
+          PROBLEM: gone too
+extras    installed: map
+          not installed: torch, table; for torch: pip install torch (--json lists every command)
+bits      arithmetic 1 on avx2: DIFFERENT from other machines in int8 (200 texts)
+works     yes: m loaded and encoded a text into a vector of 384 dimensions in 0.5 s
+"""
+
+
+def test_every_part_of_a_report_is_shown(capsys):
+    doctor.show_diagnosis(REPORT)
+    assert capsys.readouterr().out == SHOWN
+
+
+def test_what_a_machine_does_not_have_is_not_shown(capsys):
+    nothing = {"folder": None, "problem": None}
+    less = {
+        "threads": {"used": 2, "cpus": 1, "affinity": None, "quota": None, "environment": {}},
+        "memory": {"total_gb": 1e4, "free_gb": 2.0, "limit_gb": None},
+        "models": {"bundled": ["a"], "local": ["b"], "not_installed": [], **nothing},
+        "data": {"here": [], "known": 30, **nothing},
+        "extras": {"map": {"installed": True, "install": None}},
+        "first_text": {"works": False, "model": "m", "problem": "ValueError: bad"},
+    }
+    doctor.show_diagnosis(REPORT | less)
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in shown if line not in SHOWN.splitlines()] == [
+        "threads   2 used by default (1 CPU, no quota)",
+        "memory    2.0 GB free of 10,000.0 GB",
+        "models    bundled: a",
+        "          local: b",
+        "data      0 of 30 known data sets are available here; LIKEWISE_DATA is not set",
+        "works     NO: m: ValueError: bad",
+    ]
+    assert len(shown) == len(SHOWN.splitlines()) - 4  # what is not installed, and problems

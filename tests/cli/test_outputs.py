@@ -4,12 +4,13 @@ import io
 import json
 import os
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from likewise.cli import main
-from likewise.cli.output import print_json
+from likewise.cli.output import print_json, print_result
 
 ROWS = [{"text": "a cat", "anchor": "a cat", "positive": "a kitten", "kept": 1}, {"text": "b", "anchor": "b"}]
 UNREAD = "no-such-model"  # whose absence would be the error, were the output not looked at first
@@ -145,3 +146,20 @@ def test_json_is_the_same_json_in_any_encoding(encoding, shown, monkeypatch):
     stream.flush()
     text = stream.buffer.getvalue().decode(encoding)
     assert shown in text and json.loads(text) == {"text": "é × 🙂"}
+
+
+@pytest.mark.parametrize(
+    ("options", "printed"),
+    [
+        ({"json": True}, '{\n  "a": 1\n}\n'),
+        ({"json": True, "quiet": True}, '{\n  "a": 1\n}\n'),
+        ({"json": False}, "one\n"),
+        ({"json": False, "quiet": False}, "one\n"),
+        ({"json": False, "quiet": True}, ""),
+    ],
+)
+def test_a_result_is_json_or_words_or_nothing(options, printed, capsys):
+    print_result(Namespace(**options), {"a": 1}, "one")
+    assert capsys.readouterr().out == printed
+    print_json({"a": 1})
+    assert capsys.readouterr().out == '{\n  "a": 1\n}\n'

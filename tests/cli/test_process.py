@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from likewise.__main__ import main as command
 from likewise.cli import main, process
 from likewise.cli.main import TRACEBACK, UNEXPECTED_ERROR
 from likewise.cli.process import prepared
@@ -188,6 +189,16 @@ def test_ctrl_c_while_the_command_line_is_loaded_shows_no_traceback():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "likewise: stopped by SIGINT before anything started\n")
+
+
+def test_ctrl_c_interrupts_a_command_that_was_loaded_and_ends_one_that_is_done(monkeypatch):
+    during = []
+    monkeypatch.setattr("likewise.cli.main", lambda: during.append(signal.getsignal(signal.SIGINT)) or 3)
+    assert command() == 3
+    assert [*during, signal.getsignal(signal.SIGINT)] == [signal.default_int_handler, signal.SIG_DFL]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert command() == 3
+    assert [during[1], signal.getsignal(signal.SIGINT)] == [signal.SIG_IGN, signal.SIG_IGN]
 
 
 def test_the_installed_command_begins_where_ctrl_c_is_awaited():

@@ -104,6 +104,16 @@ def test_wide_columns_share_what_narrow_ones_leave(terminal, capsys):
     assert lines[2].startswith("    2   b") and lines[2].endswith("…")
 
 
+def test_a_single_wide_column_takes_the_line_and_an_indented_table_fits(terminal, capsys):
+    room = 40 if terminal else 60
+    printable(excerpt({"text": ["a" * 100]}, 60, 4), 60, indent=4)
+    assert room - 2 <= len(capsys.readouterr().out.splitlines()[1]) <= room
+    words = table("words", head=False)
+    words.add_row("ab " * 50)
+    printable(words, 60, indent=4)
+    assert room - 2 <= max(map(len, capsys.readouterr().out.splitlines())) <= room
+
+
 def test_a_text_of_a_narrow_terminal_keeps_a_few_columns(capsys, monkeypatch):
     monkeypatch.setattr(terminal_tables, "sys", shown_on(terminal=True))
     monkeypatch.setenv("COLUMNS", "100")

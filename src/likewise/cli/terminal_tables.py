@@ -26,7 +26,7 @@ class TerminalTable:
     """A table without rules; a header that begins with > right-aligns its column, as for numbers, which never wrap."""
 
     heads: tuple[str, ...]
-    has_head: bool = True
+    has_head: bool
     rows: list[tuple[str, ...]] = field(default_factory=list)
 
     def add_row(self, *cells: str) -> None:
