@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from likewise import Embedder
-from likewise.engine_registry import ENGINES, LoadOptions, _no_gpu_for_torch
+from likewise.engine_registry import ENGINES, LoadOptions, _no_gpu_for_torch, computation_of, mixes_int8
 from likewise.engines.native.library import load
 from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, MissingExtra, NativeUnavailable
+from likewise.native.library import ARITHMETIC
 from tests.native_library import NATIVE, needs_native
 from tests.tiny import TEXTS
 
@@ -129,3 +130,16 @@ def test_a_class_of_an_engine_loads_with_that_engine_alone(folders):
         TorchEmbedder.load(folders("bert"), engine="numpy")
     with pytest.raises(BadModel, match="only bert, roberta, .*modernbert, .*words are supported"):
         NumpyEmbedder.load(folders("bilstm"))
+
+
+@pytest.mark.parametrize("name", [name for name in ENGINES if name != "native" or NATIVE])
+def test_a_computation_names_its_engine_its_precision_and_an_arithmetic_that_is_the_same_everywhere(name, folders):
+    computation = computation_of(Embedder.load(folders("bert"), engine=name, precision="fp32"))
+    assert computation == (name, "fp32", ARITHMETIC if name == "native" else 0)
+    assert str(computation) == (f"native, fp32, arithmetic {ARITHMETIC}" if name == "native" else f"{name}, fp32")
+
+
+def test_only_int8_is_not_mixed_with_others():
+    assert [mixes_int8(*pair) for pair in (("int8", "int8"), ("int8", "fp32"), ("bf16", "int8"), ("bf16", "fp32"))] == [
+        *(False, True, True, False)
+    ]
