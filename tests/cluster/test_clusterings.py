@@ -25,6 +25,24 @@ def options(method: str) -> dict[str, float]:
     return {"k": 3} if row.by and row.threshold is None else {}
 
 
+def test_each_method_takes_its_own_options_and_has_its_own_defaults():
+    assert {name: (row.by, row.threshold, row.min_size) for name, row in CLUSTERINGS.items()} == {
+        "average": (("k", "threshold"), 0.4, 3),
+        "complete": (("k", "threshold"), 0.3, 3),
+        "ward": (("k",), None, 1),
+        "kmeans": (("k",), None, 1),
+        "communities": (("threshold",), 0.6, 5),
+        "hdbscan": ((), None, 10),
+    }
+
+
+def test_hdbscan_needs_rows_for_two_clusters_of_two_or_more():
+    rows = np.random.default_rng(0).normal(0, 0.01, (20, 8)) + np.repeat(np.eye(8)[:2], 10, axis=0)
+    assert [len(found) for found in members(cluster_vectors(rows, "hdbscan"))] == [10, 10]
+    assert (cluster_vectors(rows[:19], "hdbscan") == -1).all()
+    assert (cluster_vectors(rows[8:11], "hdbscan", min_size=1) == -1).all()
+
+
 @pytest.mark.parametrize("method", CLUSTERINGS)
 def test_bundles_are_found_the_largest_first(method):
     vectors = bundles()
@@ -66,7 +84,8 @@ def test_a_threshold_of_one_joins_copies_alone(method):
 
 @pytest.mark.parametrize("method", [name for name, row in CLUSTERINGS.items() if "k" in row.by])
 def test_who_asks_for_k_clusters_gets_k(method):
-    assert cluster_vectors(bundles(), method, k=40).max() == 39
+    for k in (40, 62):
+        assert cluster_vectors(bundles(), method, k=k).max() == k - 1
 
 
 @pytest.mark.parametrize("asked", [{"min_size": 2}, {}])

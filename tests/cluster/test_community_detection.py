@@ -35,6 +35,31 @@ def test_groups_are_disjoint_and_near_their_centre(seed, threshold, smallest):
         assert cosine(vectors[group[:1]], vectors[group]).min() >= threshold - 1e-9
 
 
+def slow(vectors: np.ndarray, threshold: float, smallest: int) -> list[list[int]]:
+    """The row with the most neighbours first, as the docstring says."""
+    alike = cosine(vectors, vectors)
+    near = [[i for i in range(len(vectors)) if row[i] >= threshold] for row in alike]
+    taken, groups = set(), []
+    for centre in sorted(range(len(vectors)), key=lambda i: (-len(near[i]), i)):
+        others = sorted((i for i in near[centre] if i != centre and i not in taken), key=lambda i: -alike[centre, i])
+        group = [centre, *others] if centre in near[centre] else others  # a row of zeros is near nothing
+        if centre not in taken and len(group) >= smallest:
+            groups.append(group)
+            taken |= {*group}
+    return sorted(groups, key=len, reverse=True)
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 0.0, 0.5, 1.0])
+@pytest.mark.parametrize("smallest", [1, 2, 5])
+def test_groups_and_their_order_are_those_of_comparing_all_rows(threshold, smallest):
+    for seed in range(5):
+        draw = np.random.default_rng(seed)
+        rows = np.concatenate([draw.integers(0, 2, (20, 4)) * 2.0 - 1, np.eye(4), np.zeros((2, 4))])
+        rows = draw.permutation(rows)  # whose cosines are multiples of a half, and exact
+        found = communities(rows, threshold=threshold, min_size=smallest)
+        assert [group.tolist() for group in found] == slow(rows, threshold, smallest)
+
+
 def test_blocks_change_nothing(monkeypatch):
     whole = communities(bundles(), threshold=0.5)
     monkeypatch.setattr("likewise.search.pairs.BLOCK", 3)

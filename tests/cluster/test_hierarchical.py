@@ -86,8 +86,8 @@ def test_fewer_than_two_vectors_have_no_merges(method, count):
 
 def test_progress_counts_every_vector():
     seen = []
-    linkage(bundles(20), show_progress_bar=lambda meter: seen.append(meter.texts))
-    assert seen == [20, *range(1, 20)]  # the distances, then merges
+    linkage(bundles(20), show_progress_bar=lambda meter: seen.append((meter.texts, meter.tokens)))
+    assert seen == [(20, 0), *((i, 0) for i in range(1, 20))]  # the distances, then merges
 
 
 def test_memory_is_refused_before_it_is_taken():

@@ -40,6 +40,7 @@ def test_of_forms_of_one_word_one_is_used():
 @pytest.mark.parametrize(
     ("a", "b", "same"),
     [("parse", "parsing", True), ("file", "filename", True), ("directory", "directories", True), ("car", "cars", True),
+     ("plant", "plank", True), ("plane", "plaid", False),
      ("container", "content", False), ("string", "strong", False), ("test", "text", False)],
 )  # fmt: skip
 def test_forms_of_a_word_begin_alike(a, b, same):
@@ -114,6 +115,45 @@ def test_weights_are_those_of_the_paper():
     words = {"car": 3 * math.log(1 + 17 / 3 / 3), "fast": math.log(1 + 17 / 3 / 1)}
     assert words["car"] > words["fast"]
     assert c_tf_idf_words(TEXTS, LABELS, 9)[0] == ("car", "fast", "park", "slow")
+
+
+def slow_words(texts, labels, count):
+    """Word by word, as the docstring says, of words none of which begin alike."""
+    clusters = {label: [{*texts[i].split()} for i in np.flatnonzero(labels == label)] for label in {*labels.tolist()}}
+    named = sorted(label for label in clusters if label >= 0)
+    holds = {label: lambda word, rows=rows: sum(word in row for row in rows) for label, rows in clusters.items()}
+    vocabulary = {word for text in texts for word in text.split()}
+    size = {label: sum(map(len, rows)) for label, rows in clusters.items()}
+    mean, names = sum(size.values()) / len(clusters), []
+    for label in named:
+        weights = {}
+        for word in vocabulary:
+            inside, everywhere = holds[label](word), sum(held(word) for held in holds.values())
+            by_chance = sum(1 - (1 - everywhere / len(texts)) ** len(clusters[other]) for other in named)
+            clusters_with_it = sum(holds[other](word) > 0 for other in named)
+            common = everywhere / len(texts) >= 0.05 and clusters_with_it >= max(3, 0.8 * by_chance)
+            others = sum(size.values()) - size[label]
+            often = not others or inside * others > 2 * (everywhere - inside) * size[label]
+            if inside and often and not common:
+                weights[word] = inside * math.log(1 + mean / everywhere)
+        names.append(tuple(sorted(weights, key=lambda word: (-weights[word], word))[:count]))
+    return names
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("lowest", [-1, 0])
+def test_words_are_those_of_weighing_each(seed, lowest):
+    draw = np.random.default_rng(seed)
+    vocabulary = np.array([letter * 3 for letter in "abcdefghijklmnopqrstuvwxyz"])
+    labels = np.append(draw.integers(lowest, 1 + seed // 2, 59), 0)
+    labels = np.unique(labels, return_inverse=True)[1] + min(lowest, labels.min())
+    shares = 1 / np.arange(1, 27) / (1 / np.arange(1, 27)).sum()
+    texts = []
+    for label in labels:
+        own = np.roll(vocabulary, 5 * label) if draw.random() < 0.7 else vocabulary
+        texts.append(" ".join(draw.choice(own, draw.integers(1, 5), p=shares)))
+    for count in (1, 4, 26):
+        assert c_tf_idf_words(texts, labels, count) == slow_words(texts, labels, count)
 
 
 def test_a_single_cluster_is_named_by_its_words():

@@ -28,6 +28,20 @@ def test_as_row_by_row(threshold, block, monkeypatch):
     assert near_duplicates(vectors, threshold=threshold).tolist() == slow(vectors, threshold)
 
 
+@pytest.mark.parametrize("block", [1, 4, 2048])
+def test_of_representatives_that_are_equally_near_the_first_is_taken(block, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", block)
+    signs = np.random.default_rng(1).integers(0, 2, (30, 4)) * 2.0 - 1
+    vectors = np.concatenate([np.eye(4), signs, np.zeros((2, 4))])  # all cosines are multiples of a half, and exact
+    for threshold in (-1.0, 0.0, 0.5, 1.0):
+        assert near_duplicates(vectors, threshold=threshold).tolist() == slow(vectors, threshold)
+
+
+def test_rows_are_near_from_a_cosine_of_95_hundredths():
+    vectors = np.array([[1.0, 0], [0.951, np.sqrt(1 - 0.951**2)], [0.949, -np.sqrt(1 - 0.949**2)]])
+    assert near_duplicates(vectors).tolist() == [0, 0, 2]
+
+
 def test_copies_are_found_and_neighbours_of_neighbours_are_not():
     angles = np.radians([0, 20, 40, 0])
     vectors = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
@@ -38,8 +52,10 @@ def test_copies_are_found_and_neighbours_of_neighbours_are_not():
 def test_progress_counts_every_row(monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 4)
     seen = []
-    near_duplicates(np.eye(10, dtype=np.float32), show_progress_bar=lambda meter: seen.append(meter.texts))
-    assert seen == [4, 8, 10]
+    near_duplicates(
+        np.eye(10, dtype=np.float32), show_progress_bar=lambda meter: seen.append((meter.texts, meter.tokens))
+    )
+    assert seen == [(4, 0), (8, 0), (10, 0)]
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ Labels = Int[np.ndarray, " N"]
 class ClusterOptions:
     """The options for clustering; each method uses the options named in its row of CLUSTERINGS."""
 
-    k: int | None = None
-    threshold: float | None = None
-    min_size: int = 1
+    k: int | None
+    threshold: float | None
+    min_size: int
     seed: int = 0
     show_progress_bar: Progress = None
 

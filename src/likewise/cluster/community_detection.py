@@ -33,10 +33,10 @@ def communities(
 
 
 def _neighbours(vectors: Float[np.ndarray, "N D"], threshold: float) -> list[Int[np.ndarray, " n"]]:
-    """For each row, the rows within the threshold (including itself), nearest first; ties go to the earlier row."""
+    """For each row, itself and the others within the threshold, nearest first; ties go to the earlier row."""
     pairs = best_first(pairs_above(vectors, threshold))
     own = np.flatnonzero(vectors.any(axis=1) | (threshold <= 0))  # the cosine of a row of zeros with itself is 0
     rows, others = (np.concatenate(columns) for columns in ((pairs.i, pairs.j, own), (pairs.j, pairs.i, own)))
-    scores = np.concatenate([pairs.scores, pairs.scores, np.where(vectors[own].any(axis=1), 1, 0)])
+    scores = np.concatenate([pairs.scores, pairs.scores, np.ones(len(own))])
     order = np.lexsort((others, -scores, rows))
     return np.split(others[order], np.cumsum(np.bincount(rows, minlength=len(vectors)))[:-1])

@@ -34,7 +34,7 @@ def _represent(
 ) -> None:
     """Set the representatives of rows `start` to `stop`; those of all earlier rows must already be set."""
     nearest, scores = _nearest_representative(vectors, representative, start, stop)
-    within = np.tril(unit_cosine(vectors[start:stop], vectors[start:stop]), -1)
+    within = unit_cosine(vectors[start:stop], vectors[start:stop])
     for row in range(stop - start):
         near = np.flatnonzero(within[row, :row] >= threshold)
         candidates = near[representative[start + near] == start + near]  # those that represent themselves
