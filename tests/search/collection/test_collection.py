@@ -6,13 +6,14 @@ import shutil
 import sqlite3
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from likewise.errors import BadInput
 from likewise.native.scanning import available
-from likewise.search.collection import Collection, segments
+from likewise.search.collection import Collection, compaction, segments, verification
 from likewise.search.records import Records
 from tests.search.conformance import FILTERS, WIDTH, as_dict, assert_finds, assert_holds, some_records
 
@@ -240,6 +241,50 @@ class TestManySegments:
             assert collection.delete([*expected, *some_records(20, start=500).ids]) == 40
             assert collection.compact() == 40 and not rows_files(folder)
             assert sqlite3.connect(folder / "collection.sqlite").execute("SELECT * FROM segments").fetchall() == []
+
+    @pytest.mark.parametrize("block", [1, 5, 15, 16])
+    def test_blocks_of_any_size_are_checked_and_copied_and_progress_counts_their_records(
+        self, folder, block, monkeypatch
+    ):
+        monkeypatch.setattr(verification, "BLOCK", block)
+        monkeypatch.setattr(compaction, "BLOCK", block)
+        seen = []
+        how = {"show_progress_bar": lambda meter: seen.append((meter.texts, meter.tokens, meter.total))}
+        with filled(folder) as collection:
+            report = collection.verify(**how)
+            assert report.is_clean and report.records == 60 and seen[-1] == (60, 0, 60)
+            assert len(seen) == {1: 60, 5: 15, 15: 7, 16: 4}[block]  # of 16, 16, 16 and 12
+            seen.clear()
+            collection.delete([f"id {i}" for i in range(60) if i % 4])
+            assert collection.compact(**how) == 45
+            assert seen == [(15, 0, 15)]
+            expected = {name: row for name, row in as_dict(some_records(60)).items() if int(name[3:]) % 4 == 0}
+            assert_holds(collection, expected, TOLERANCE)
+            assert collection.verify().is_clean
+        last = rows_files(folder)[-1]
+        flip(last, last.stat().st_size - 1)
+        with Collection.open(str(folder), read_only=True) as collection:
+            assert collection.verify().damaged == {"id 56": "vector"}
+
+    @pytest.mark.parametrize(
+        ("segments", "groups"),  # of how many live and how many rows each has
+        [
+            ([], []),
+            ([(16, 16), (15, 15)], []),
+            ([(16, 16), (15, 16)], [[15]]),
+            ([(0, 16), (16, 16)], [[0]]),
+            ([(8, 8), (16, 16), (8, 8)], [[8, 8]]),
+            ([(8, 8), (9, 9)], []),
+            ([(8, 8), (9, 10)], [[9]]),
+            ([(3, 3), (4, 4), (10, 16)], [[3, 4], [10]]),
+            ([(3, 3), (4, 4), (10, 10)], [[3, 4]]),
+            ([(5, 6), (5, 5), (6, 6), (1, 1)], [[5, 5, 6]]),
+        ],
+    )
+    def test_small_segments_are_joined_and_those_with_dead_rows_rewritten(self, segments, groups):
+        given = [SimpleNamespace(living=living, rows=rows) for living, rows in segments]
+        found = compaction.groups_to_rewrite(given)
+        assert [[one.living for one in group] for group in found] == groups
 
     def test_a_reader_that_lists_while_all_is_replaced_and_compacted_sees_the_state_it_began_with(self, folder):
         with filled(folder) as collection:

@@ -43,6 +43,11 @@ def test_a_query_of_too_many_words_is_refused_with_the_limit(collection):
         collection.search_words(" ".join(f"w{i}" for i in range(MOST_WORDS + 1)))
 
 
+def test_ten_are_found_by_default(collection):
+    found = collection.search_words("w1 w2 w3", ROWS)
+    assert len(found) > 11 and collection.search_words("w1 w2 w3") == found[:10]
+
+
 def test_repeated_words_count_once(collection):
     assert collection.search_words("w1 w2 " * MOST_WORDS) == collection.search_words("w1 w2")
 

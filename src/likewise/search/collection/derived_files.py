@@ -33,8 +33,8 @@ def derived_path(folder: Path, number: int, what: str) -> Path:
     return folder / FOLDER / f"{number:08}.{what}"
 
 
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> bool:
-    """Store the arrays if possible and return whether it worked; a full or read-only disk is not an error."""
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Store the arrays if possible; a full or read-only disk is not an error."""
     places: list[tuple[str, str, tuple[int, ...], int]] = []
     content = bytearray()
     for name, array in arrays.items():
@@ -51,8 +51,6 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> bool:
             file.write(content)
             file.flush()
             sync(file.fileno())
-        return True
-    return False
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray] | None:

@@ -111,7 +111,7 @@ def ids_beginning(db: sqlite3.Connection, beginning: str) -> list[str]:
     if not last:
         return [name for (name,) in db.execute("SELECT id FROM records WHERE id >= ?", [beginning])]
     following = ord(last[-1]) + 1
-    end = last[:-1] + chr(0xE000 if 0xD800 <= following < 0xE000 else following)  # surrogates are not characters
+    end = last[:-1] + chr(0xE000 if following == 0xD800 else following)  # surrogates are not characters
     return [name for (name,) in db.execute("SELECT id FROM records WHERE id >= ? AND id < ?", [beginning, end])]
 
 

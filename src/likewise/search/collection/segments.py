@@ -94,7 +94,7 @@ def rows_there(path: Path, number: int, layout: RowFormat) -> int:
             good, size = file.read(HEADER_BYTES) == layout.header(number), os.fstat(file.fileno()).st_size
     except OSError:
         return 0
-    return max(0, size - HEADER_BYTES) // layout.row_bytes if good else 0
+    return (size - HEADER_BYTES) // layout.row_bytes if good else 0
 
 
 def cut_tails(folder: Path, committed: Iterable[tuple[int, int]], layout: RowFormat) -> None:
