@@ -44,13 +44,12 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     description = {"name": path.name, "arrays": places, "bytes": len(content), "checksum": zlib.crc32(content)}
     described = json.dumps(description).encode()
     described += b" " * (-(PREFIX.size + len(described)) % HEADER_BYTES)
-    with suppress(BadInput, OSError), atomic_file(path) as partial:
-        with partial.open("wb") as file:
-            file.write(PREFIX.pack(MAGIC, len(described), zlib.crc32(described)))
-            file.write(described)
-            file.write(content)
-            file.flush()
-            sync(file.fileno())
+    with suppress(BadInput, OSError), atomic_file(path) as partial, partial.open("wb") as file:
+        file.write(PREFIX.pack(MAGIC, len(described), zlib.crc32(described)))
+        file.write(described)
+        file.write(content)
+        file.flush()
+        sync(file.fileno())
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray] | None:
