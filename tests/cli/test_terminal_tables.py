@@ -104,6 +104,13 @@ def test_wide_columns_share_what_narrow_ones_leave(terminal, capsys):
     assert lines[2].startswith("    2   b") and lines[2].endswith("…")
 
 
+@pytest.mark.parametrize(("size", "whole"), [(16, True), (17, False)])
+def test_a_column_of_up_to_sixteen_is_never_cut(size, whole, capsys, monkeypatch):
+    monkeypatch.setattr(terminal_tables, "sys", shown_on(terminal=False))
+    printable(excerpt({"first": ["a" * size], "second": ["b" * 100]}, 30, 0), 30)
+    assert ("a" * size in capsys.readouterr().out) == whole
+
+
 def test_a_single_wide_column_takes_the_line_and_an_indented_table_fits(terminal, capsys):
     room = 40 if terminal else 60
     printable(excerpt({"text": ["a" * 100]}, 60, 4), 60, indent=4)
