@@ -1,13 +1,16 @@
 """Choosing on data: items with scores of their own, candidates that share vectors, and errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.evaluate import StoppingRule, Variations, choose, data_task, evaluate
+from likewise.evaluate import StoppingRule, Variations, choose, collection_task, data_task, evaluate
 from likewise.evaluate.collection import read_collection
 from likewise.evaluate.items import items_of_collection, items_of_data
 from likewise.evaluate.metrics.binary_classification import auc
+from likewise.evaluate.rankers import WordRanker
 from likewise.evaluate.reports.choice_report import format_choice, verdict
 
 N = 120
@@ -62,6 +65,26 @@ def test_two_rows_with_the_same_cosine_are_half_an_item():
     assert set(scorer(np.arange(source.count), [(None, None)]).ravel().tolist()) == {0.5}
 
 
+def test_a_triplet_whose_sides_are_equally_near_is_wrong():
+    scorer = items_of_data(TRIPLETS).scorer(lambda texts: np.ones((len(texts), 2), np.float32))
+    assert scorer(np.arange(5), [(None, None)]).tolist() == [[0.0] * 5]
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric"), [("labelled", "label 1 has a higher cosine than label 0"), ("scored", "the higher score has")]
+)
+def test_the_metric_says_what_an_item_is_and_columns_not_used_are_noted(kind, metric):
+    source = items_of_data({**DATA[kind], "negative": ["x"] * N})
+    assert metric in source.metric and source.notes == ("not used: negative",)
+    assert items_of_data(DATA[kind]).notes == ()
+
+
+def test_the_rows_of_items_are_drawn_with_the_seed_0_by_default():
+    items = {seed: items_of_data(SCORED, seed=seed).scorer(poor)(np.arange(20), [(None, None)]) for seed in (0, 1)}
+    default = items_of_data(SCORED).scorer(poor)(np.arange(20), [(None, None)])
+    assert (default == items[0]).all() and (default != items[1]).any()
+
+
 def test_the_better_model_is_chosen_on_a_collection_and_its_items_are_queries(collection):
     choice = choose({"good": good, "poor": poor}, collection)
     assert choice.best.name == "good" and choice.total == N and "ndcg@10" in choice.metric
@@ -74,6 +97,16 @@ def test_the_mean_over_all_items_is_the_score_that_evaluate_reports(kind, score)
     found = source.scorer(lambda texts, role=None: good(texts))(np.arange(source.count), [(None, None)]).mean()
     task = data_task(DATA[kind], name="own")
     assert found == pytest.approx(evaluate({"good": good}, task)["good", "own"].result[score])
+
+
+def test_the_mean_over_all_queries_is_the_score_that_evaluate_reports_of_a_collection(collection):
+    collection = replace(collection, queries=tuple(f"{i} a" for i in range(N)))
+    source, noisy = items_of_collection(collection), lambda texts, role=None: good(texts) + 0.1 * poor(texts)
+    found = source.scorer(noisy)(np.arange(N), [(None, None), (None, 1.0), (None, 0.0)]).mean(1)
+    rankers = {"words": WordRanker(), "noisy": noisy}
+    results = evaluate(rankers, collection_task(collection))
+    vectors, words = (results[name, collection.name].result.headline.value for name in ("noisy", "words"))
+    assert found == pytest.approx([vectors, vectors, words], abs=1e-6) and 0.1 < vectors < 0.9 < words
 
 
 def test_rows_without_a_score_are_left_out_and_counted():

@@ -93,6 +93,11 @@ def test_queries_and_documents_are_encoded_in_their_roles_and_cached_apart(folde
         assert not found.error
         assert all((a == b).all() for a, b in zip(found.result.rankings.rows, wanted, strict=True))
         assert ("document" in model.asked) is not again  # single queries are encoded again, to time them
+    model.fingerprint = None
+    for _ in range(2):  # nothing is cached, since another model could have the same name
+        model.asked.clear()
+        evaluate({"two": model}, collection_task(folder), settings=QUICK, cache=cache)
+        assert "document" in model.asked
 
 
 def test_bm25_hybrids_rerankers_and_run_files_are_rows_beside_the_model(folder, tmp_path):
@@ -112,6 +117,62 @@ def test_bm25_hybrids_rerankers_and_run_files_are_rows_beside_the_model(folder, 
     assert first.rankings.seconds
     assert not second.rankings.seconds
     assert compare_rankers(again, "beir")["mine"].difference.value == 0
+
+
+def test_a_run_file_has_a_line_for_each_document_as_trec_eval_reads_it(tmp_path):
+    rankings = Rankings.of(itself(), [(np.array([1, 2]), np.array([0.25, 1 / 3])), (np.array([3]), np.array([7.0]))])
+    rankings.write(tmp_path / "mine.trec", "my letters")
+    lines = (tmp_path / "mine.trec").read_text().splitlines()
+    assert lines == ["a Q0 c 1 0.333333343 my_letters", "a Q0 b 2 0.25 my_letters", "c Q0 d 1 7 my_letters"]
+    rankings.write(tmp_path / "mine.trec", " ")
+    assert (tmp_path / "mine.trec").read_text().splitlines()[0].endswith(" run")
+    (tmp_path / "mine.trec").write_text("\n".join([*lines, "unjudged Q0 d 1 7 x", ""]))
+    assert [rows.tolist() for rows in read_run(tmp_path / "mine.trec", itself()).rows] == [[2, 1], [3]]
+
+
+def test_the_best_hundred_documents_are_ranked_besides_the_query_itself():
+    ids = tuple(f"d{i:03}" for i in range(130))
+    texts = tuple(f"cat {'ab'[i % 2] * (i % 9)} {i}" for i in range(130))
+    judgements = {query: {"d129": 1} for query in ids[:25]}
+    collection = JudgedCollection("one", ids, ("",) * 130, texts, ids[:25], texts[:25], judgements)
+    models = {**with_baselines(["letters"]), "letters": letters}
+    results = evaluate(models, collection_task(collection), settings=QUICK)
+    for name in results.models:
+        assert not results[name, "one"].error
+        rankings = results[name, "one"].result.rankings
+        assert [len(rows) for rows in rankings.rows] == [100] * 25
+        assert all(i not in rows for i, rows in enumerate(rankings.rows))
+        assert len(rankings.seconds) == (25 if name == "bm25" else 20)
+        assert all(0 < seconds < 60 for seconds in rankings.seconds)
+        assert rankings.median_seconds == np.median(rankings.seconds)
+    assert Rankings.of(collection, []).median_seconds is None
+
+
+def test_a_text_whose_vector_is_not_finite_is_named_by_its_id(folder, monkeypatch):
+    monkeypatch.setattr("likewise.evaluate.rankers.BLOCK", 7)
+    collection = read_collection(folder)
+    for kind, place, text in (("document", "d16", collection.documents[16]), ("query", "q3", collection.queries[3])):
+
+        def broken(texts, text=text):
+            return np.array([[np.nan if one == text else 1.0, 2.0] for one in texts])
+
+        with pytest.raises(BadInput, match=f"of 1 texts are NaN or infinite, the first of {kind} '{place}'"):
+            EmbeddingRanker(broken).rank(collection, {})
+
+
+@pytest.mark.parametrize(
+    "score", [lambda pairs: np.zeros(len(pairs) + 1), lambda pairs: np.full(len(pairs), np.nan), lambda pairs: 1.0]
+)
+def test_a_reranker_that_returns_anything_but_a_finite_number_for_each_pair_is_an_error(score, folder):
+    results = evaluate(with_baselines([], rerank=score), collection_task(folder), settings=QUICK)
+    (name,) = {*results.models} - {"bm25"}
+    assert "expected one finite number for each pair" in results[name, "beir"].error and results["bm25", "beir"].result
+
+
+def test_a_query_without_any_document_needs_no_reranking():
+    collection = JudgedCollection("one", ("a", "b"), ("",) * 2, ("cat", "dog"), ("q",), ("xyz",), {"q": {"a": 1}})
+    results = evaluate(with_baselines([], rerank=overlap), collection_task(collection), settings=QUICK)
+    assert [results[name, "one"].result.rankings.rows[0].tolist() for name in results.models] == [[], []]
 
 
 def test_a_model_that_is_fitted_learns_from_queries_and_documents_together(folder):
@@ -247,7 +308,10 @@ def test_the_randomisation_test_is_that_over_all_signs():
     found = randomisation(ours, theirs, draws=20_000)
     assert found.p == pytest.approx(exact, abs=0.01)
     assert found.statistic == pytest.approx(differences.mean())
-    assert randomisation(ours, ours).p == 1
+    for draws in (1, 999, 1001, 2500):
+        assert randomisation(ours, ours, draws=draws).p == 1
+    assert randomisation(np.ones(40), np.zeros(40), draws=99).p == 1 / 100
+    assert randomisation(np.ones(40), np.zeros(40)).p == 1 / 10_001
 
 
 def test_known_items_take_titles_or_sentences_out_of_the_documents_and_say_so():

@@ -31,6 +31,19 @@ def test_a_clear_winner_is_found_early_and_losers_are_not_scored_again():
     assert (found.verdict, found.best) in {("winner", 0), ("tie", 0)}
     assert found.used[2] < found.used[0] == found.scores.shape[1] < 400
     assert np.isnan(found.scores[2, found.used[2] :]).all()
+    gains = found.scores[0] - found.scores[2]
+    assert np.array_equal(found.gains(2), gains[np.isfinite(gains)])
+
+
+def test_the_first_look_is_after_16_items_and_later_ones_after_an_eighth_more():
+    looks, scores = [], np.full((2, 190), 0.5)
+    race(
+        lambda alive, items: scores[np.ix_(alive, items)],
+        *scores.shape,
+        rule=StoppingRule(margin=0),
+        callback=lambda state: looks.append(state.scores.shape[1]),
+    )
+    assert looks == [16, 32, 48, 64, 80, 96, 112, 128, 144, 162, 182, 190]
 
 
 def test_candidates_that_score_alike_are_a_tie_within_a_margin_and_undecided_without():
@@ -53,9 +66,26 @@ def test_the_number_of_items_needed_is_about_what_a_race_takes():
     found = run(noise, margin=0.01)
     assert found.scores.shape[1] / 3 < items_needed(found.gains(1), 2, StoppingRule()) < 3 * found.scores.shape[1]
     assert items_needed(np.full(9, -0.5), 2, StoppingRule()) == 0
+    assert items_needed(np.full(9, -0.5), 2, StoppingRule(margin=0.5)) == 0
 
 
-@pytest.mark.parametrize("rule", [{"margin": -0.1}, {"margin": 1}, {"alpha": 0}, {"alpha": 1}, {"margin": np.nan}])
+@pytest.mark.parametrize(
+    ("gains", "candidates", "needed"),
+    [
+        ([0.5, -0.4], 4, np.log(3 * 8 / 0.05) * 2 * 0.205 / 0.06**2),  # log G and the variance decide
+        ([0.5, -0.4], 2, np.log(1 * 8 / 0.05) * 2 * 0.205 / 0.06**2),
+        ([0.1, 0.1], 2, np.log(1 * 8 / 0.05) / (0.95 * 0.11)),  # the largest bet decides
+        ([0.1, 0.1], 1, np.log(1 * 8 / 0.05) / (0.95 * 0.11)),
+    ],
+)
+def test_the_number_of_items_needed_grows_with_the_variance_and_the_candidates(gains, candidates, needed):
+    assert items_needed(np.array(gains), candidates, StoppingRule()) == np.ceil(needed)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [{"margin": -0.1}, {"margin": 1}, {"alpha": 0}, {"alpha": 1}, {"margin": np.nan}, {"seed": -1}, {"seed": 0.5}],
+)
 def test_a_rule_out_of_range_is_refused(rule):
     with pytest.raises(BadInput, match=next(iter(rule))):
         StoppingRule(**rule)

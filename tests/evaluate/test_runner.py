@@ -40,6 +40,8 @@ def test_each_model_meets_each_task_and_the_headline_has_an_interval():
     for cell in result.cells.values():
         assert not cell.error
         assert all(score.interval.low <= score.value <= score.interval.high for score in cell.result.scores)
+        assert [score.evidence is None for score in cell.result.scores] == [False, True]  # that of the headline is kept
+        assert 0 < cell.seconds < 600
     assert result["a", "one"].value == alike(model(0), read, EvaluationSettings(), name="pairs/one").headline.value
 
 
@@ -88,6 +90,7 @@ def test_a_model_that_breaks_leaves_a_reason_and_costs_no_other_cell(broken, rea
         assert result["broken", name].result is None
         assert "\n" not in result["broken", name].error
         assert re.search(reason, result["broken", name].error)
+        assert 0 <= result["broken", name].seconds < 600
     assert len(result.failed) == 4
 
 
@@ -183,6 +186,15 @@ def test_a_model_that_learns_from_the_texts_is_fitted_on_each_task_and_the_resul
         assert any("transductive" in note for note in result["letters", name].result.notes)
 
 
+def test_what_a_model_says_of_itself_is_a_note_of_the_results_under_its_name():
+    class Noted(Fitting):
+        notes = ("fitted on half of the texts",)
+
+    result = run({"m": Noted()})
+    assert result.notes == ("m: fitted on half of the texts",)
+    assert not any("transductive" in note for note in result["m", "one"].result.notes)
+
+
 def test_warnings_become_notes():
     def warns(texts):
         import warnings
@@ -214,7 +226,7 @@ def test_steps_are_reported():
     run({"m": model(0)}, callback=steps.append)
     assert [(s.task, s.done) for s in steps if s.texts == s.total_texts == 0] == [("one", 0), ("two", 1)]
     assert any(s.texts == s.total_texts > 0 for s in steps)
-    assert "m · one (1 of 2)" in str(steps[0])
+    assert "m · one (1 of 2)" in str(steps[0]) and "so_far" not in repr(steps[0])
 
 
 def test_names_of_functions_are_imported_and_other_names_loaded():
@@ -341,16 +353,20 @@ def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
     monkeypatch.setattr("likewise.evaluate.runner.time.perf_counter", lambda: clock[0])
     progress = runner._Progress(predicted.append, 5, lambda: None)
     progress.report("m", "t", 0, 0)
-    for seconds in (10.0, 0.04, 10.0, 0.04):  # the second and the last are cached
+    for seconds in (10.0, 0.04, 19.94, 0.06):  # the second is cached
         clock[0] += 30.0  # for loading the model
         progress.begin()
         clock[0] += seconds
         progress.finish()
+        if seconds == 10.0:
+            progress.begin()
+            progress.report("m", "second", 0, 0)
     progress.begin()
     for seconds in (4, 5, 0.5):  # of the ten that a cell takes
         clock[0] += seconds
         progress.report("m", "last", 3, 9)
-    assert [p.seconds_left for p in predicted] == [None, 6.0, 1.0, None]
+    assert predicted.pop(1).seconds_left == 40.0
+    assert [p.seconds_left for p in predicted] == [None, pytest.approx(6.0), pytest.approx(1.0), None]
     assert [(p.done, p.total, p.texts, p.total_texts) for p in predicted[:2]] == [(0, 5, 0, 0), (4, 5, 3, 9)]
     assert str(predicted[1]) == "m · last (5 of 5) · 3 of 9 texts · about 0:06 left" and "left" not in str(predicted[3])
 

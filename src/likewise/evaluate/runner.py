@@ -54,7 +54,7 @@ class EvaluationProgress:
     texts: int
     total_texts: int
     seconds_left: float | None
-    so_far: Callable[[], Results] = field(repr=False, compare=False)
+    so_far: Callable[[], Results] = field(repr=False)
     """The results so far; the error of unfinished cells is NOT_REACHED."""
 
     def __str__(self) -> str:
