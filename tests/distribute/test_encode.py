@@ -84,6 +84,11 @@ def test_progress_counts_the_rows_that_are_read_and_then_those_that_are_encoded(
     monkeypatch.setattr("likewise.distribute.plan.CHECK_EVERY", 4)
     source, seen = numbered(tmp_path / "n.jsonl", 10), []
     how = {"show_progress_bar": lambda meter: seen.append((meter.texts, meter.total))}
+    read = {"show_progress_bar": lambda meter: seen.append((meter.texts, meter.tokens, meter.total))}
+    with pytest.raises(Killed):
+        encoded([source], tmp_path / "none", static, settings(), encode_shards=killed_after(static, 0), **read)
+    assert seen[:3] == [(4, 0, None), (8, 0, None), (10, 0, None)]
+    seen.clear()
     with pytest.raises(Killed):
         encoded([source], tmp_path / "out", static, settings(), encode_shards=killed_after(static, 1), **how)
     assert list(dict.fromkeys(seen)) == [(4, None), (8, None), (10, None), (4, 10), (8, 10)]
@@ -230,6 +235,7 @@ def test_one_process_writes_at_a_time_and_a_refused_one_changes_nothing(static, 
     [
         ("thesis.tex", "years of work"),
         ("manifest.json", '{"name": "a web application"}'),
+        ("manifest.json", "[1]"),
         ("journal.jsonl", "{}"),
         ("shards/000000.parquet", "another program's"),
     ],

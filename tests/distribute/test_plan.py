@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.distribute.plan import make_plan, plan_from_json, plan_to_json
+from likewise.distribute.plan import EncodeSettings, make_plan, plan_from_json, plan_to_json
 from likewise.distribute.shards import EncodeJob, shard_rows
 from likewise.distribute.sources import distinct_ids
 from likewise.distribute.sources.output_columns import MIXED, column_kind
+from likewise.distribute.sources.source_files import ChosenColumns
 from likewise.errors import BadInput
 from likewise.files.vector_origin import VectorOrigin
 
@@ -110,6 +111,16 @@ def test_columns_to_keep_must_be_in_some_source_unless_all_are_empty(tmp_path):
     with pytest.raises(BadInput, match="there is no column 'b' to keep in any source; the columns are text, a"):
         make_plan([first, second], settings(keep=("a", "b", "c")))
     assert make_plan([jsonl(tmp_path / "c.jsonl", [])], settings(keep=("b",))).columns == ()
+
+
+def test_by_default_shards_have_16384_rows_all_columns_are_kept_and_bad_rows_are_errors():
+    expected = EncodeSettings(ChosenColumns(text=None, id=None, keep=None), 16_384, None, skips_bad_rows=False)
+    assert EncodeSettings() == expected and EncodeSettings().differences(expected) == []
+    assert expected.differences(settings(1, skip=True, keep=("a",))) == [
+        "shard_rows 16384 and 1",
+        "skips_bad_rows False and True",
+        "column keep None and ('a',)",
+    ]
 
 
 def test_a_shard_has_a_row_at_least(tmp_path):

@@ -96,7 +96,7 @@ def test_a_stream_is_what_encoding_gives_and_computes_what_is_missing_once(tmp_p
         computed.extend(missing)
         return VECTORS[[TEXTS.index(text) for text in missing]]
 
-    rows = [*cache.stream(texts, encode, lambda count, _: done.append(count))]
+    rows = [*cache.stream(texts, encode, lambda count, tokens: done.append(count + tokens))]
     expected = VECTORS[[TEXTS.index(text) for text in texts]]
     np.testing.assert_array_equal(np.concatenate([np.empty((0, 3), np.float32), *rows]), expected)
     assert computed == [text for text in dict.fromkeys(texts) if text not in stored]

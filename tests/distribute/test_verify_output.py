@@ -69,6 +69,12 @@ def test_rows_columns_and_vectors_are_found_changed_where_the_checksum_was_chang
     assert "the vector of" in report.damaged[2] and "is off by" in report.damaged[2]
 
 
+def test_a_shard_of_another_model_is_damaged(output):
+    rewritten(output, 1, lambda table: table.replace_schema_metadata({**table.schema.metadata, b"fingerprint": b"x"}))
+    report = verify_output(output, show_progress_bar=False)
+    assert list(report.damaged) == [1] and "has columns or an origin that differ" in report.damaged[1]
+
+
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
 def test_in_other_precisions_a_vector_may_differ_by_a_fiftieth_and_the_first_row_that_does_is_named(
     static, tmp_path, precision

@@ -1,11 +1,13 @@
 """Several processes: the same bytes as one, whichever of them die on the way."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,8 +15,10 @@ import pytest
 
 from likewise import Embedder
 from likewise.distribute.output_folder import OutputFolder
-from likewise.distribute.shards import ModelChoice
+from likewise.distribute.plan import EncodePlan
+from likewise.distribute.shards import EncodeJob, ModelChoice
 from likewise.distribute.workers import processes as workers_module
+from likewise.distribute.workers import worker as worker_module
 from likewise.distribute.workers.processes import in_workers
 from likewise.errors import BadInput, BadModel, LikewiseError
 from likewise.files.vector_origin import VectorOrigin
@@ -134,6 +138,42 @@ def test_threads_are_divided_among_workers(static, tmp_path, monkeypatch):
     ten = numbered(tmp_path / "n.jsonl", 10)
     encoded([ten], tmp_path / "out", static, chosen, encode_shards=in_workers(MODEL, 2, 5), origin=origin)
     assert seen == ["2", "2"]
+
+
+@pytest.mark.parametrize(("workers", "threads", "each"), [(1, 3, 3), (2, 5, 2), (2, 3, 1), (3, 1, 1), (2, 0, 1)])
+def test_a_worker_has_its_share_of_the_threads_and_one_at_least(tmp_path, monkeypatch, workers, threads, each):
+    monkeypatch.setattr(workers_module, "_Pool", lambda job, model, share, waiting: 1 / (share - each))
+    origin = VectorOrigin("m", "f", "numpy", "fp32", 2, "mean", True, 8)
+    job = EncodeJob(tmp_path, EncodePlan((), (), ()), origin, settings())
+    with pytest.raises(ZeroDivisionError):
+        list(in_workers(MODEL, workers, threads)(job, [0], lambda *_: None))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_three_workers_that_end_before_their_first_shard_are_enough():
+    pool, process = workers_module._Pool(None, MODEL, 1, workers_module.deque([0])), SimpleNamespace(returncode=7)
+    dead = SimpleNamespace(shard=None, texts=0.0, tokens=0, process=process, stop=lambda: None)
+    pool._workers += [dead] * 3
+    for _ in range(2):
+        pool._remove(dead, None)
+    with pytest.raises(LikewiseError, match="^3 workers ended before their first shard, the last by exit code 7"):
+        pool._remove(dead, None)
+
+
+def test_an_error_of_no_class_here_is_a_runtime_error():
+    found = [workers_module._error(kind, "why") for kind in ("BadInput", "BelowBar", "", "NoSuchError")]
+    assert [type(error) for error in found] == [BadInput, RuntimeError, RuntimeError, RuntimeError]
+    assert {str(error) for error in found} == {"why"}
+
+
+def test_a_worker_reports_what_it_has_done_since_its_last_report_every_fifth_of_a_second(monkeypatch):
+    now, replies = [10.0], StringIO()
+    monkeypatch.setattr(worker_module, "monotonic", lambda: now[0])
+    advance = worker_module._Progress(replies)
+    for later in (0.125, 0.25, 0.3125, 0.375, 0.5, 1):
+        now[0] = 10 + later
+        advance(2.0, 3)
+    assert [json.loads(line)["progress"] for line in replies.getvalue().splitlines()] == [[4, 6], [6, 9], [2, 3]]
 
 
 def test_a_small_run_of_the_kills_is_clean():
