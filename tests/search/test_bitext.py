@@ -53,6 +53,17 @@ def test_translations_are_found_among_others_and_a_row_near_to_all_is_not_prefer
     assert [p.score for p in found] == sorted((p.score for p in found), reverse=True)
 
 
+def test_a_pair_with_just_the_margin_is_found_and_a_row_without_a_direction_is_in_no_pair():
+    draw = np.random.default_rng(1)
+    first, second = (draw.normal(size=(9, 4)).astype(np.float32) + 1 for _ in range(2))
+    found = mine_bitext(first, second, margin=0)
+    assert found == mine_bitext(first, second, k=4, margin=0) and len(found) > 3
+    for i, pair in enumerate(found):
+        assert mine_bitext(first, second, margin=pair.score) == found[: i + 1]
+    assert mine_bitext(first, second) == [pair for pair in found if pair.score >= 1]
+    assert mine_bitext(0 * first, second, margin=-9) == []
+
+
 def test_empty_tables_have_no_pairs_and_widths_must_agree(unchecked):
     rows = np.eye(3, dtype=np.float32)
     assert mine_bitext(rows[:0], rows) == mine_bitext(rows, rows[:0]) == []

@@ -58,8 +58,8 @@ class BM25Index:
             if word in self.ids:
                 here = np.s_[self.starts[self.ids[word]] : self.starts[self.ids[word] + 1]]
                 scores[self.texts[here]] += times * self.weights[here]
-        # common words find nearly every text, so only those that reach the k-th best score are sorted
-        least = np.partition(scores, -k)[-k] if k < self.size else 0.0
-        found = np.flatnonzero(scores >= least) if least > 0 else np.flatnonzero(scores)
+        found = np.flatnonzero(scores)
+        if k < len(found):  # common words find nearly every text, so only those that reach the k-th best are sorted
+            found = found[scores[found] >= np.partition(scores[found], -k)[-k]]
         best = found[np.argsort(-scores[found], kind="stable")[:k]]
         return best, scores[best]

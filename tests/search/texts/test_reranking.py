@@ -41,6 +41,13 @@ def test_the_first_candidates_are_scored_whatever_the_budget():
     assert rerank("q", ["1", "2", "3"], clock.score, 0.001, at_once=2, clock=clock).scored == 2
 
 
+def test_by_default_eight_are_scored_at_once():
+    clock = Clock()
+    assert rerank("q", ["1"] * 17, clock.score, 16, clock=clock).scored == 16
+    assert rerank("q", ["1"] * 17, clock.score, clock=clock).scored == 17
+    assert clock.calls == [8, 8, 8, 8, 1]
+
+
 @given(st.lists(st.integers(0, 9), max_size=20), st.integers(1, 30), st.integers(1, 5))
 def test_the_order_is_that_of_the_scored_ones_by_score_and_time_is_kept(numbers, budget, at_once):
     clock = Clock()

@@ -166,6 +166,8 @@ def test_a_reranker_orders_the_candidates_and_says_how_many_it_scored(index):
     assert hurried.reranked == 4  # the first are scored whatever the budget
     with pytest.raises(BadInput, match="budget requires a reranker"):
         index.search("cat", budget=1)
+    index.add([f"cat {i}" for i in range(97)])
+    assert index.search("cat", 4, reranker=lambda pairs: np.zeros(len(pairs))).reranked == 100  # of 101
 
 
 def test_words_and_meaning_are_fused(embedder, tmp_path):
