@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
@@ -65,6 +65,20 @@ def test_good_records_come_back_in_float32_with_all_their_columns():
     assert [block.metadata for block in checked.blocks(1)] == [[good.metadata[0]], [{}]]
 
 
+def test_rows_are_chosen_and_cut_with_all_columns_or_with_those_there_are():
+    bare = Records(["a", "b", "c"], np.eye(3))
+    full = Records(bare.ids, bare.vectors, ["x", None, "z"], [{"n": 1}, {}, {"n": 3}])
+    for given_records, contents in ((bare, [(None, {})] * 3), (full, [("x", {"n": 1}), (None, {}), ("z", {"n": 3})])):
+        assert given_records.contents == contents
+        blocks, chosen = list(given_records.blocks(2)), given_records.select([2, 0])
+        assert [block.ids for block in blocks] == [["a", "b"], ["c"]] and chosen.ids == ["c", "a"]
+        assert np.array_equal(np.concatenate([block.vectors for block in blocks]), np.eye(3))
+        assert np.array_equal(chosen.vectors, np.eye(3)[[2, 0]])
+        assert [*blocks[0].contents, *blocks[1].contents] == contents
+        assert chosen.contents == [contents[2], contents[0]]
+        assert {block.texts is None for block in (*blocks, chosen)} == {given_records is bare}
+
+
 def test_a_date_of_numpy_does_not_become_its_nanoseconds():
     with pytest.raises(BadInput, match=r"metadata\[0\]\['when'\] is a datetime64"):
         checked_records(Records(["a"], ONE, None, [{"when": np.datetime64("2020-01-01", "ns")}]), 3)
@@ -82,6 +96,9 @@ VALUES = STRINGS | st.integers(-(2**64), 2**64) | st.floats() | st.booleans() | 
 ROWS = st.lists(st.dictionaries(st.sampled_from(["a", "b c", "größe", ""]), VALUES, max_size=2) | st.none(), max_size=3)
 
 
+@example([], [{"a": -(2**63)}, {"a": 2**63 - 1}])
+@example([], [{"a": 2**63}])
+@example([], [{"a": -(2**63) - 1}])
 @given(st.lists(STRINGS | st.none() | st.just(3), max_size=5), ROWS)
 def test_what_is_found_in_one_pass_is_what_is_found_one_by_one(texts, rows):
     assert records.are_storable(texts) == (not any(refuses(records._check_text, text) for text in texts))
