@@ -48,6 +48,7 @@ READ = {
     "`in` = 1": Compares("in", "=", 1),
     "größe > 1": Compares("größe", ">", 1),
     "x = 9223372036854775807": Compares("x", "=", 2**63 - 1),
+    "x = -9223372036854775808": Compares("x", "=", -(2**63)),
 }
 
 
@@ -85,6 +86,7 @@ UNREADABLE = {
     r"x like 'a\b'": r"expected \%, \_ or \\ in a pattern",
     "x like '" + "a" * 1001 + "'": "at most 1,000 characters",
     "x = 9223372036854775808": "at most 64 bits",
+    "x = -9223372036854775809": "at most 64 bits",
     "x = 1e999": "expected a finite number",
     "x = " + "9" * 10_000: "at most 64 bits",
     "x = 12abc": "unknown symbol or number",
