@@ -33,6 +33,7 @@ def parts(text: str, chunks: list[Chunk]) -> list[str]:
 
 MARKDOWN = """---
 title: settings, and no heading
+# a comment in them
 ---
 
 # Animals
@@ -51,18 +52,25 @@ Plants
 # a comment in code
 ```
 Trees grow. #hashtag
+
+# Sea
+
+Fish swim.
 """
 
 
 def test_a_chunk_is_under_the_headings_of_its_section():
     chunks = split_document(MARKDOWN, words, ChunkSettings(100))
-    headings = [(), ("Animals",), ("Animals", "Cats", "In the house"), ("Animals", "Plants")]
+    headings = [(), ("Animals",), ("Animals", "Cats", "In the house"), ("Animals", "Plants"), ("Sea",)]
     assert [chunk.headings for chunk in chunks] == headings
     assert parts(MARKDOWN, chunks)[1] == "# Animals\n\nCats sleep a lot. Dogs bark at night. Birds sing."
     assert parts(MARKDOWN, chunks)[2].startswith("## Cats ##") and parts(MARKDOWN, chunks)[3].endswith("#hashtag")
 
 
-@pytest.mark.parametrize("text", ["```\n# code\n```\n---\nText", "~~~ sh\n# code\n~~~\n===\nText", "```\n---\n# code"])
+@pytest.mark.parametrize(
+    "text",
+    ["```\n# code\n```\n---\nText", "~~~ sh\n# code\n~~~\n===\nText", "```\n---\n# code", "````\n```\n~~~~\n# code"],
+)
 def test_fences_are_no_headings_and_hold_none(text):
     assert [section.headings for section in document_sections(text)] == [()]
 
@@ -77,6 +85,13 @@ CUT = {
         "One two. Three. Four five. Six. Seven eight.", words, ChunkSettings(4, overlap=2),
         ["One two. Three.", "Three. Four five. Six.", "Six. Seven eight."],
     ),
+    "also where they and the next one fill a chunk": (
+        "One two. Three. Four five. Six. Seven eight.", words, ChunkSettings(3, overlap=2),
+        ["One two. Three.", "Three. Four five.", "Four five. Six.", "Six. Seven eight."],
+    ),
+    "never a part of one": (
+        "One two three four. Five six.", words, ChunkSettings(4, overlap=2), ["One two three four.", "Five six."],
+    ),
     "only while they fit the overlap": (
         "A a a a. Bo. C c c. D d d. Eh. F f f f f.", words, ChunkSettings(8, overlap=2),
         ["A a a a. Bo. C c c.", "D d d. Eh.", "Eh. F f f f f."],
@@ -84,7 +99,13 @@ CUT = {
     "a sentence that is too long is cut at white space": (
         "a bb ccc dddd eeeee ffffff", words, ChunkSettings(2), ["a bb", "ccc dddd", "eeeee ffffff"],
     ),
+    "at the nearest, before": ("a bbbbbbbbbb", letters, ChunkSettings(10), ["a", "bbbbbbbbbb"]),
+    "or behind": ("bbbbbbbb aaa", letters, ChunkSettings(8), ["bbbbbbbb", "aaa"]),
     "and a word anywhere": ("x" * 10, letters, ChunkSettings(4), ["xxx", "xxx", "xxxx"]),
+    "down to its letters": ("ab", letters, ChunkSettings(1), ["a", "b"]),
+    "even where a letter alone is too long": (
+        "ab c", lambda texts: [3 * len(text) for text in texts], ChunkSettings(2), ["a", "b", "c"],
+    ),
 }  # fmt: skip
 
 
@@ -110,6 +131,14 @@ def test_a_sentence_far_too_long_is_counted_a_few_times_only():
 def test_headings_are_text_where_they_are_not_asked_for():
     [chunk] = split_document("# One\nTwo", words, ChunkSettings(9, headings=False))
     assert chunk == Chunk(0, 9)
+    chunks = split_document("One two. Three", words, ChunkSettings(2, headings=False))
+    assert chunks == [Chunk(0, 8), Chunk(9, 14)]
+
+
+def test_a_chunk_has_at_most_200_tokens_unless_asked_for_others():
+    assert ChunkSettings() == ChunkSettings(200, 0, True)
+    text = "One. " * 250
+    assert words(parts(text, split_document(text, words))) == [200, 50]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
