@@ -36,6 +36,26 @@ def test_what_was_used_longest_ago_goes_until_the_rest_is_within_the_limit(tmp_p
     assert [cache.result(key) is not None for key in keys] == [True, False, True]
 
 
+def test_a_cache_at_its_limit_loses_nothing(tmp_path):
+    Cache(tmp_path).store(json_digest("a"), {"text": "x" * 80})
+    (path,) = (tmp_path / SUBFOLDER / "results").iterdir()
+    size = path.stat().st_size
+    for limit, kept in ((size, True), (size - 1, False)):
+        Cache(tmp_path, limit=limit).prune()
+        assert path.exists() is kept
+
+
+def test_vectors_that_were_found_count_as_used(tmp_path):
+    vectors = Cache(tmp_path).vectors("a" * 32)
+    for text in "ab":
+        vectors.add([text], np.ones((1, 40), np.float32))
+    old(*(vectors.locations[caches.text_key(text)][0] for text in "ab"))
+    vectors.find(["a"])
+    size = vectors.locations[caches.text_key("a")][0].stat().st_size
+    Cache(tmp_path, limit=size).prune()
+    assert sorted(Cache(tmp_path).vectors("a" * 32).find(["a", "b"])) == ["a"]
+
+
 def test_vectors_go_a_part_at_a_time_and_what_is_left_is_still_read(tmp_path):
     cache = Cache(tmp_path, limit=800)
     vectors = cache.vectors("a" * 32)
@@ -207,7 +227,7 @@ def test_it_lies_in_the_folder_that_the_system_has_for_caches(system, set_to, ex
     for name, value in set_to.items():
         monkeypatch.setenv(name, value.format(home=tmp_path))
     assert Cache.of_user().folder == Path(tmp_path, expected)
-    assert Cache.of_user().limit == 4 << 30
+    assert Cache.of_user().limit == 4 << 30 and not Cache.of_user().recompute
 
 
 def test_vectors_of_many_texts_are_found_row_by_row_and_known_again(tmp_path):

@@ -1,19 +1,24 @@
 """Choosing on data: items with scores of their own, candidates that share vectors, and errors."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.evaluate import StoppingRule, Variations, choose, collection_task, data_task, evaluate
+from likewise.evaluate import Candidate, StoppingRule, Variations, choose, collection_task, data_task, evaluate
+from likewise.evaluate.choice import Choice, Entrant
 from likewise.evaluate.collection import read_collection
 from likewise.evaluate.items import items_of_collection, items_of_data
 from likewise.evaluate.metrics.binary_classification import auc
 from likewise.evaluate.rankers import WordRanker
 from likewise.evaluate.reports.choice_report import format_choice, verdict
+from likewise.evaluate.statistics.anytime import confidence_sequence
+from likewise.evaluate.statistics.significance import Interval
 
 N = 120
+TIMES = ("process_time", "perf_counter")
 
 
 def good(texts):
@@ -160,6 +165,100 @@ def test_prompts_for_queries_and_documents_are_used_on_a_collection(collection):
     assert model.roles[:2] == ["document", "query"] and source.ranks
 
 
+def test_a_candidate_is_named_by_its_model_and_its_options():
+    options = ({}, {"precision": "int8"}, {"truncate_dim": 128}, {"hybrid": 0.5}, {"hybrid": 0.0})
+    names = [Candidate("mini", **one).name for one in options]
+    assert names == ["mini", "mini int8", "mini 128d", "mini hybrid=0.5", "mini hybrid=0"]
+    assert Candidate("mini", "int8", 128, 1.0).name == "mini int8 128d hybrid=1"
+
+
+def test_the_intervals_are_those_of_the_items_drawn_and_the_rest_is_in_the_order_of_success():
+    def between(texts):
+        return good(texts) + 0.7 * poor(texts)
+
+    lines = []
+    models = {"poor": poor, "between": between, "good": good}
+    choice = choose(models, LABELLED, rule=StoppingRule(margin=0.0, seed=3), callback=lines.append)
+    source = items_of_data(LABELLED, seed=3)
+    drawn = np.random.default_rng(3).permutation(source.count)
+    scores = {name: source.scorer(model)(drawn, [(None, None)])[0] for name, model in models.items()}
+    best = scores[choice.best.name]
+    for one in choice.entrants:
+        own = scores[one.candidate.name][: one.items]
+        assert one.score == confidence_sequence(own, 0, 1)
+        gains = best[: one.items] - own
+        assert one.behind == (confidence_sequence(gains, -1, 1) if one.state != "chosen" else None)
+    assert choice.entrants[0].state == "chosen" and choice.entrants[0].items == choice.items
+    rest = [(one.state == "lost", -one.items, -one.score.value) for one in choice.entrants[1:]]
+    assert rest == sorted(rest)
+    assert lines[0].startswith("16 of 40 items · ") and lines[0].endswith("good leads")
+    assert len(lines) > 1 and lines[-1].startswith(f"{choice.items} of 40 items")
+
+
+def test_the_cost_of_a_text_is_the_time_of_its_model(monkeypatch):
+    clock = [0.0]
+
+    def slow(texts):
+        clock[0] += 0.002 * len(texts)
+        return good(texts)
+
+    monkeypatch.setattr("likewise.evaluate.choice.time", SimpleNamespace(**dict.fromkeys(TIMES, lambda: clock[0])))
+    chosen, other = choose({"slow": slow, "poor": poor}, PAIRS).entrants
+    assert (chosen.cpu_seconds, chosen.milliseconds) == pytest.approx((2000, 2))
+    assert (other.cpu_seconds, other.milliseconds) == (0, 0)
+
+
+def test_all_dimensions_may_be_kept_and_only_words_or_only_vectors_weighed(collection):
+    choice = choose({"good": good}, collection, variations=Variations(truncate_dim=[1, 3], hybrid=[0, 1]))
+    assert {one.bytes_per_vector for one in choice.entrants} == {4, 12}
+
+
+BEST = {"winner": "chosen", "tie": "chosen", "undecided": "leads"}
+SAID = {
+    ("winner", 0.01): "good is the best: after 16 of 40 items, every other candidate has lost.",
+    ("tie", 0.01): "good is good enough: after 16 of 40 items, 1 other candidate is left, and none of them is better "
+    "by 1 point or more.",
+    ("tie", 0.05): "good is good enough: after 16 of 40 items, 1 other candidate is left, and none of them is better "
+    "by 5 points or more.",
+    ("undecided", 0.01): "Undecided: good leads after 16 of 40 items, but another candidate could still be better by "
+    "1 point or more. If the difference stays as it is, about 1,234 items would decide; a larger margin needs fewer.",
+}
+
+
+@pytest.mark.parametrize(("said", "margin"), SAID)
+def test_a_report_says_what_was_shown_and_how(said, margin):
+    first, second = (Interval(*ends) for ends in ((0.9, 0.8, 0.95), (0.2, 0.1, 0.35)))
+    left = {"winner": "lost", "tie": "within margin", "undecided": "undecided"}[said]
+    entrants = (
+        Entrant(Candidate("good"), 16, first, None, "chosen", 99, 1234.5, 1.0, 1024),
+        Entrant(Candidate("poor"), 16, first, second, left, 99, 5.4, 1.0, 12),
+    )
+    rule = StoppingRule(margin=margin, alpha=0.05, seed=7)
+    choice = Choice("faq.csv", "mrr@10", said, entrants, 16, 40, 1234, rule, ("2 rows left out",))
+    report = format_choice(choice)
+    assert verdict(choice) == SAID[said, margin]
+    rows = [line.split() for line in report.splitlines() if line.startswith(("good  ", "poor  "))]
+    assert rows[0] == ["good", "16", "90.00", "[80.00,", "95.00]", "1,234", "1,024", BEST[said]]
+    assert rows[1] == [
+        "poor",
+        "16",
+        "90.00",
+        "[80.00,",
+        "95.00]",
+        "20.00",
+        "[10.00,",
+        "35.00]",
+        "5",
+        "12",
+        *left.split(),
+    ]
+    assert report.endswith("\n\n2 rows left out") and max(map(len, report.splitlines())) <= 120
+    for part in ("faq.csv: mrr@10; × 100", "(seed 7)", "95 % each", "at most 0.05, corrected for 2 candidates"):
+        assert part in " ".join(report.split())
+    none = replace(choice, needed=0)
+    assert ("no number of items can be predicted" in verdict(none)) is (said == "undecided")
+
+
 @pytest.mark.parametrize(
     ("models", "variations", "data", "message"),
     [
@@ -171,7 +270,10 @@ def test_prompts_for_queries_and_documents_are_used_on_a_collection(collection):
         ({"one": good}, {"truncate_dim": [2, 9]}, TRIPLETS, "3 dimensions"),
         ({"one": good}, {"precision": ["fp32", "int8"]}, TRIPLETS, "already loaded"),
         ({"one": good, "two": poor}, {}, {**LABELLED, "label": [1] * N}, "equal"),
-        ({"one": good, "two": lambda texts: np.full((len(texts), 2), np.nan)}, {}, TRIPLETS, "NaN"),
+        ({"one": good, "two": lambda texts: np.full((len(texts), 2), np.nan)}, {}, TRIPLETS, "two .* NaN"),
+        ({"one": good, "two": lambda texts: np.ones((len(texts) + 1, 2))}, {}, TRIPLETS, "two was given 48 texts"),
+        ({"one": good, "two": lambda texts: np.ones(len(texts))}, {}, TRIPLETS, r"array of shape \(48,\)"),
+        ({"one": good}, {"hybrid": [0.5, -0.1]}, PAIRS, "from 0"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused_with_the_reason(models, variations, data, message):

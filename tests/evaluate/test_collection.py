@@ -98,6 +98,13 @@ def test_beirs_folder_of_judgements_is_read_for_its_test_split(tmp_path):
     check(read_collection(tmp_path))
 
 
+def test_a_collection_has_the_name_of_its_folder_and_texts_may_be_missing(tmp_path):
+    (folder := tmp_path / "beir.v1").mkdir()
+    write(folder, corpus=[("d1", "Cats", None), ("d2", None, "Dogs bark."), ("d3", "", "")])
+    found = read_collection(folder)
+    assert found.name == "beir.v1" and found.documents == ("Cats", "Dogs bark.", "")
+
+
 def test_documents_alone_are_a_collection_without_queries(tmp_path):
     found = read_collection(write(tmp_path)["corpus"])
     assert (found.name, found.queries, found.judgements) == ("corpus", (), {})

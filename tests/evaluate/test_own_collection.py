@@ -1,5 +1,7 @@
 """Retrieval on an own collection: rankers beside each other, run files out and in, per query; known items."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -330,6 +332,32 @@ def test_known_items_take_titles_or_sentences_out_of_the_documents_and_say_so():
         assert NOTE.format(what) in made.notes[0]
     with pytest.raises(BadInput, match="no queries can be made from documents without titles"):
         known_items(JudgedCollection("s", ids, none, ids))
+
+
+def test_as_many_as_500_queries_are_drawn_at_random_from_the_titles():
+    ids = tuple(map(str, range(600)))
+    found = known_items(JudgedCollection("t", ids, tuple(f"title {i}" for i in ids), ("text",) * 600))
+    assert len({*found.query_ids}) == 500 and list(found.query_ids) != sorted(found.query_ids, key=int)
+    assert {*found.query_ids} != {*ids[:500]} and found.judgements["7"] == {"7": 1}
+    again = [known_items(JudgedCollection("t", ids, ids, ids), count=9, seed=seed).query_ids for seed in (0, 0, 1)]
+    assert again[0] == again[1] != again[2] and again[0] == found.query_ids[:9]
+
+
+@pytest.mark.parametrize("titles", [("one", "two", ""), ("one", "", ""), ("one", "two", " ")])
+def test_two_titles_are_enough_and_with_fewer_sentences_of_four_words_are_the_queries(titles):
+    bodies = ("A cat is here. Yes it is.", "Rain falls at night. And so on.", "Only one sentence is here.")
+    found = known_items(JudgedCollection("t", ("a", "b", "c"), titles, bodies))
+    expected = {"a": "one", "b": "two"} if titles[1] else {"b": "Rain falls at night."}
+    if titles[1] == "":  # the title is a part of the document's first sentence
+        expected["a"] = "one A cat is here."
+    assert dict(zip(found.query_ids, found.queries, strict=True)) == expected
+    assert found.documents[1] == ("And so on." if "Rain" in found.queries[-1] + found.queries[0] else bodies[1])
+
+
+def test_a_document_that_is_a_query_without_a_grade_above_nothing_is_left_out():
+    collection = itself()
+    ranked = replace(collection, judgements={"a": {"a": 0, "b": 1}, "c": {"c": -1, "d": 1}})
+    assert ranked.own_rows == collection.own_rows == {0: 0, 1: 2}
 
 
 def test_a_folder_of_collections_is_a_task_each(folder):

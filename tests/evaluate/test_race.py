@@ -31,6 +31,7 @@ def test_a_clear_winner_is_found_early_and_losers_are_not_scored_again():
     assert (found.verdict, found.best) in {("winner", 0), ("tie", 0)}
     assert found.used[2] < found.used[0] == found.scores.shape[1] < 400
     assert np.isnan(found.scores[2, found.used[2] :]).all()
+    assert run(skilled(0.4, 0.5, 0.95)).best == 2
     gains = found.scores[0] - found.scores[2]
     assert np.array_equal(found.gains(2), gains[np.isfinite(gains)])
 

@@ -13,10 +13,10 @@ from likewise.evaluate import models as module
 from likewise.evaluate import runner
 from likewise.evaluate.cache import Cache
 from likewise.evaluate.models import models_by_name, open_model
-from likewise.evaluate.results import to_json
+from likewise.evaluate.results import Cell, Results, to_json
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.statistics.significance import Interval
-from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score
+from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score, TaskVectors, as_vectors
 from likewise.evaluate.tasks.registry import SUITES, TASKS, select_tasks
 from tests.evaluate.toys import LOST, ONE, TWO, WORDS, Counting, Fitting, alike, model, read, task
 
@@ -45,7 +45,9 @@ def test_each_model_meets_each_task_and_the_headline_has_an_interval():
     assert result["a", "one"].value == alike(model(0), read, EvaluationSettings(), name="pairs/one").headline.value
 
 
-def test_a_text_that_tasks_share_is_encoded_once():
+@pytest.mark.parametrize("size", [7, 8192])
+def test_a_text_that_tasks_share_is_encoded_once(size, monkeypatch):
+    monkeypatch.setattr(caches, "SLICE", size)
     counting = Counting()
     run(counting)
     assert sorted(counting.asked) == sorted(set(counting.asked))
@@ -221,6 +223,68 @@ def test_a_warning_that_counts_is_a_note_once(monkeypatch):
     assert other == "something else"
 
 
+def test_an_average_needs_a_score_of_one_metric_on_each_of_several_tasks():
+    names = ("one", "two", "three", "four")
+    scores = {"one": ("spearman/cosine", 0.5), "two": ("spearman/dot", 0.9), "three": ("pearson/cosine", 0.4)}
+    cells = {
+        ("m", task): Cell("m", task, Result(task, (Score(metric, value, 9),), ""))
+        for task, (metric, value) in scores.items()
+    }
+    cells["m", "four"] = Cell("m", "four", error="lost")
+    results = Results(("m", "n"), (ONE, TWO), cells, EvaluationSettings())
+    assert results.average("m", names[:2]) == pytest.approx(0.7)
+    for missing in (names[:1], names[:3], ("one", "four"), ("one", "five"), ()):
+        assert np.isnan(results.average("m", missing))
+    assert np.isnan(cells["m", "four"].value) and results.failed == (cells["m", "four"],)
+
+
+def test_results_as_plain_values_have_every_number_that_is_one():
+    one = Result(
+        "one", (Score("a", 0.25, 9, interval=Interval(0.25, 0.125, np.inf)), Score("b", np.nan, 9)), "raw", ("x",)
+    )
+    cells = {("m", "one"): Cell("m", "one", one, seconds=1.23456), ("m", "two"): Cell("m", "two", error="lost")}
+    settings = EvaluationSettings(resamples=9)
+    results = Results(("m",), (ONE, TWO), cells, settings, ("m: slow",))
+    assert results.as_dict() == {
+        "settings": {"mode": "fast", "seed": 1111, "hidden": 0, "lowercase": False, "resamples": 9},
+        "models": ["m"],
+        "tasks": [{"name": name, "suite": "toys", "summary": f"toy pairs {name}"} for name in ("one", "two")],
+        "cells": [
+            {
+                "model": "m", "task": "one", "seconds": 1.23, "cached": False, "protocol": "raw", "notes": ["x"],
+                "scores": [
+                    {"name": "a", "value": 0.25, "n": 9, "interval": [0.125, None]},
+                    {"name": "b", "value": None, "n": 9, "interval": None},
+                ],
+            },
+            {"model": "m", "task": "two", "seconds": 0.0, "cached": False, "error": "lost"},
+        ],
+        "notes": ["m: slow"],
+    }  # fmt: skip
+    assert [task.name for task in results.scored_tasks] == ["one"]
+    assert Results(("m",), (TWO,), cells, settings).scored_tasks == (TWO,)
+
+
+@pytest.mark.parametrize("rows", [np.ones((3, 1)), np.ones((3, 2), int), np.ones((3, 2), np.float16)])
+def test_vectors_may_have_one_dimension_and_any_kind_of_number(rows):
+    assert as_vectors(rows, 3).tolist() == rows.tolist()
+    assert as_vectors(rows, 3).dtype == (np.float64 if rows.dtype == np.float64 else np.float32)
+
+
+def test_vectors_that_are_not_finite_are_zeros_and_the_others_stay():
+    vectors = TaskVectors.of(lambda texts: np.array([[1.0, 2], [np.nan, 3], [np.inf, 4]]), ["a", "b"], ["b", "c"])
+    assert vectors[["c", "a", "b"]].tolist() == [[0, 0], [1, 2], [0, 0]]
+    assert vectors.notes == ("2 of 3 vectors were not finite and were replaced by zeros",)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_seed_is_a_whole_number_of_32_bits():
+    assert [EvaluationSettings(seed=seed).seed for seed in (0, 2**32 - 1)] == [0, 2**32 - 1]
+    for seed in (-1, 2**32, 0.5):
+        with pytest.raises(BadInput, match=f"the seed is {seed}; expected a number from 0 to 4294967295"):
+            EvaluationSettings(seed=seed)
+
+
 def test_steps_are_reported():
     steps = []
     run({"m": model(0)}, callback=steps.append)
@@ -329,22 +393,26 @@ def test_a_model_is_named_after_its_folder_its_name_its_function_or_its_class(tm
     assert [module._name(model) for model in models] == [tmp_path.name, "a/b", "n", "len", "n", "Counting"]
 
 
-def test_no_texts_have_an_empty_matrix_and_known_ones_are_counted():
+def test_no_texts_have_an_empty_matrix_and_known_ones_are_counted(monkeypatch):
     requested, predicted = [], []
     encode = caches.CachedEncode(lambda texts: requested.append(texts) or np.ones((len(texts), 3), np.float32))
     assert encode([], lambda *predicted: None).shape == (0, 0)
     assert encode(["a", "b", "a"], lambda *now: predicted.append(now)).shape == (3, 3)
     encode(["c", "a"], lambda *now: predicted.append(now))
     assert requested == [["a", "b"], ["c"]] and predicted == [(0, 2), (2, 2), (1, 2), (2, 2)]
+    monkeypatch.setattr(caches, "SLICE", 2)
+    predicted.clear()
+    encode(["a", *"defgh"], lambda *now: predicted.append(now))
+    assert predicted == [(1, 6), (3, 6), (5, 6), (6, 6)]
 
 
 def test_memory_is_forgotten_beyond_its_limit(monkeypatch):
     requested = []
     encode = caches.CachedEncode(lambda texts: requested.append(texts) or np.ones((len(texts), 2), np.float32))
     monkeypatch.setattr(caches, "MEMORY_BYTES", 16)
-    for texts in (["a", "b"], ["a", "c"], ["a"]):
+    for texts in (["a", "b"], ["a", "c"], ["a"], ["b"], ["a"]):
         encode(texts, lambda *_: None)
-    assert requested == [["a", "b"], ["c"], ["a"]]  # 16 bytes are kept, 24 are not
+    assert requested == [["a", "b"], ["c"], ["a"], ["b"]]  # 16 bytes are kept, 24 are not
 
 
 @pytest.mark.usefixtures("unchecked")
