@@ -26,6 +26,7 @@ from likewise.train.setting_fields import from_settings
 from likewise.train.settings import TrainSettings
 from likewise.train.step.embedder_step import embedder_for_objective, multi_layer_embedder
 from likewise.train.step.memory import TokenBudget
+from likewise.train.step.processes import Processes
 from likewise.train.step_state import StepState, TrainResult
 from likewise.train.trained_parts import lora_adapters, parameters_of_parts
 from likewise.train.trainer import Diverged
@@ -66,11 +67,11 @@ class _State:
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_a_checkpoint_of_a_step_is_written_once_by_one_process_and_only_into_a_folder(tmp_path, monkeypatch):
+def test_a_checkpoint_is_written_by_one_process_and_only_into_a_folder(tmp_path, monkeypatch):
     saved = []
     monkeypatch.setattr("likewise.train.run_state.checkpoints.save_checkpoint", lambda *given: saved.append(given[3]))
     writer = RunCheckpoints(tmp_path, {"a": 1}, True)
-    for step in (0, 0, 1, 1, 2):
+    for step in (0, 1, 2):
         writer.save(_State(step))
     assert saved == [{"step": step, "run": {"a": 1}} for step in (0, 1, 2)]
     (tmp_path / "step-00000002").mkdir()
@@ -153,6 +154,7 @@ def test_the_label_beyond_a_models_last_is_named_with_its_row():
         labels = ("no", "yes")
 
         def logits(self, first, second, **how):
+            assert how == {"show_progress_bar": False, "overflow": "truncate"}
             return np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
 
     pairs = {"sentence1": ["a"] * 3, "sentence2": ["b"] * 3}
@@ -172,6 +174,19 @@ def test_the_plan_of_a_stream_has_no_epochs_and_evaluates_at_the_end_or_as_it_is
     assert plan == Plan(7, None, eval_steps or 7, 4)
     with pytest.raises(BadInput, match="the length of a stream is unknown"):
         Plan.of(schedule, TrainSettings(batch_size=4))
+
+
+def test_the_steps_of_a_stream_are_of_no_epoch(own):
+    objective, seen = Regression(), []
+    rows = {"sentence1": "a cat", "sentence2": "a dog", "score": 0.5}
+    stream = DataSource(Stream(lambda: [rows] * 8, objective), objective)
+    run_trainer(load(own()), [stream], TrainSettings(max_steps=2, batch_size=4), callbacks=[seen.append])
+    assert [state.epoch for state in seen] == [0.0, 0.0]
+
+
+def test_a_plan_needs_batches_that_all_processes_share_evenly():
+    with pytest.raises(BadInput, match="a batch of 4 rows cannot be divided evenly among 3 processes"):
+        Plan.of(BatchSchedule([source(Regression())], 4), TrainSettings(batch_size=4), Processes(0, 3))
 
 
 def test_the_fewest_examples_that_can_be_split_are_twenty():

@@ -198,7 +198,10 @@ def test_columns_of_the_training_data_apply_to_dev_where_they_fit(place):
     names = ColumnNames({**COLUMNS, "anchor": "other"})
     assert load_evaluator("named.csv", training_columns=names).columns["sentence1"] == ["x", "z"]
     assert load_evaluator("dev.csv", training_columns=names).columns["sentence1"] == [a for a, _, _ in PAIRS]
-    with pytest.raises(BadInput, match="no column 'sentence1'.*--dev-columns sentence1=COLUMN,sentence2=COLUMN,"):
+    expected = (
+        r"no column 'sentence1'; expected sentence1, sentence2, score \(or anchor, positive\), found question, answer"
+    )
+    with pytest.raises(BadInput, match=f"{expected}.*--dev-columns sentence1=COLUMN,sentence2=COLUMN,"):
         load_evaluator("named.csv")
     with pytest.raises(BadInput, match="no column 'question'"):
         load_evaluator("dev.csv", ColumnNames(COLUMNS))
@@ -209,6 +212,7 @@ def test_columns_of_the_training_data_apply_to_dev_where_they_fit(place):
     [
         (("anchor", "positive", "score"), 1, "sentence1=COLUMN,sentence2=COLUMN"),
         (("sentence1", "sentence2"), 3, "label=COLUMN"),
+        (("anchor", "positive"), 2, "sentence1=COLUMN,sentence2=COLUMN,label=COLUMN"),
     ],
 )
 def test_columns_that_evaluation_lacks_are_to_be_named(columns, labels, missing, tmp_path):
@@ -252,6 +256,14 @@ def test_labels_to_evaluate_on_are_whole_numbers_however_they_are_written(place)
     (place / "labels.csv").write_text("sentence1,sentence2,label\na,b,1.5\nc,d,0\n")
     with pytest.raises(BadInput, match="expected whole numbers from 0"):
         load_evaluator("labels.csv", labels=2)
+    (place / "labels.csv").write_text("sentence1,sentence2,label\na,b,entailment\nc,d,neutral\n")
+    assert load_evaluator("labels.csv", labels=3).columns["label"] == [1, 2]
+    (place / "dev.csv").write_text("sentence1,sentence2,score\na,b,entailment\nc,d,neutral\n")
+    with pytest.raises(BadInput, match="score"):
+        load_evaluator("dev.csv")
+    line = '{"sentence1": "a", "sentence2": "b", "score": %d}\n'
+    (place / "dev.jsonl").write_text(line % 1 + line % 2)
+    assert load_evaluator("dev.jsonl").columns["score"] == [1, 2]
     (place / "dev.jsonl").write_text('{"sentence1": "a", "sentence2": null, "score": 1}\n' * 2)
     with pytest.raises(BadInput, match="row 0: sentence2 is None; expected a text"):
         load_evaluator("dev.jsonl")
@@ -268,6 +280,19 @@ def test_the_figure_is_that_of_likewise_evaluate(tiny):
     (final,) = RetrievalEvaluator(columns).final_scores(tiny).values()
     assert final["value"] == pytest.approx(expected) and final["n"] == 6
     assert final["low"] < expected < final["high"]
+
+
+def test_a_positive_beyond_rank_10_is_not_found_and_nothing_is_shown(tiny, monkeypatch):
+    def encode(self, texts, **how):
+        assert how == {"show_progress_bar": False, "overflow": "truncate"}
+        angles = np.array([float(text) if text.isdigit() else 0.0 for text in texts])
+        return np.stack([np.cos(angles / 20), np.sin(angles / 20)], 1).astype(np.float32)
+
+    monkeypatch.setattr(type(tiny), "encode", encode)
+    pairs = {"anchor": [f"q{i}" for i in range(1, 13)], "positive": [str(i) for i in range(1, 13)]}
+    expected = [1 / rank for rank in range(1, 11)] + [0, 0]
+    assert RetrievalEvaluator(pairs).reciprocal_ranks(tiny).tolist() == pytest.approx(expected)
+    assert RetrievalEvaluator({"anchor": ["q"], "positive": ["2"], "negative_1": ["1"]})(tiny) == {"dev mrr@10": 0.5}
 
 
 def test_negatives_are_among_the_documents(tiny):
@@ -287,6 +312,8 @@ def test_a_file_of_questions_and_answers_is_read(tmp_path, names):
     renamed = ColumnNames({"anchor": "q", "positive": "a"})
     training = load_evaluator(path, training_columns=renamed, labels=0)
     assert training.columns == evaluator.columns
+    path.write_text("anchor,positive,negative,page\na,b,c,1\nd,e,f,2\n")
+    assert load_evaluator(path).columns == {"anchor": ["a", "d"], "positive": ["b", "e"], "negative": ["c", "f"]}
 
 
 def test_pairs_with_a_score_are_compared_with_it(tmp_path):

@@ -1,6 +1,9 @@
 """A static model distilled from another: its rows against a slow reference, and what is refused."""
 
+import inspect
 import json
+import re
+import time
 
 import numpy as np
 import pytest
@@ -52,12 +55,20 @@ def zipf_of(teacher):
 @pytest.mark.parametrize("batch", [1024, 7])
 def test_a_row_is_the_teachers_vector_of_the_token_reduced_and_weighted(teacher, batch, tmp_path, monkeypatch):
     monkeypatch.setattr(static_distillation, "TOKENS_PER_BATCH", batch)
-    result = distil_static(teacher, tmp_path / "new", dimensions=np.int64(DIMENSIONS))
+    seen, began = [], time.perf_counter()
+    counted = {
+        "dimensions": np.int64(DIMENSIONS),
+        "show_progress_bar": lambda m: seen.append((m.texts, m.tokens, m.total)),
+    }
+    result = distil_static(teacher, tmp_path / "new", **counted)
+    assert 0 < result.seconds < time.perf_counter() - began
     rows, explained = slow_rows(teacher, zipf_of(teacher))
     table = static_table(tmp_path / "new")
     np.testing.assert_allclose(table.rows(), rows, atol=1e-6)
     assert (result.tokens, result.dimensions, result.folder) == (len(rows) - 4, DIMENSIONS, tmp_path / "new")
     assert result.explained_variance == pytest.approx(explained)
+    total = result.tokens
+    assert seen == [(min(i, total), min(i, total), total) for i in range(batch, total + batch, batch)]
     assert table.max_seq_length == 512 and table.normalizes and table.unknown == 1
 
 
@@ -94,7 +105,38 @@ def test_components_and_shares():
     assert explained == 1 and not flat.any()
     line = np.outer(np.arange(5), np.ones(3)).astype(np.float32)
     assert abs(whitened_components(line, 3)[0][:, 1:]).max() < 1e-6, "rounding errors are not scaled up"
+    np.testing.assert_allclose(
+        whitened_components(rows * np.float32(1e-6), 6)[0], components * 1e-3, rtol=1e-4, atol=1e-9
+    )
+    for share, scaled in ((1.2e-9, True), (0.8e-9, False)):  # a share of the variance
+        deviation = share**0.5
+        corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], np.float32) * np.float32([1, deviation])
+        expected = deviation**0.5 if scaled else deviation
+        np.testing.assert_allclose(abs(whitened_components(corners, 2)[0][:, 1]), expected, rtol=1e-3)
     np.testing.assert_allclose(zipf_shares(2), [0.6, 0.4])
+
+
+def test_a_table_needs_more_tokens_than_dimensions_of_which_256_are_kept(teacher, tmp_path, monkeypatch):
+    assert inspect.signature(distil_static).parameters["dimensions"].default == 256
+    for kept in (8, 9):
+        words = "|".join(sorted(teacher.tokenizer.token_ids_by_name)[-kept:])
+        monkeypatch.setattr(static_distillation, "NO_CONTENT", re.compile(rf"(?!({words})$).*"))
+        if kept == 8:
+            with pytest.raises(BadInput, match="the teacher has 8 tokens, too few for a table of 8 dimensions"):
+                distil_static(teacher, tmp_path / "new", dimensions=8)
+        else:
+            assert distil_static(teacher, tmp_path / "new", dimensions=8).tokens == 9
+
+
+def test_without_an_unknown_token_a_row_of_zeros_stands_for_one(tmp_path):
+    folder = model_folder(tmp_path / "old")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["model"]["unk_token"] = "none"
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    old = Embedder.load(folder, engine="numpy")
+    distil_static(old, tmp_path / "new", dimensions=DIMENSIONS)
+    table, tokens = static_table(tmp_path / "new"), old.tokenizer.vocabulary
+    assert (table.unknown, len(table.rows())) == (tokens, tokens + 1) and not table.rows()[-1].any()
 
 
 @pytest.mark.parametrize("dimensions", [0, 33, True, 2.5])

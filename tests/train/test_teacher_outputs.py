@@ -1,12 +1,15 @@
 """What a teacher says: the numbers that objectives of distillation want, made once, and gone on with."""
 
+import hashlib
 import json
+import sys
 
 import numpy as np
 import pytest
 
 from likewise import Embedder, Reranker
-from likewise.errors import BadInput
+from likewise.engine_registry import computation_of
+from likewise.errors import BadInput, MissingExtra
 from likewise.reranker import PolyEncoder
 from likewise.train import teacher_outputs as module
 from likewise.train.data.schedule import DataSource
@@ -82,6 +85,7 @@ def test_a_teacher_says_what_it_says_of_one_row_at_a_time(kind, objective, colum
     kept = teacher_outputs(columns, teacher, objective, part_size=4, file=tmp_path / "x.parquet")
     again = teacher_outputs(columns, teacher, objective, part_size=4, file=tmp_path / "x.parquet")
     for other in (kept, again):
+        assert {key: type(one) for key, one in other.items()} == {key: type(one) for key, one in found.items()}
         assert list(other) == list(found)
         np.testing.assert_array_equal(other[name], found[name])
     read = read_rows(tmp_path / "x.parquet", objective)
@@ -122,7 +126,7 @@ def test_a_file_of_something_else_is_refused_and_stays(teachers, tmp_path):
     before = file.read_bytes()
     for columns, teacher, objective, told in [
         (TRIPLES, teachers["poly"], MarginMSE(), "teacher was"),
-        (TRIPLES, teachers["cross"], ScoreDistillation(), "outputs was"),
+        (TRIPLES, teachers["cross"], ScoreDistillation(), r"outputs was \['margin'\] and is \['scores'\]"),
         ({**TRIPLES, "anchor": TEXTS[1:7]}, teachers["cross"], MarginMSE(), "texts was"),
     ]:
         with pytest.raises(BadInput, match=f"computed from something else: {told}"):
@@ -157,6 +161,22 @@ def test_what_parquet_cannot_hold_is_told_before_anything_is_computed(teachers, 
         teacher_outputs(PAIRS, teachers["cross"], Regression(), file=tmp_path / "x.csv")
 
 
+def test_without_pyarrow_nothing_is_computed_for_a_file(teachers, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(TEACHER_OUTPUTS, "score", None)
+    with pytest.raises(MissingExtra, match=r"pip install .*\[parquet\]"):
+        teacher_outputs(PAIRS, teachers["cross"], CoSENT(), file=tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize(("objective", "columns", "name"), CASES, ids=[type(c[0]).__name__ for c in CASES])
+@pytest.mark.parametrize("kind", ["embedder", "cross"])
+def test_a_teacher_shows_no_progress_of_its_own(kind, objective, columns, name, teachers, monkeypatch, capsys):
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", -1.0)
+    if kind == "embedder" or name not in ("teacher", "guide"):
+        teacher_outputs(columns, teachers[kind], objective, show_progress_bar=False)
+        assert capsys.readouterr().err == ""
+
+
 def test_a_teacher_has_one_score(tiny):
     with pytest.raises(BadInput, match="the teacher has 2 labels; expected a reranker with a single score"):
         teacher_outputs(PAIRS, Reranker.start(tiny, 2), Regression())
@@ -187,10 +207,10 @@ def test_progress_counts_the_rows_of_each_part(teachers):
         teachers["cross"],
         MarginMSE(),
         part_size=4,
-        show_progress_bar=lambda m: seen.append((m.texts, m.total)),
+        show_progress_bar=lambda m: seen.append((m.texts, m.total, m.tokens)),
     )
     rows = len(TRIPLES["anchor"])
-    assert seen == [(min(done, rows), rows) for done in range(4, rows + 4, 4)] and rows > 4
+    assert seen == [(min(done, rows), rows, 0) for done in range(4, rows + 4, 4)] and rows > 4
 
 
 def test_parts_are_kept_under_their_first_row_and_size_and_numbers_from_elsewhere_pass_through(
@@ -227,6 +247,14 @@ def test_a_file_that_has_lost_a_column_of_texts_is_refused_and_one_without_their
     with pytest.raises(BadInput, match="outputs for anchor, positive, hard, hard2, but no column hard2; compute them"):
         read_rows(file, Contrastive())
     metadata = json.loads(table.schema.metadata[module.METADATA_KEY])
+    digest = hashlib.sha256(b"{}")
+    for name, texts in COLUMNS.items():
+        digest.update(f"{name}\0{len(texts)}\0".encode() + "".join(f"{text}\0" for text in texts).encode())
+    assert metadata == {
+        **{"teacher": teachers["embedder"].fingerprint, "outputs": ["guide"], "similarity": "cosine"},
+        **{"computed": str(computation_of(teachers["embedder"]))},
+        **{"columns": list(COLUMNS), "texts": digest.hexdigest()},
+    }  # as earlier releases wrote it
     del metadata["columns"]
     older = table.replace_schema_metadata({module.METADATA_KEY: json.dumps(metadata)})
     pq.write_table(older, file)

@@ -243,8 +243,37 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, 
         reported = run_trainer(load(folder), _course(), run, **how)
     assert reported.interrupted and reported.steps == 3 and checkpoints.latest_checkpoint(tmp_path / "c").step == 3
     again = load(folder)
-    assert not run_trainer(again, _course(), run, checkpoint_folder=tmp_path / "c").interrupted
+    finished = run_trainer(again, _course(), run, checkpoint_folder=tmp_path / "c")
+    assert not finished.interrupted and finished.seconds > reported.seconds > 0
     assert all(torch.equal(w, again.state_dict()[n]) for n, w in weights_of(whole).items())
+
+
+def test_a_run_that_is_asked_to_stop_after_its_last_step_is_finished(own):
+    wishes, run = iter([False, True]), TrainSettings(max_steps=2, batch_size=8)
+    result = run_trainer(load(own()), _course(), run, stop=lambda: next(wishes))
+    assert (result.steps, result.interrupted) == (2, False)
+
+
+def test_new_weights_are_those_of_the_seed_whatever_was_drawn_before(own):
+    folder, found = own(), []
+    for drawn, seed in ((1, 0), (2, 0), (2, 1)):
+        torch.manual_seed(drawn)
+        embedder, seen = load(folder), []
+        run = TrainSettings(max_steps=1, batch_size=8, lora_rank=2, seed=seed)
+        watch = lambda _, e=embedder, s=seen: s.extend(p.clone() for n, p in e.named_parameters() if n[-2:] == ".a")  # noqa: E731
+        run_trainer(embedder, _course(), run, callbacks=[watch])
+        found.append(torch.stack([one for one in seen if one.shape == seen[0].shape]))
+    assert torch.equal(found[0], found[1]) and not torch.isclose(found[1], found[2]).any()
+
+
+def test_a_run_only_goes_on_over_the_same_frozen_weights(own, tmp_path):
+    embedder, run = load(own()), TrainSettings(max_steps=1, batch_size=8, freeze=("encoder",))
+    run_trainer(embedder, [source(Classification(2))], run, checkpoint_folder=tmp_path)
+    run_trainer(embedder, [source(Classification(2))], run, checkpoint_folder=tmp_path)
+    with torch.no_grad():
+        next(embedder.parameters()).add_(1)
+    with pytest.raises(BadInput, match="another run: frozen was"):
+        run_trainer(embedder, [source(Classification(2))], run, checkpoint_folder=tmp_path)
 
 
 def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
@@ -272,7 +301,7 @@ def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
 def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
     embedder, place = load(own()), tmp_path / "c"
     run_trainer(embedder, _course(), TrainSettings(max_steps=9, batch_size=8), checkpoint_folder=place)
-    run, steps = TrainSettings(max_steps=2, batch_size=4), []
+    run, steps = TrainSettings(max_steps=2, batch_size=4, save_steps=0), []
     anew = {"checkpoint_folder": place, "resume": False, "callbacks": [lambda m: steps.append(m.step)]}
     run_trainer(embedder, _course(), run, **anew)
     assert steps == [1, 2] and [p.name for p in place.iterdir()] == ["step-00000002"]
@@ -310,8 +339,8 @@ def test_a_checkpoint_of_another_run_is_refused_and_stays(other, difference, own
         (TrainSettings(lora_alpha=8.0), "lora_alpha has no effect without lora_rank"),
         (TrainSettings(lora_layers=("qkv",)), "lora_layers has no effect without lora_rank"),
         (TrainSettings(objective_learning_rate=1e-3), "objective_learning_rate has no effect: .* has no weights"),
-        (TrainSettings(eval_steps=3), "eval_steps has no effect without an evaluator"),
-        (TrainSettings(early_stopping_patience=2), "early_stopping_patience has no effect without an evaluator"),
+        (TrainSettings(eval_steps=1), "eval_steps has no effect without an evaluator"),
+        (TrainSettings(early_stopping_patience=1), "early_stopping_patience has no effect without an evaluator"),
     ],
 )
 def test_numbers_that_make_no_sense_are_reported(run, message, own):
@@ -421,6 +450,7 @@ def test_a_run_counts_its_weights_and_its_steps(own):
     assert (result.trained_parameters, result.parameters) == (sizes[1], sum(sizes)) and result.steps == 2
     assert (result.best_score, result.best_step, result.stopped_early, result.interrupted) == (None, None, False, False)
     assert [(m.step, m.max_steps, m.rows, m.epoch) for m in seen] == [(1, 2, 8, 1 / 3), (2, 2, 8, 2 / 3)]
+    assert [m.learning_rate for m in seen] == [2e-5, 1e-5] and result.seconds == seen[-1].seconds
     assert all(m.tokens > 100 and m.gradient_norm > 0 and m.scores == {} for m in seen)
 
 

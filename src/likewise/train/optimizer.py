@@ -22,8 +22,8 @@ def learning_rate_factor(step: int, max_steps: int, settings: TrainSettings) -> 
     warmup = settings.warmup_ratio * max_steps
     warmup = warmup if warmup >= 1 else 0.0  # a shorter warm-up would be one step at learning rate 0
     if step < warmup:
-        return (step + 1) / (warmup + 1) if settings.lr_schedule != "linear" else step / max(warmup, 1)
-    return DECAY[settings.lr_schedule]((step - warmup) / max(max_steps - warmup, 1))
+        return (step + 1) / (warmup + 1) if settings.lr_schedule != "linear" else step / warmup
+    return DECAY[settings.lr_schedule]((step - warmup) / (max_steps - warmup))
 
 
 DECAY: Mapping[LearningRateSchedule, Callable[[float], float]] = {
@@ -50,10 +50,10 @@ def _parameter_groups(
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     by_pattern = _by_pattern(named, settings.learning_rates)
     apart = {name for matched in by_pattern.values() for name, _ in matched}
-    for level in range(depth + 2):  # embeddings, blocks, then pooling and heads
+    levels = {name: _level(name, depth) for name, _ in named if name not in apart}
+    for level in sorted(set(levels.values())):
         rate = settings.learning_rate * settings.layer_lr_decay ** (depth + 1 - level)
-        of_level = [(name, p) for name, p in named if _level(name, depth) == level and name not in apart]
-        yield from _by_weight_decay(of_level, rate, settings)
+        yield from _by_weight_decay([(name, p) for name, p in named if levels.get(name) == level], rate, settings)
     for pattern, matched in by_pattern.items():
         yield from _by_weight_decay(matched, settings.learning_rates[pattern], settings)
     own = [(name, p) for objective in objectives for name, p in objective.named_parameters() if p.requires_grad]

@@ -108,14 +108,11 @@ class RunCheckpoints:
     folder: Path | None
     identity: Mapping[str, Any]  # must be equal for a run to resume
     writes: bool
-    saved_step: int = -1
 
     def save(self, state: RunState) -> None:
-        if self.folder is None or self.saved_step == state.step or not self.writes:
-            return
-        content = {**state.as_json(), "run": self.identity}
-        checkpoints.save_checkpoint(self.folder, state.tensors(), state.optimizer, content)
-        self.saved_step = state.step
+        if self.folder is not None and self.writes:
+            content = {**state.as_json(), "run": self.identity}
+            checkpoints.save_checkpoint(self.folder, state.tensors(), state.optimizer, content)
 
     def resume(self, state: RunState, device: torch.device, tokens: int | None) -> None:
         latest = None if self.folder is None else checkpoints.latest_checkpoint(self.folder)
@@ -127,7 +124,6 @@ class RunCheckpoints:
                     "Use another folder, or start over in this one (resume=False, --fresh)"
                 )
             state.restore(latest, device, tokens)
-            self.saved_step = state.step
 
     def clear(self) -> None:
         if self.folder is not None and self.writes:

@@ -258,7 +258,7 @@ def _read_parquet(path: Path, metadata: dict[str, Any]) -> Columns:
 
 def _numpy_column(pa: Any, column: Any) -> Sequence[Any] | np.ndarray:
     if pa.types.is_fixed_size_list(column.type):
-        return np.asarray(column.flatten()).reshape(-1, column.type.list_size)
+        return np.asarray(column.flatten()).reshape(len(column), column.type.list_size)
     return np.asarray(column) if pa.types.is_floating(column.type) else list(column.to_pylist())
 
 

@@ -109,7 +109,7 @@ def lora_adapters(model: Trainable, settings: TrainSettings) -> Iterator[None]:
 
 
 def _linears(model: Trainable, settings: TrainSettings) -> list[Linear]:
-    if settings.lora_rank < 0 or settings.lora_alpha <= 0:
+    if min(settings.lora_rank, settings.lora_alpha) <= 0:
         raise BadInput(
             f"lora_rank is {settings.lora_rank} and lora_alpha {settings.lora_alpha}; expected numbers above 0"
         )

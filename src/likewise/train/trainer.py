@@ -116,7 +116,6 @@ class _TrainingLoop:
         if dtype is not None and self.model.device.type == "cpu" and not torch_internals.HAS_BF16_PRODUCTS:
             warnings.warn(SLOW_BF16, stacklevel=2)
         self.step_options = StepOptions(self.state.token_budget, dtype, processes=processes)
-        self.started = 0.0
 
     def _initial_state(self) -> RunState:
         weights = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
