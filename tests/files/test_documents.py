@@ -197,6 +197,7 @@ def test_folders_and_patterns_are_files_in_order_each_once(tmp_path):
     ]
     skipped.clear()
     assert [path.name for path in document_paths([str(tmp_path / "s*/*")], ENDINGS, skip=skipped.append)] == ["c.html"]
+    assert [path.name for path in document_paths([str(tmp_path / "**/*.[mh]*")], ENDINGS)] == ["b.md", "c.html"]
 
 
 @pytest.mark.parametrize(
@@ -338,7 +339,7 @@ def test_nothing_is_skipped_in_silence(mixed):
         f"skipped: {mixed}/latin.md, line 1 is not valid UTF-8 (byte 4)",
     ]
     groups = skipped_as_json(skipped)
-    assert sum(group["count"] for group in groups) == len(skipped) == 12
+    assert sum(group["count"] for group in groups) == len(skipped) == 12 and len(groups) == 9
     assert [group for group in groups if group["failed"]] == [
         {
             "kind": "",
@@ -382,6 +383,7 @@ def test_folders_that_cannot_be_opened_are_named(tmp_path, monkeypatch):
     skipped = []
     assert len([*read_documents([str(tmp_path)], skip=skipped.append)]) == 1
     assert skipped_lines(skipped) == [f"skipped: {tmp_path}/sub cannot be opened: Permission denied"]
+    assert [file.is_error for file in skipped] == [True]
 
 
 def test_pdf_and_word_files_say_what_to_install(tmp_path, monkeypatch):

@@ -110,6 +110,7 @@ def test_what_is_saved_is_loaded_as_itself(tmp_path):
     found.save(tmp_path / "map.safetensors")
     again = VectorMap.load(tmp_path / "map.safetensors")
     assert (again.source, again.target, again.method, again.recall) == (OLD, NEW, found.method, found.recall)
+    assert again.measured_on == 120
     np.testing.assert_allclose(again(VECTORS), found(VECTORS), atol=1e-6)
 
 

@@ -50,7 +50,7 @@ def shard_writer(path: Path, columns: Sequence[OutputColumn], origin: VectorOrig
             own.append(pa.FixedSizeListArray.from_arrays(flat, origin.width))
             others = [_column(column, rows, schema) for column in columns]
             table = pa.Table.from_arrays([*own, *others], schema=schema)
-            file.write_table(table, row_group_size=max(1, len(rows)))
+            file.write_table(table, row_group_size=len(rows))
 
         yield write
 

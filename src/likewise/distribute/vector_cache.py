@@ -69,8 +69,7 @@ class VectorCache:
         blobs = [(digest, _checksum(digest, row) + row) for digest, row in zip(digests, rows, strict=True)]
         with self._transaction() as db:
             db.executemany("INSERT OR REPLACE INTO vectors (text, vector) VALUES (?, ?)", blobs)
-            (last,) = db.execute("SELECT max(number) FROM vectors").fetchone()
-            db.execute("DELETE FROM vectors WHERE number <= ?", ((last or 0) - most,))
+            db.execute("DELETE FROM vectors WHERE number <= (SELECT max(number) FROM vectors) - ?", (most,))
 
     def stream(
         self, texts: Iterable[str], encode: Callable[[list[str]], np.ndarray], advance: Advance
