@@ -127,7 +127,7 @@ def test_parquet_that_is_cut_off_is_refused(static, tmp_path):
         encoded([tmp_path / "n.parquet"], tmp_path / "out", static, settings())
 
 
-@pytest.mark.parametrize("at", ["plan", "shard"])
+@pytest.mark.parametrize("at", ["plan", "end of plan", "shard"])
 def test_a_file_that_grows_while_it_is_read_is_refused_and_what_is_finished_kept(static, tmp_path, monkeypatch, at):
     source = numbered(tmp_path / "n.jsonl")
 
@@ -135,9 +135,12 @@ def test_a_file_that_grows_while_it_is_read_is_refused_and_what_is_finished_kept
         with source.open("a") as file:
             file.write(GOOD)
 
-    if at == "plan":
-        monkeypatch.setattr("likewise.distribute.plan.CHECK_EVERY", 4)
-        monkeypatch.setattr("likewise.distribute.plan._Cutter.add", append)  # for ever, as fast as it is read
+    if at != "shard":
+        monkeypatch.setattr("likewise.distribute.plan.CHECK_EVERY", 4 if at == "plan" else 1 << 14)
+        size = 10**9 if at == "plan" else source.stat().st_size + 1  # for ever, as fast as it is read; or once
+        monkeypatch.setattr(
+            "likewise.distribute.plan._Cutter.add", lambda *_: append() if source.stat().st_size < size else None
+        )
     else:
         plain = shards_module.file_digest
         monkeypatch.setattr(shards_module, "file_digest", lambda path: (append(), plain(path))[1])

@@ -11,7 +11,7 @@ from likewise.arrays.similarity import cosine
 from likewise.errors import BadInput
 from likewise.native import scanning
 from likewise.search import closest_pairs
-from likewise.search.pairs import nearest_others, pairs_above
+from likewise.search.pairs import as_columns, best_first, nearest_others, of_neighbours, pairs_above
 from tests.native_library import needs_native
 
 
@@ -148,10 +148,26 @@ def test_the_nearest_others_of_each_row_are_those_of_a_full_sort_without_itself(
         assert i not in hits.indices[i] and len({*hits.indices[i]}) == len(others)
 
 
-def test_progress_is_reported_by_rows():
-    seen = []
-    list(pairs_above(np.eye(5, dtype=np.float32), 0.5, show_progress_bar=lambda meter: seen.append(meter.texts)))
-    assert seen == [5]
+@pytest.mark.parametrize("mine", [pairs_above, nearest_others])
+def test_progress_is_reported_by_rows_if_it_is_wanted(mine, monkeypatch, capsys):
+    monkeypatch.setattr("likewise.search.pairs.BLOCK", 2)
+    vectors, seen = np.eye(5, dtype=np.float32), []
+    list(mine(vectors, 1, show_progress_bar=lambda meter: seen.append((meter.texts, meter.tokens, meter.total))))
+    assert seen == [(2, 0, 5), (4, 0, 5), (5, 0, 5)]
+    list(mine(vectors, 1))
+    assert capsys.readouterr().err == ""
+
+
+def test_pairs_are_columns_that_are_sorted_joined_and_cut():
+    first, second = as_columns([(0, 1, 0.5), (0, 4, 0.75)]), as_columns([(2, 3, 0.75), (1, 2, 1.0)])
+    found = best_first([first, second])
+    assert [column.tolist() for column in found] == [[1, 0, 2, 0], [2, 4, 3, 1], [1.0, 0.75, 0.75, 0.5]]
+    assert [len(column) for column in (*found.first(3), *found.first(None))] == [3, 3, 3, 4, 4, 4]
+    assert [column.tolist() for column in best_first([])] == [[], [], []]
+    hits = [scanning.Hits(np.array(rows), np.array(rows, np.float32) / 8) for rows in ([[2, 1], [0, 2]], [[1, 0]])]
+    near = of_neighbours(hits)
+    assert [column.tolist() for column in near[:2]] == [[0, 0, 1, 1, 2, 2], [2, 1, 0, 2, 1, 0]]
+    assert near.scores.tolist() == [0.25, 0.125, 0, 0.25, 0.125, 0]
 
 
 def test_a_tile_has_2048_rows_and_columns_and_none_is_compared_twice(monkeypatch):

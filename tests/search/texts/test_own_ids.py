@@ -15,6 +15,8 @@ from likewise.files.documents import Document, read_documents
 from likewise.search.backends.memory_index import MemoryIndex
 from likewise.search.indexes import INDEXES
 from likewise.search.records import Records
+from likewise.search.texts import stored_texts
+from likewise.search.texts.given_texts import given_documents
 from likewise.text.chunking import ChunkSettings
 
 LONG = "The cat sleeps. A dog barks at the cat. " * 8
@@ -141,6 +143,21 @@ def test_a_file_s_id_is_its_path(index, tmp_path):
     [found] = index.get([str(path)])
     assert found["text"].split() == path.read_text().split()[5:] and found["tags"] == '["a", "b"]'
     assert index.delete([str(path)]) == 2 and index.index.count() == 0
+
+
+def test_any_number_of_texts_is_deleted_in_parts(index, monkeypatch):
+    monkeypatch.setattr(stored_texts, "AT_ONCE", 2)
+    index.add([f"cat {i}" for i in range(6)], ids=[str(i) for i in range(6)])
+    assert index.delete(["0", "2", "3", "4", "5", "unknown", "5"]) == 5
+    assert index.get(["1"])[0]["text"] == "cat 1" and index.index.count() == 1
+
+
+def test_the_title_of_a_text_is_that_of_its_document_if_it_is_a_text():
+    given = [{"text": "a", "title": "T", "id": "b"}, {"text": "a", "title": 7}, "a", Document("a", title="D")]
+    found = given_documents(given, metadata=[{}, {}, {"title": "M"}, {"x": 1}])
+    assert [one.title for one in found] == ["T", "", "M", "D"]
+    assert [dict(one.metadata) for one in found] == [{"title": "T"}, {"title": 7}, {"title": "M"}, {"x": 1}]
+    assert [one.id for one in found] == ["b", "", "", ""]
 
 
 def test_a_filter_deletes_what_meets_it(index):

@@ -10,7 +10,7 @@ from likewise.search.backends.memory_index import MemoryIndex
 from likewise.search.index import ModelIdentity
 from likewise.search.indexes import create_index, open_index
 from likewise.search.texts import adding, text_index
-from likewise.search.texts.passages import PassageReader
+from likewise.search.texts.passages import Passage, PassageReader
 from likewise.search.texts.text_index import chunk_settings
 from likewise.text.chunking import ChunkSettings
 
@@ -145,6 +145,13 @@ def test_blocks_grow_up_to_the_largest_while_they_are_stored_quickly(quick, size
     assert [sum(block.read for block in found), sum(block.documents for block in found)] == [22, 20]
     finished = [name for block in found for name in block.finished if name]
     assert finished == ["/0.csv", "/blank.md", "/1.csv"] and found[-1].finished[-1] == "/1.csv"
+
+
+def test_a_passage_is_ranked_by_the_last_score_it_got_and_by_none_outside_a_search():
+    scores = {"words": 3.0, "cosine": 0.5, "fused": 0.1, "reranked": -0.9}
+    for name in ("reranked", "fused", "cosine", "words"):
+        assert Passage("key", "text", {}, scores).score == scores.pop(name)
+    assert (Passage("key", "text", {}).score, Passage("key", "text", {}).file) == (0, "")
 
 
 def test_progress_counts_documents_that_are_stored(index, monkeypatch):
