@@ -45,11 +45,12 @@ def test_a_document_without_text_is_not_counted(index):
     assert (report.documents, report.added) == (1, 1)
 
 
-def test_the_order_is_that_of_the_cosine(index, embedder):
+def test_the_order_is_that_of_the_cosine_and_nothing_is_printed(index, embedder, capsys):
     index.add(TEXTS)
     cosines = embedder.encode(TEXTS) @ embedder.encode(["cat"])[0]
     found = index.search("cat", 10).passages
     assert [one.text for one in found] == [TEXTS[i] for i in np.argsort(-cosines)]
+    assert capsys.readouterr() == ("", "")
 
 
 def test_unchanged_texts_are_not_embedded_again(index, encoded):
