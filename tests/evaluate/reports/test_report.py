@@ -23,6 +23,7 @@ from likewise.evaluate.reports.report import (
 )
 from likewise.evaluate.results import Cell, Results
 from likewise.evaluate.runner import evaluate
+from likewise.evaluate.statistics.comparison import compare
 from likewise.evaluate.statistics.significance import Interval
 from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score
 from likewise.evaluate.tasks.registry import SUITES
@@ -372,6 +373,13 @@ def test_a_huge_difference_is_starred_in_each_of_60_tasks_and_none_between_equal
     results = replace(results, settings=EvaluationSettings())
     assert winners(results) == {one.name: "huge" for one in tasks}
     assert winners(replace(results, models=("low", "as low"))) == {}
+
+
+@pytest.mark.parametrize(("resamples", "used"), [(2500, 2000), (1500, 1500)])
+def test_a_mark_needs_2000_resamples_and_takes_no_more(resamples, used):
+    results = replace(by_hand({"good": [0.6], "bad": [0.5]}), settings=EvaluationSettings(resamples=resamples))
+    good, bad = (results[name, "sure"].result.headline.evidence for name in results.models)
+    assert report_module.compare_best_two(results) == {"sure": ("good", compare(good, bad, resamples=used))}
 
 
 def test_seconds_have_two_decimals_in_json(three):

@@ -14,6 +14,11 @@ def test_the_capital_is_what_a_gambler_has_after_betting_item_by_item():
     assert log_capital(values, mean) == pytest.approx(np.log(capital.mean()))
 
 
+def test_the_bets_are_eight_shares_from_a_fiftieth_to_nearly_all_each_larger_by_the_same_factor():
+    assert len(BETS) == 8 and BETS[[0, -1]] == pytest.approx([0.02, 0.95])
+    assert BETS[1:] / BETS[:-1] == pytest.approx(np.full(7, (0.95 / 0.02) ** (1 / 7)))
+
+
 def test_the_capital_falls_as_the_mean_that_is_bet_against_grows():
     values = np.random.default_rng(0).random(50)
     capitals = [log_capital(values, mean) for mean in np.linspace(0.01, 1, 40)]
