@@ -73,6 +73,8 @@ def test_escapes_in_double_quotes_are_characters_and_others_stay():
         ),
         *(
             ("'a", "'a"),
+            ('"a', '"a'),
+            ('a"', 'a"'),
             ("x'a'", "x'a'"),
             ("b\n- c", "b\n- c"),
             ("\n- c\nd", "- c\nd"),

@@ -85,8 +85,9 @@ def test_missing_files_folders_and_unknown_kinds_are_refused(tmp_path):
         ("t.docx", "ends in '.docx'; expected one of .txt"),
         ("t.parquet.gz", "ends in '.gz'; expected one of .txt"),
     ):
-        with pytest.raises(BadInput, match=reported):
-            Texts(tmp_path / name)
+        for read in (Texts, lambda path: Table.read(path, list)):
+            with pytest.raises(BadInput, match=reported):
+                read(tmp_path / name)
 
 
 @pytest.mark.parametrize("kind", [".csv", ".tsv"])
