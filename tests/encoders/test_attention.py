@@ -263,6 +263,16 @@ def test_each_block_has_the_kernel_that_is_fastest_for_it(dtype, length, more, k
     assert called == kernels
 
 
+@pytest.mark.parametrize("kernel", ["_dropping", "_fused"])
+def test_what_is_computed_in_fp32_is_so_under_autocast_too(kernel):
+    q, k, v = (torch.randn(3, HEADS, TINY_LENGTH, WIDTH).bfloat16() for _ in range(3))
+    rows = [x.float() for x in (q, k, v)] if kernel == "_dropping" else [q, k, v]
+    more = [None, 1e-9] if kernel == "_dropping" else []
+    expected = getattr(attention, kernel)(*rows, *more)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(getattr(attention, kernel)(*rows, *more), expected)
+
+
 def test_a_window_that_reaches_everywhere_needs_no_mask():
     rows = torch.zeros(1, HEADS, 4, WIDTH)
     assert all(attention._mask(rows, rows, None, window) is None for window in (None, 3, 9))

@@ -218,6 +218,15 @@ def test_what_cannot_be_written_is_refused_before_anything_is(folders, tmp_path)
         checkpoint.check_writable(plain)
 
 
+def test_a_digest_is_of_names_types_shapes_values_and_settings_whatever_their_order():
+    a, b = torch.arange(4.0), torch.ones(2)
+    digest = checkpoint.state_digest({"a": a, "b": b}, [1])
+    assert digest == checkpoint.state_digest({"b": b.clone(), "a": a}, [1]) and len(digest) == 32
+    for other in ({"a": a, "c": b}, {"a": a.view(2, 2), "b": b}, {"a": a.view(torch.int32), "b": b}, {"a": a, "b": a}):
+        assert checkpoint.state_digest(other, [1]) != digest
+    assert checkpoint.state_digest({"a": a, "b": b}, [2]) != digest
+
+
 def test_an_encoder_that_does_not_tell_its_parts_says_so():
     encoder = Encoder()
     with pytest.raises(TypeError, match="Encoder has no separate blocks, but block 3 was requested"):

@@ -83,6 +83,24 @@ def test_layers_on_a_cpu_are_those_of_the_tokens_as_they_are(family, embedders):
             torch.testing.assert_close(rounded, exact, atol=1e-6, rtol=0)
 
 
+@pytest.mark.parametrize(
+    ("grad", "training", "autocast", "rounds"),
+    [
+        (False, False, False, True),
+        (True, False, False, False),
+        (False, True, False, False),
+        (True, True, False, False),
+        (True, True, True, True),
+    ],
+)
+def test_the_number_of_tokens_is_rounded_in_bf16_and_where_nothing_is_trained(grad, training, autocast, rounds):
+    encoder, tokens, seen = random_encoder(config_of("bert")).train(training), pack([9, 9, 5, 3, 1]), []
+    encoder.states = lambda tokens: iter(seen.append(len(tokens.values)) or ())
+    with torch.set_grad_enabled(grad), torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        assert list(encoder(tokens)) == []
+    assert seen == [len(tokens.rounded().values) if rounds else 27]
+
+
 @transformers
 def test_products_meet_few_numbers_of_rows(family, embedders):
     encoder, rows = embedders(family).encoder, set()

@@ -16,6 +16,7 @@ from likewise.encoders.layers import (
     Dropout,
     LayerNorm,
     Linear,
+    RMSNorm,
     apply_dropout,
     gelu_low_memory,
     initialize_weights,
@@ -142,11 +143,13 @@ def test_gelu_without_gradients_is_gelu_with_them():
 
 def test_fresh_weights_are_drawn_as_bert_was():
     torch.manual_seed(0)
-    parts = torch.nn.ModuleList([Linear(200, 200), LayerNorm(8, 1e-5), LayerNorm(8, 1e-5, bias=False)])
-    linear, norm, bare = initialize_weights(parts).requires_grad_(False)
+    norms = [LayerNorm(8, 1e-5), LayerNorm(8, 1e-5, bias=False), RMSNorm(8, 1e-5), RMSNorm(8, 1e-5, one_more=True)]
+    parts = torch.nn.ModuleList([Linear(200, 200), *norms])
+    linear, norm, bare, root, one_more = initialize_weights(parts).requires_grad_(False)
     assert linear.weight.std() == pytest.approx(0.02, rel=0.05)
     assert linear.bias.abs().max() == 0
-    assert norm.weight.tolist() == [1] * 8
+    assert norm.weight.tolist() == root.weight.tolist() == [1] * 8 and norm.bias.tolist() == [0] * 8
+    assert one_more.weight.tolist() == [0] * 8  # to which 1 is added
     assert bare.bias is None
 
 
@@ -184,9 +187,9 @@ from torch.optim import optimizer
 import likewise.engines.torch.torch_embedder, likewise.train.trainer
 from likewise.encoders.layers import HAS_PACKED_LINEAR, Linear
 assert not optimizer._global_optimizer_post_hooks
-linear = Linear(4, 4)
-torch.nn.init.ones_(linear.weight), torch.nn.init.zeros_(linear.bias)
 for _ in range(2):
+    linear = Linear(4, 4)
+    torch.nn.init.ones_(linear.weight), torch.nn.init.zeros_(linear.bias)
     with torch.no_grad():
         linear(torch.ones(1, 4))
 assert len(optimizer._global_optimizer_post_hooks) == int(HAS_PACKED_LINEAR)
@@ -246,15 +249,15 @@ def test_activations_are_their_formulas(name, formula):
 
 
 @pytest.mark.parametrize("p", [1 / 65536, 0.1, 0.5, 1 - 1 / 65536])
-@pytest.mark.parametrize("shape", [(7,), (3, 5), (8,), (1, 1)])
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (8,), (1, 1), (500, 601)])  # the last has every number of 16 bits
 def test_dropout_draws_sixteen_bits_for_each_number(p, shape):
     x = torch.rand(shape, dtype=torch.float64) + 1
     torch.manual_seed(3)
     found = apply_dropout(x, p)
     torch.manual_seed(3)
     draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    parts = [((int(draw) >> (16 * k)) + 2**15) % 2**16 - 2**15 for draw in draws for k in range(4)]
-    kept = torch.tensor(parts[: x.numel()]).view(shape) + 2**15 >= round(p * 2**16)
+    parts = ((draws[:, None] >> 16 * torch.arange(4)) + 2**15) % 2**16
+    kept = parts.flatten()[: x.numel()].view(shape) >= round(p * 2**16)
     torch.testing.assert_close(found, torch.where(kept, x / (1 - round(p * 2**16) / 2**16), 0))
 
 

@@ -112,6 +112,13 @@ def test_a_right_kernel_passes_in_every_case_with_room_to_spare(kernel, dtype, w
     assert packed_kernel._error(case, attention._plainly_padded) < TOLERANCE / 4 * torch.finfo(dtype).eps
 
 
+@pytest.mark.parametrize(("window", "longest"), [(None, 1024), (512, 1024), (600, 1200), (3000, 4096)])
+def test_a_test_has_a_thousand_tokens_or_two_windows_and_never_more_than_there_are(kernel, window, longest):
+    calls = kernel(noise)
+    packed_kernel._error(Case(CPU, torch.float16, WIDTH, 4096, window, False), lambda q, *_: q)
+    assert calls == [(longest + 1 + longest // 2 + 1, 2, WIDTH)]
+
+
 @pytest.mark.parametrize("dtype", packed_kernel.HALF)
 @pytest.mark.parametrize("window", [1, 5, 64, 128])
 def test_a_window_off_by_one_fails_by_far(kernel, dtype, window):
@@ -130,7 +137,9 @@ def test_a_kernel_that_passes_is_used_and_tested_once_a_case(kernel, trains):
     torch.testing.assert_close(result.float(), expected, atol=3e-2, rtol=0)
     assert [len(shape) and shape[0] for shape in calls] == [64 + 1 + 33, 48, 48, 48], "one test, three uses"
     _attend(lengths=(41,), trains=trains)
-    assert len(calls) == 5, "41 tokens are the same case as 40"
+    _attend(lengths=(64,), trains=trains)
+    _attend(lengths=(40,), window=40, trains=trains)
+    assert len(calls) == 7, "41 and 64 tokens are the same case as 40, and so is a window that no sentence reaches"
     for another in ({"lengths": (65,)}, {"window": 3}, {"dtype": torch.float16}, {"trains": not trains}):
         before = len(calls)
         _attend(**{"trains": trains, **another})

@@ -457,6 +457,8 @@ def test_shares_of_a_sentence_are_those_of_its_tokens_but_the_last(robust: bool)
 def test_where_no_word_moves_all_but_the_last_share_alike_up_to_a_variance() -> None:
     tokens = Ragged(torch.zeros(4), (3, 1))
     limit = 2 * module.NO_VARIANCE  # of two words
+    two = module.shares_in_sentence(torch.zeros(2), Ragged(torch.zeros(2), (2,)))
+    assert two.tolist() == [1, 0]
     for total, first in ((0.0, 0.5), (limit, 0.5), (limit * 1.001, 1.0)):
         importance = torch.tensor([total, 0, 5, 5])
         with pytest.warns(UserWarning, match="leaves out a sentence's last token"):
@@ -476,10 +478,10 @@ def test_a_root_of_nothing_is_nothing_and_so_is_its_gradient() -> None:
     x = torch.tensor([-1.0, 0, 1e-30, 4], dtype=torch.float64, requires_grad=True)
     root = module._root(x)
     root.sum().backward()  # type: ignore[no-untyped-call]
-    assert root.tolist() == pytest.approx([0, 0, 1e-15, 2], rel=1e-12)
+    assert root.tolist() == pytest.approx([0, 0, 1e-15, 2], rel=1e-12, abs=0)
     assert x.grad is not None and x.grad.tolist()[:2] == [0, 0] and x.grad.tolist()[3] == 0.25
     below = module._root(torch.tensor([1e-40], dtype=torch.float64))
-    assert float(below) == pytest.approx(1e-15)
+    assert float(below) == pytest.approx(1e-15, abs=0)
 
 
 @pytest.mark.parametrize(("size", "lengths"), [(1, [1] * 5), (2 * 3 * 4 * 4, [2, 2, 1]), (10**6, [5])])
