@@ -40,6 +40,7 @@ class HtmlText(HTMLParser):
         self.parts: list[str] = []
         self.title: list[str] = []
         self.dropping: str | None = None
+        self.depth = 0  # open elements with the dropped element's name, including itself
         self.in_title = False
         self.preformatted = 0
         self.articles = 0  # number of open articles
@@ -55,7 +56,7 @@ class HtmlText(HTMLParser):
         if self.dropping is not None:
             self.depth += tag == self.dropping
         elif tag in DROPPED or (tag in OF_THE_SITE and not self.articles) or _is_dropped(tag, dict(attrs)):
-            self.dropping, self.depth = tag, 1  # open elements with this name, including itself
+            self.dropping, self.depth = tag, 1
         elif tag == "title":
             self.in_title = True
         elif tag in HEADINGS:
