@@ -358,6 +358,16 @@ def test_folds_of_rare_labels_in_random_sets_each_get_their_share():
         assert (fold != stratified_folds(truth, seed + 1)).any()
 
 
+def test_no_fold_holds_all_of_two_or_three_texts_that_share_other_labels():
+    for seed in range(80):
+        random = np.random.default_rng(seed)
+        truth = np.zeros((12, 12))
+        for column in truth.T:
+            column[random.choice(12, random.integers(2, 4), replace=False)] = 1
+        fold = stratified_folds(truth, seed)
+        assert all(len({*fold[column > 0]}) > 1 for column in truth.T)
+
+
 @pytest.mark.parametrize(("right", "texts"), [(4, 4), (0, 6), (5, 9), (1, 1)])
 def test_the_interval_of_the_accuracy_is_that_of_wilson(right, texts):
     found = accuracy_interval(np.arange(texts) < right)

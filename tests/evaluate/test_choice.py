@@ -165,6 +165,19 @@ def test_prompts_for_queries_and_documents_are_used_on_a_collection(collection):
     assert model.roles[:2] == ["document", "query"] and source.ranks
 
 
+def test_models_are_loaded_by_name_once_in_each_precision():
+    loaded = []
+
+    def load(name, precision):
+        loaded.append((name, precision))
+        return good if precision == "fp32" else poor
+
+    variations = Variations(precision=["fp32", "int8"], truncate_dim=[None, 2])
+    choice = choose(["a", "b"], TRIPLETS, variations=variations, load=load)
+    assert loaded == [("a", "fp32"), ("a", "int8"), ("b", "fp32"), ("b", "int8")]
+    assert [one.candidate.precision for one in choice.entrants] == ["fp32"] * 4 + ["int8"] * 4
+
+
 def test_a_candidate_is_named_by_its_model_and_its_options():
     options = ({}, {"precision": "int8"}, {"truncate_dim": 128}, {"hybrid": 0.5}, {"hybrid": 0.0})
     names = [Candidate("mini", **one).name for one in options]
