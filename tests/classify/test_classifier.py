@@ -66,6 +66,20 @@ def test_probabilities_sum_to_one_and_the_highest_is_predicted(fitted):
     assert np.mean([ours == label for ours, label in zip(predicted, LABELS, strict=True)]) > 0.6
 
 
+def test_progress_is_shown_where_asked_and_never_of_a_prediction(embedder, fitted, monkeypatch):
+    encode, asked = type(embedder).encode, []
+
+    def watched(self, texts, **how):
+        asked.append(how["show_progress_bar"])
+        return encode(self, texts, **how)
+
+    monkeypatch.setattr(type(embedder), "encode", watched)
+    seen = []
+    Classifier.fit(TEXTS, LABELS, embedder, show_progress_bar=seen.append)
+    fitted.predict(TEXTS)
+    assert asked == [seen.append, False] and seen
+
+
 def test_with_lists_of_labels_each_label_is_decided_on_its_own(multi_label):
     chances = multi_label.predict_proba(TEXTS)
     assert multi_label.is_multi_label and multi_label.classes == sorted([*WORDS, "even"])

@@ -8,6 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from likewise.errors import BadInput
 from likewise.evaluate import EvaluationSettings, data_task, evaluate
+from likewise.evaluate.own_data import binary_label
 from likewise.evaluate.reports.report import compare_two, comparison_lines, format_report
 from likewise.evaluate.tasks.registry import select_tasks
 
@@ -102,6 +103,12 @@ def test_one_positive_for_all_is_refused():
 @pytest.mark.parametrize("written", [[way(x) for x in LABELS] for way in (str, bool, float, lambda x: str(float(x)))])
 def test_labels_may_be_written_in_several_ways(written):
     assert headline({**PAIRS, "label": written}) == headline({**PAIRS, "label": LABELS})
+
+
+def test_a_label_is_yes_or_no_in_any_case_or_nothing():
+    written = {0: [0, 0.0, False, "0", "0.0", "FALSE", " no "], 1: [1, 1.0, True, "1", "1.0", "true", "Yes"]}
+    assert {label: {binary_label(value) for value in values} for label, values in written.items()} == {0: {0}, 1: {1}}
+    assert {binary_label(value) for value in (2, -1, 0.5, "", None, "y")} == {None}
 
 
 def test_columns_have_any_names_in_the_grammar_of_train(tmp_path):

@@ -348,6 +348,11 @@ def test_the_callers_own_code_is_found_in_the_working_folder_and_its_errors_are_
         with pytest.raises(BadInput, match=f"{name} cannot be imported: {reason}"):
             module._imported(name)
         assert sys.path == before
+    (other := tmp_path / "other").mkdir()
+    (other / "mine_twice.py").write_text("def f(texts):\n    return 'another'\n")
+    (tmp_path / "mine_twice.py").write_text("def f(texts):\n    return 'found'\n")
+    monkeypatch.setattr(sys, "path", [str(other), *before])
+    assert module._imported("mine_twice:f")([]) == "found"
     monkeypatch.setattr(sys, "path", [str(tmp_path), *before])
     module._imported("mine_at_hand:Box.f")
     assert sys.path == [str(tmp_path), *before]  # what was there stays
