@@ -75,3 +75,6 @@ def test_rows_of_zeros_leave_no_group_empty(seed):
 def test_more_groups_than_rows_are_refused(k):
     with pytest.raises(BadInput, match="expected 1 to 3 groups"):
         kmeans(np.eye(3), k, seed=0)
+    with pytest.raises(BadInput, match="at least one run; got k=2, restarts=0"):
+        kmeans(np.eye(3), 2, seed=0, restarts=0)
+    assert {*kmeans(np.eye(3), 3, seed=0, restarts=1).groups.tolist()} == {0, 1, 2}

@@ -99,6 +99,8 @@ def test_lengths_that_do_not_add_up_are_refused(lengths):
 def test_segments_lie_as_the_values_do():
     tokens = Ragged.of([[5, 6, 7], [8]], segments=[[0, 0, 1], [1]])
     assert tokens.segments.tolist() == [0, 0, 1, 1]
+    many = Ragged.of([[5] * 17], segments=[[1] * 17]).rounded()
+    assert many.segments.tolist() == [1] * 17 + [0] * (len(many.values) - 17) and {*many.lengths[1:]} == {1}
     assert Ragged.of([[5, 6, 7], [8]]).segments is None
     with pytest.raises(ValueError, match="there are 4 values, but 3 segments"):
         Ragged.of([[5, 6, 7], [8]], segments=[[0, 0, 1]])

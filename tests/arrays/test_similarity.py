@@ -30,7 +30,7 @@ def _slow(name: str, a: np.ndarray, b: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("name", SIMILARITIES)
-@given(seed=st.integers(0, 99), m=st.integers(0, 5), n=st.integers(0, 5), width=st.integers(1, 9))
+@given(seed=st.integers(0, 99), m=st.integers(0, 5), n=st.integers(0, 5), width=st.integers(0, 9))
 def test_each_equals_a_loop_over_pairs(name, seed, m, n, width):
     a, b = _rows(seed, m, width), _rows(seed + 100, n, width)
     found = SIMILARITIES[name](a, b)
@@ -59,17 +59,31 @@ def test_a_zero_row_has_cosine_zero_and_no_nan():
     assert similarity.cosine(np.zeros((1, 3)), np.ones((2, 3))).tolist() == [[0.0, 0.0]]
 
 
-def test_manhattan_in_blocks_equals_manhattan_at_once(monkeypatch):
-    a, b = _rows(1, 23, 5), _rows(2, 7, 5)
-    at_once = similarity.manhattan(a, b)
-    monkeypatch.setattr(similarity, "_BLOCK", 70)
-    assert np.array_equal(similarity.manhattan(a, b), at_once)
+@pytest.mark.parametrize("name", SIMILARITIES)
+@pytest.mark.parametrize("block", [1, 5, 15, 70])
+def test_in_blocks_each_is_what_it_is_at_once(name, block, monkeypatch):
+    a = _rows(1, 23, 5)
+    b = np.concatenate([a[:7] + 5e-8 * _rows(3, 7, 5), a[:4], _rows(2, 7, 5)])
+    at_once = SIMILARITIES[name](a, b)
+    monkeypatch.setattr(similarity, "_BLOCK", block)
+    assert np.array_equal(SIMILARITIES[name](a, b), at_once)
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 8, 9])
+def test_the_first_row_that_is_not_finite_is_named(count, monkeypatch):
+    monkeypatch.setattr(similarity, "_ROWS", 4)
+    similarity.check_finite_rows(np.ones((count, 2)), "x")
+    for row in range(count):
+        table = np.ones((count, 2))
+        table[row:, 1] = np.resize([np.nan, np.inf, -np.inf], count - row)
+        with pytest.raises(BadInput, match=rf"x\[{row}\] contains NaN or infinity"):
+            similarity.check_finite_rows(table, "x")
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3, 1e3])
 def test_equal_rows_are_at_distance_zero_and_near_ones_are_told_apart(size):
     a = (_rows(4, 60, 384) * size).astype(np.float32)
-    assert (np.diag(similarity.euclidean(a, a)) == 0).all()
+    assert (np.diag(similarity.euclidean(a, a)) == 0).all() and similarity.euclidean(a[:1], a[:1]) == 0
     b = a * np.float32(1 + 1e-4)
     wanted = -np.linalg.norm(a.astype(float) - b, axis=1)
     np.testing.assert_allclose(np.diag(similarity.euclidean(a, b)), wanted, rtol=1e-3)
@@ -92,7 +106,7 @@ def test_there_is_a_similarity_of_rows_for_every_one_of_matrices():
 
 
 @pytest.mark.parametrize("name", PAIRWISE)
-@given(seed=st.integers(0, 99), n=st.integers(0, 6), width=st.integers(1, 9))
+@given(seed=st.integers(0, 99), n=st.integers(0, 6), width=st.integers(0, 9))
 def test_row_with_row_is_the_diagonal_of_rows_with_rows(name, seed, n, width):
     a, b = _rows(seed, n, width), _rows(seed + 100, n, width)
     if n > 1:
@@ -176,6 +190,12 @@ def test_what_is_no_table_of_numbers_is_refused(compare, odd):
         BadInput, match="a table of vectors|tables? of vectors with the same dimension|two tables of the same shape"
     ):
         compare(odd, np.eye(2))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_masked_numbers_are_called_so():
+    with pytest.raises(BadInput, match="contains masked numbers; expected a table of real numbers"):
+        similarity.dot(np.ma.masked_less(np.eye(2), 0.5), np.eye(2))
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -59,8 +59,13 @@ def test_a_text_given_twice_counts_once():
 
 
 def test_it_is_the_same_in_every_process():
-    (vector,) = TfIdf().fitted(["cat"])(["cat"])
-    assert np.flatnonzero(vector).tolist() == [3740], "Python's own hash would differ from run to run"
+    found = {}
+    for word in ("cat", "dog", "über", "x1"):
+        (vector,) = TfIdf().fitted([word])([word])
+        ((place,),) = np.nonzero(vector)
+        found[word] = (int(place), float(vector[place]))
+    places = {"cat": (3740, 1.0), "dog": (1447, 1.0), "über": (1382, -1.0), "x1": (1342, 1.0)}
+    assert found == places, "Python's own hash would differ from run to run"
 
 
 def test_what_is_fitted_differs_in_its_fingerprint():
@@ -81,7 +86,8 @@ def test_unfitted_it_says_how_to_fit():
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_input_is_refused():
-    for width in (0, -1, 1 << 21, 2.5, True, "many"):
+    assert TfIdf(1).dimension == 1 and TfIdf(1 << 20).dimension == 1 << 20 and TfIdf().dimension == 4096
+    for width in (0, -1, (1 << 20) + 1, 2.5, True, "many"):
         with pytest.raises(BadInput, match="dimension"):
             TfIdf(width)
     with pytest.raises(BadInput, match="no texts"):

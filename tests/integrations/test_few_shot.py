@@ -50,6 +50,22 @@ def test_partners_with_score_1_share_a_label_and_those_with_score_0_share_none(f
     assert len(drawn) == 100 * len(kinds)
 
 
+def test_pairs_are_those_of_the_seed():
+    truth = targets(8, LABELS).truth
+    first, again, other = (label_pairs(TEXTS, truth, 3, seed) for seed in (0, 0, 1))
+    assert first == again != other
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_it_is_trained_as_documented_unless_told_otherwise():
+    plain = FewShotClassifier("no-such-model")
+    settings = TrainSettings(epochs=1, batch_size=16, learning_rate=2e-5, show_progress_bar=False)
+    assert (plain.pairs, plain.seed, plain.settings) == (20, 0, settings)
+    assert FewShotClassifier("no-such-model", pairs=1).pairs == 1
+    with pytest.raises(BadInput, match="pairs"):
+        FewShotClassifier("no-such-model", pairs=0)
+
+
 def trained(embedder, texts, truth):
     model = deepcopy(embedder)
     train(model, load_data(label_pairs(texts, truth, 2, 0), "regression"), SETTINGS)

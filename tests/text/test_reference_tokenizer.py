@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from likewise.errors import BadModel
 from likewise.native.tokenizing import EncodedTexts, NativeTokenizer
 from likewise.text import tokenizer as tokenizer_module
-from likewise.text.reference_tokenizer import ReferenceTokenizer
+from likewise.text.reference_tokenizer import ReferenceTokenizer, normalize, normalizer_of
 from likewise.text.tokenizer import Tokenizer
 from tests.native.test_tokenizing import CORPUS, PIECES, PIPELINES, check_equal
 
 XLM_R = Path(os.environ.get("LIKEWISE_DATA", "")).parent / "tokenizers/xlm-r/tokenizer.json"
 OLD = [chr(code) for code in range(0x10000) if unicodedata.ucd_3_2_0.category(chr(code))[0] != "C"]
+KNOWN = {chr(code) for code in range(0x30000) if unicodedata.ucd_3_2_0.category(chr(code)) not in ("Cn", "Cs")}
 LETTERS = "aZ09 .,'-_\n\té中ßΣς한ก가猫кÀ½²①١٣अ्🐈\u00a0\u2028$+"
 TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(LETTERS, max_size=6)), max_size=10).map("".join)
 
@@ -36,6 +37,29 @@ def pair(request):
 def test_ids_spans_and_words_are_those_of_the_library(pair, text):
     library, ours = pair
     check_equal(library, ours, text)
+
+
+@pytest.mark.parametrize("name", ["bert", "deberta", "whitespace", "word-vectors"])
+def test_letters_of_all_blocks_are_those_of_the_library(name):
+    library = PIPELINES[name]()
+    chinese = {*range(0x3400, 0xA000), *range(0x20000, 0x2CEB1), *range(0x2F800, 0x2FA21)}  # whether assigned or not
+    codes = (*range(0x300), *range(0x2000, 0x2600))
+    codes += (*range(0x300, 0x30000, 16), *range(0x30F, 0x30000, 16)) if name == "bert" else ()
+    letters = [chr(code) for code in codes if chr(code) in KNOWN or code in chinese]
+    texts = [" ".join(f"a{letter}b" for letter in letters[i : i + 16]) for i in range(0, len(letters), 16)]
+    wanted = library.encode_batch_fast(texts, add_special_tokens=False)
+    assert ReferenceTokenizer(library.to_str()).encode(texts).lists() == [encoded.ids for encoded in wanted]
+
+
+def test_graphemes_are_those_of_the_library():
+    library = PIPELINES["precompiled"]()  # with one rule: the letter a, and what it is one grapheme with, becomes b
+    ours = normalizer_of(json.loads(library.to_str())["normalizer"])
+    blocks = (range(0x5F0, 0x1100), range(0x1A00, 0x1B00), range(0x2000, 0x2100), range(0xA800, 0xAC00))
+    higher = (range(0xFF00, 0x10000), range(0x11000, 0x11E00), range(0x1F3F0, 0x1F410), range(0xE0000, 0xE0100))
+    codes = [code for block in (range(0x80), *blocks, *higher) for code in block]
+    letters = [chr(code) for code in codes if unicodedata.category(chr(code)) != "Cn"]
+    text = "\n".join(f"a{letter}\n{letter}a\u0301" for letter in letters)
+    assert normalize(text, ours) == library.normalizer.normalize_str(text)
 
 
 @pytest.mark.skipif(not XLM_R.is_file(), reason="XLM-R's tokenizer is not beside the data sets")

@@ -11,7 +11,7 @@ from likewise.text.tokenizer import Tokenizer
 from likewise.text.unknown_words import UnknownWords
 from tests.tiny import wordpieces
 
-TEXT = st.text(st.sampled_from("aB c.İΣé\u200d\ud83d\ude00東"), max_size=20)
+TEXT = st.text(st.sampled_from("aB c.İΣé\u200d\ud83d\ude00\ud800\udbff\udc00\udfff東"), max_size=20)
 
 
 @pytest.fixture(scope="module")

@@ -53,6 +53,7 @@ def test_special_tokens_around_a_text_are_found(plain, tmp_path):
     assert plain.suffix == (backend.token_to_id("[SEP]"),)
     assert plain.max_content_length == 18
     assert plain.tokens(plain.token_ids(["the dogs"])[0]) == ["[CLS]", "the", "dog", "##s", "[SEP]"]
+    assert plain.tokens([plain.vocabulary]) == ["[CLS]", "", "[SEP]"], "an id without a token"
 
 
 def test_lower_casing_happens_where_it_is_asked_for(tmp_path):
@@ -170,6 +171,9 @@ def test_vocab_json_with_merges_is_read_as_byte_pairs(tmp_path):
         ({"vocab.txt": "[CLS]\n[SEP]\n[UNK]\na", "tokenizer_config.json": "[1]"}, "cannot be read|object"),
         ({"vocab.json": "{", "merges.txt": ""}, "cannot be read"),
         ({"vocab.json": '{"a": 0}', "merges.txt": "#version: 0.2\n"}, "lacks <s>"),
+        ({"vocab.json": '{"<s>": 0}', "merges.txt": ""}, "lacks <s> or </s>"),
+        ({"vocab.json": '{"<s>": 0, "</s>": 1}', "merges.txt": "a"}, "the line 'a'; expected two tokens"),
+        ({"tokenizer.json": wordpieces().to_str(), "tokenizer_config.json": "[1]"}, "tokenizer_config.json.*object"),
     ],
 )
 def test_a_broken_tokenizer_says_what_is_wrong(tmp_path, files, message):

@@ -1,6 +1,7 @@
 """tokenizer.json in one form: the one that Hugging Face's library writes, whoever wrote the file, and back to text."""
 
 import json
+import random
 
 import pytest
 import tokenizers
@@ -36,6 +37,8 @@ def test_the_form_is_the_library_s_and_survives_saving(name, tmp_path):
     (tmp_path / "again").mkdir()
     loaded.save(tmp_path / "again")
     assert Tokenizer.load(tmp_path / "again", 20).description == loaded.description
+    made.save(str(tmp_path / "pretty.json"))
+    assert (tmp_path / "again/tokenizer.json").read_text("utf-8") == (tmp_path / "pretty.json").read_text("utf-8")
     assert library_form(tokenizers.Tokenizer.from_file(str(tmp_path / "again/tokenizer.json"))) == loaded.description
 
 
@@ -68,6 +71,64 @@ def test_what_older_files_leave_out_is_written():
     assert found["decoder"]["use_regex"] is True and found["added_tokens"] == []
 
 
+def fields(part):
+    """Each object in a tokenizer.json whose fields may be left out, and their names."""
+    if isinstance(part, dict):
+        if part.get("type") not in ("BertNormalizer", "RobertaProcessing"):
+            yield from ((part, name) for name in part if name != "type" or "vocab" in part)
+        yield from (one for name, inner in part.items() if name != "vocab" for one in fields(inner))
+    elif isinstance(part, list):
+        yield from (one for inner in part[:3] for one in fields(inner))
+
+
+@pytest.mark.parametrize("name", ["bert", "qwen", "llama", "deberta"])
+def test_what_the_library_can_do_without_has_its_defaults(name, tmp_path):
+    described, left_out = json.loads(PIPELINES[name]().to_str()), set()
+    for part, field in list(fields(described)):
+        kept = dict(part)
+        del part[field]
+        (tmp_path / "tokenizer.json").write_text(json.dumps(described))
+        part.clear()
+        part.update(kept)
+        try:
+            made = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+        except Exception:
+            continue
+        left_out.add(field)
+        assert canonical(read_described(tmp_path)) == library_form(made), field
+        assert Tokenizer.load(tmp_path, 20).description == library_form(made), field
+    assert left_out >= {"added_tokens", "post_processor", "type"}
+
+
+def test_scores_are_read_as_the_library_reads_them(tmp_path):
+    draw = random.Random(0)
+    digits = ["".join(draw.choices("0123456789", k=draw.randint(1, 27))) for _ in range(300)]
+    scores = [
+        f"{draw.choice(['', '-'])}{draw.choice([0, 1, 17, 305])}.{places}" for places in [*digits, "0" * 25 + "7"]
+    ]
+    pieces = ",".join(f'["{i}", {score}]' for i, score in enumerate([*scores, "-1.5e-3", "2E2"]))
+    model = f'{{"type": "Unigram", "unk_id": 0, "vocab": [{pieces}]}}'
+    (tmp_path / "tokenizer.json").write_text(f'{{"version": "1.0", "added_tokens": [], "model": {model}}}')
+    made = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    wanted = json.loads(made.to_str())["model"]["vocab"]
+    assert read_described(tmp_path)["model"]["vocab"] == wanted
+
+
+def test_the_order_of_keys_in_a_file_is_no_other_tokenizer(tmp_path):
+    described = json.loads(wordpieces().to_str())
+    identities = []
+    for one in (described, reversed_keys(described)):
+        (tmp_path / "tokenizer.json").write_text(json.dumps(one))
+        identities.append(Tokenizer.load(tmp_path, 20).identity)
+    assert identities[0] == identities[1]
+
+
+def reversed_keys(part):
+    if isinstance(part, dict):
+        return {name: reversed_keys(part[name]) for name in reversed(part)}
+    return [reversed_keys(inner) for inner in part] if isinstance(part, list) else part
+
+
 @pytest.mark.parametrize("broken", ["1", "-1", "1.5", '"1"', "true", "null"])
 def test_an_id_that_is_no_number_is_refused(broken, tmp_path):
     described = json.loads(wordpieces().to_str())
@@ -87,6 +148,14 @@ def test_post_processors_that_are_not_known_or_repeat_a_text_are_refused():
         template({"type": "Sequence", "processors": [{"type": "BertProcessing"}, {"type": "RobertaProcessing"}]})
     with pytest.raises(BadModel, match="inserts special tokens into a text"):
         around([("A", 0), ((1,), 0), ("A", 0)])
+
+
+def test_byte_level_steps_among_post_processors_add_no_tokens():
+    bytes_only, roberta = {"type": "ByteLevel"}, {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}
+    for pair in (False, True):
+        for inner, alone in (([bytes_only], None), ([bytes_only, roberta], roberta), ([], bytes_only)):
+            assert template({"type": "Sequence", "processors": inner}, pair=pair) == template(alone, pair=pair)
+    assert template(None) == [("A", 0)] and template(None, pair=True) == [("A", 0), ("B", 1)]
 
 
 # Back to text

@@ -85,8 +85,10 @@ def test_special_tokens_leave_room_for_one_more_at_least(tmp_path):
 def test_added_tokens_have_the_ids_that_the_folder_gives_them_or_it_is_a_bad_model(tmp_path):
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b"]
     (tmp_path / "vocab.txt").write_text("\n".join(words))
-    (tmp_path / "added_tokens.json").write_text(json.dumps({"[two]": 7, "[one]": 6}))
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"[two]": 7, "[one]": 6, "[SEP]": 3}))
     built = Tokenizer.load(tmp_path, 16)
+    assert [token["id"] for token in built.described["added_tokens"]] == [0, 1, 2, 3, 6, 7]
+    assert built.decode([2, 4, 6, 7, 3]) == "a [one] [two]", "which are no special tokens"
     assert [built.token_ids_by_name[token] for token in ("[one]", "[two]")] == [6, 7] and built.vocabulary == 8
     (tmp_path / "added_tokens.json").write_text(json.dumps({"[one]": 7}))
     with pytest.raises(BadModel, match=r"gives '\[one\]' the id 7, which is not the next free id"):

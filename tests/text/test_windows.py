@@ -9,7 +9,7 @@ from likewise import Embedder
 from likewise.arrays.sequences import Sequences
 from likewise.errors import BadInput
 from likewise.native.tokenizing import EncodedTexts
-from likewise.text.inputs import TokenizedTexts, Windows, mean_of_windows
+from likewise.text.inputs import PER_WINDOW, TokenizedTexts, Windows, mean_of_windows
 from likewise.text.tokenizer import Tokenizer
 from tests.native_library import NATIVE
 from tests.tiny import LONG, TEXTS, model_folder, wordpieces
@@ -68,6 +68,27 @@ def test_token_ids_with_and_without_special_ones_stand_for_their_text(tokenizer,
         assert TokenizedTexts.of(tokenizer, inputs, prompt).contents.lists() == expected
     prefix = list(tokenizer.prefix)
     assert TokenizedTexts.of(tokenizer, [[*prefix, 7], prefix, []], "").contents.lists() == [[*prefix, 7], prefix, []]
+    ends = [0, tokenizer.vocabulary - 1]  # the first and the last id there is
+    given = [ends, tokenizer.with_special_tokens([])]
+    assert TokenizedTexts.of(tokenizer, given, "").contents.lists() == [ends, []]
+
+
+def test_a_word_too_long_to_be_read_is_not_used_if_it_is_within_the_limit(tokenizer):
+    long_words = np.array([[0, 17, 200], [1, 18, 200], [2, 0, 200], [2, 1, 200]])
+    contents = EncodedTexts(np.zeros(60, np.int32), np.array([20, 20, 2, 18]), long_words)
+    assert TokenizedTexts(tokenizer, "", contents).used.tolist() == [17, 18, 0, 18]
+
+
+def test_chosen_windows_are_those_asked_for_in_their_order(tokenizer):
+    one, other = (TokenizedTexts.of(tokenizer, texts, "").windows() for texts in (["a", "b cat"], ["dogs", "the"]))
+    for places in (
+        [(one, 0), (one, 1)], [(one, 1), (one, 0)], [(one, 0)], [(one, 0), (one, 1), (one, 0)],
+        [(one, 0), (other, 1)], [(other, 1), (one, 0), (other, 0)],
+    ):  # fmt: skip
+        chosen, wanted = Windows.chosen(places), [of[i] for of, i in places]
+        assert chosen.tokens.lists() == [ids for window in wanted for ids in window.tokens.lists()]
+        for name in PER_WINDOW:
+            assert getattr(chosen, name).tolist() == [getattr(window, name)[0] for window in wanted]
 
 
 def test_what_cannot_be_read_is_named_as_the_caller_names_it(own, tokenizer):

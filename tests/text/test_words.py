@@ -42,6 +42,9 @@ SAME = [
     ("👩🏽\u200d🚀", "👩\u200d🚀"),
     ("❤\ufe0f", "❤"),
     ("Việt", "Vie\u0302\u0323t"),
+    ("a\u0338b", "ab"),
+    ("א\u05b0ב", "אב"),
+    ("ܐ\u0711ܒ", "ܐܒ"),
 ]
 DIFFERENT = [
     ("की", "का"),
@@ -52,6 +55,7 @@ DIFFERENT = [
     ("ハ", "パ"),
     ("ქ", "კ"),
     ("한", "하"),
+    ("क्ल", "कल"),
     ("🚀", "🎉"),
     ("שלום", "שלומ"),
 ]
@@ -66,6 +70,13 @@ def test_forms_of_one_word_are_folded_alike(one, other):
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_marks_that_tell_words_apart_are_kept(one, other):
     assert folded_words(one) != folded_words(other)
+
+
+def test_characters_that_only_change_how_a_letter_looks_are_ignored():
+    for code in (0x34F, 0x640, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)):
+        assert folded_words(f"a{chr(code)}b") == ["ab"], hex(code)
+    for code in (0x63F, 0x641, 0x180A, 0x1810, 0xFDFF, 0xFE10, 0xE01F0):
+        assert folded_words(f"a{chr(code)}b") != ["ab"], hex(code)
 
 
 def test_words_are_separated_by_signs_and_blanks_of_any_script():

@@ -114,12 +114,14 @@ def _loaded(path: Path) -> Described:
 
 
 def _score(digits: str) -> float:
-    """A number as the library reads it: its digits as one number, divided once, so its last bit is sometimes off."""
-    whole, _, fraction = digits.partition(".")
-    if "e" in digits.lower() or len(fraction) > 22 or len(digits) > 19:
+    """A number as the library reads it: as many of its digits as fit 64 bits, divided once, so it is slightly off."""
+    if "e" in digits.lower():
         return float(digits)
-    size = float(int(whole.lstrip("-") + fraction)) / 10.0 ** len(fraction)
-    return -size if whole.startswith("-") else size
+    whole, _, fraction = digits.lstrip("-").partition(".")
+    while fraction and int(whole + fraction) >= 1 << 64:
+        fraction = fraction[:-1]
+    size = float(int(whole + fraction)) / float(f"1e{len(fraction)}")
+    return -size if digits.startswith("-") else size
 
 
 def _not_finite(name: str) -> float:
