@@ -440,12 +440,22 @@ def test_examples_that_hang_together_are_held_out_together():
     assert np.array_equal(held.rows, again.rows) and not np.array_equal(held.rows, other.rows)
 
 
+@pytest.mark.parametrize(("linked", "by_group"), [(85, True), (92, False)])
+def test_sentences_are_split_where_whole_groups_are_less_than_half_of_what_is_to_be_held_out(linked, by_group):
+    """Of a hundred pairs, a quarter; each of the linked ones shares a text with the next."""
+    chain, apart = np.arange(linked), 2 * np.arange(linked, 100)
+    rows = np.concatenate([np.stack([chain, chain + 1], 1), np.stack([apart, apart + 1], 1)])
+    training, held = split_without_overlap(Examples(rows, np.arange(100.0)), 0.25, seed=0)
+    assert ((len(training), len(held)) == (linked, 100 - linked)) is by_group
+    assert not {*training.rows.flat} & {*held.rows.flat}
+
+
 def test_a_single_group_is_split_by_its_sentences():
     rows = np.array([[i, j] for i in range(12) for j in range(i)])  # every pair of twelve
     training, held = split_without_overlap(Examples(rows, np.arange(66.0)), 0.25, seed=0)
     assert len(held) == 15 and len(training) == 15  # six sentences on each side: √0.25
     with pytest.raises(BadInput, match="after splitting by sentence, 0 examples are left for training|are held out"):
         split_without_overlap(Examples(np.stack([np.zeros(30, int), np.arange(1, 31)], 1), np.arange(30.0)), 0.2, 0)
-    scores = np.r_[np.zeros(65), 1.0]
+    scores = np.r_[np.zeros(65), 2.0]
     with pytest.raises(BadInput, match="one side's scores are all equal"):
         split_without_overlap(Examples(rows, scores), 0.25, seed=0)

@@ -166,6 +166,8 @@ def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
         wanted.append(("ab"[k], tuple(f"{'ab'[k]}{i}" for i in order[4 * place : 4 * place + 4])))
     assert found == wanted and read[0] > 2
     assert [(s.name, b.texts[0]) for s, b in BatchSchedule(sources, 4, seed=5).batches(7, 20)] == found[7:]
+    steps = BatchSchedule(sources, 4, seed=5).steps(2, 5, 3)  # of three batches each
+    assert [[(s.name, b.texts[0]) for s, b in step] for step in steps] == [found[6:9], found[9:12], found[12:15]]
     alone = BatchSchedule(sources[:1], 20, seed=5).batches(0, 2)  # not one whole batch: all rows are one
     assert [sorted(batch.texts[0]) for _, batch in alone] == [sorted(f"a{i}" for i in range(9))] * 2
     turns = BatchSchedule(sources, 4, 0, "round-robin").batches(3, 9)

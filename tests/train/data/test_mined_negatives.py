@@ -64,6 +64,7 @@ def test_negatives_are_those_of_the_model_at_that_step(own):
     run_trainer(model, [source], RUN, callbacks=[look])
     assert seen[0] == seen[1] == seen[2] == seen[3] == expected[1]
     assert seen[4] == seen[5] == expected[5] != expected[1]
+    assert list(source.rows.texts) == ["anchor", "positive", "negative_1", "negative_2"]
     batch = source.rows.take([7])
     assert batch.texts[2:] == tuple((PAIRS["positive"][i],) for i in seen[5][7])
     assert batch.prompted("")[3][0].startswith("1 2: ")

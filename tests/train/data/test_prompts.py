@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -88,6 +89,22 @@ def test_other_prompts_are_another_run_and_none_change_nothing(own, tmp_path):
     assert json.loads((tmp_path / "out/run.json").read_text())["data"][0]["prompts"] == {"anchor": "query: "}
     with pytest.raises(BadInput, match="another finished run: data"):
         train(own(), plain, settings, output=tmp_path / "out")
+
+
+def test_rows_are_known_by_their_names_texts_prompts_and_numbers():
+    rows = TrainingRows({"a": ["x", "y"]}, {"score": np.float32([1, 2])}, prompts={"a": "q"})
+    others = [
+        {"texts": {"b": ["x", "y"]}},
+        {"texts": {"a": ["x", "z"]}},
+        {"texts": {"a": ["x", "y", "z"]}},
+        {"numbers": {"score": np.float32([1, 3])}},
+        {"numbers": {"margin": np.float32([1, 2])}},
+        {"numbers": {"score": np.float32([[1], [2]])}},
+        {"prompts": {}},
+        {"prompts": {"a": "p"}},
+    ]
+    digests = [rows_digest(rows), *(rows_digest(replace(rows, **other)) for other in others)]
+    assert len(set(digests)) == len(digests) and rows_digest(replace(rows)) == digests[0]
 
 
 def test_a_configuration_file_and_python_train_alike(own, tmp_path, capsys):

@@ -116,6 +116,8 @@ def test_texts_of_labels_are_scores_only_in_an_order_of_ones_own():
 def test_ids_of_any_length_stay_apart(ids):
     held = {"anchor": ["a", "b", "c"], "positive": ["x", "y", "z"], "group": ids}
     assert read_rows(held, Contrastive()).numbers["group"].tolist() == [9007199254740993, 9007199254740992, 5]
+    largest = read_rows({**held, "group": [2.0**53, 1.0, 2.0]}, Contrastive())
+    assert largest.numbers["group"].tolist() == [2**53, 1, 2]
     with pytest.raises(BadInput, match=r"row 0: group is 9007199254740994.0; expected a whole number \(a float above"):
         read_rows({**held, "group": [9007199254740994.0, 1.0, 2.0]}, Contrastive())
 
@@ -213,6 +215,21 @@ def test_a_file_gives_only_what_is_read_hard_negatives_among_it(tmp_path):
     assert len(sha256(path)) == 64
 
 
+@pytest.mark.parametrize(
+    ("notes", "told"),
+    [
+        (["two words", "two words", "one"], True),
+        (["two words", "one", None], False),
+        (["three words here", "a", "b"], False),
+        (["one", "two", "three"], False),
+    ],
+)
+def test_a_column_of_which_most_are_several_words_is_left_out_with_a_warning(notes, told, recwarn):
+    data = Dataset(anchor=["a", "b", "c"], positive=["d", "e", "f"], note=notes)
+    assert list(read_rows(data, Contrastive()).texts) == ["anchor", "positive"]
+    assert [str(one.message).startswith("Contrastive leaves out the texts in note") for one in recwarn] == [True] * told
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_columns_that_only_begin_like_negatives_are_left_out_with_a_warning(streamed, tmp_path):
     row = {"anchor": "a", "positive": "b", "negative1": "c", "negative_2": "d", "negative_id": "q", "negative_score": 1}
@@ -277,6 +294,13 @@ def test_what_a_stream_cannot_do_is_told(own):
     bad = read_rows(lambda: [{"anchor": "a", "positive": "b"}, {"anchor": "a"}], Contrastive())
     with pytest.raises(BadInput, match="rows 0 to 1 of the stream: row 1: positive is None"):
         next(bad.batches(2))
+    rows = [{"anchor": "a", "positive": "b"}] * 5
+    for skip, read, told in ((0, 2, "rows 4 to 5"), (3, 1, "rows 5 to 6")):
+        batches = read_rows(lambda: [*rows, {"anchor": "a"}], Contrastive()).batches(2, skip=skip)
+        for _ in range(read):
+            next(batches)
+        with pytest.raises(BadInput, match=f"{told} of the stream: row .: positive is None"):
+            next(batches)
     with pytest.raises(BadInput, match="yielded a str"):
         next(read_rows(lambda: ["a"], Contrastive()).batches(1))
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from likewise.errors import OutOfMemory
-from likewise.train.data.batch import TrainingRows
+from likewise.train.data.batch import Batch, TrainingRows
 from likewise.train.objectives import Contrastive
 from likewise.train.step import embedder_step, memory
 from likewise.train.step.embedder_step import packed_forward, tokenized_batch
@@ -98,6 +98,12 @@ def test_memory_that_runs_out_in_the_loss_is_told_to_the_others_and_the_step_mad
     assert backward(embedder, objective, batch_for(objective)).parts > 1 and len(tries) == 2
 
 
+def test_a_text_that_is_too_long_is_cut_to_the_models_length(own):
+    embedder, objective = load(own(max_seq_length=6)), Contrastive()
+    ids, _ = tokenized_batch(embedder, objective, Batch((("a cat and a dog " * 3,), ("cat",)), {}))
+    assert [len(one) for one in ids] == [6, 3]
+
+
 def test_bf16_meets_few_numbers_of_rows_in_training_and_fp32_meets_them_as_they_are(own):
     embedder, seen = load(own()).train(), []
     embedder.encoder.blocks[0].qkv.register_forward_hook(lambda _, given, out: seen.append(len(given[0])))
@@ -108,32 +114,34 @@ def test_bf16_meets_few_numbers_of_rows_in_training_and_fp32_meets_them_as_they_
 
 
 @pytest.mark.parametrize(
-    ("room", "given", "budgets", "parts"),
-    [  # eight texts of four tokens; how many fit, the budget at first, and those after each failure
-        (32, None, [None], 1),
-        (9, None, [None, 16, 8], 4),
-        (4, 30, [30, 15, 7], 8),
-        (3, None, [None, 16, 8, 4], None),
+    ("length", "room", "given", "budgets", "parts"),
+    [  # eight texts of so many tokens; how many fit, the budget at first, and those after each failure
+        (4, 32, None, [None], 1),
+        (4, 9, None, [None, 16, 8], 4),
+        (4, 4, 30, [30, 15, 7], 8),
+        (4, 3, None, [None, 16, 8, 4], None),
+        (1, 1, None, [None, 4, 2, 1], 8),
+        (1, 0, None, [None, 4, 2, 1], None),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
-def test_where_memory_runs_out_the_budget_is_halved_until_the_parts_fit(room, given, budgets, parts):
+def test_where_memory_runs_out_the_budget_is_halved_until_the_parts_fit(length, room, given, budgets, parts):
     model, objective, tried = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1), []
     budget = TokenBudget(given)
 
     def forward(planned):
         tried.append(budget.tokens)
-        if max(4 * len(part) for part in planned) > room:
+        if max(length * len(part) for part in planned) > room:
             raise torch.OutOfMemoryError("out of memory, says the test")
         return planned
 
-    step = memory.SplittableStep("text", [4] * 8, forward, lambda outputs: outputs, len)
+    step = memory.SplittableStep("text", [length] * 8, forward, lambda outputs: outputs, len)
     if parts is None:
-        with pytest.raises(OutOfMemory, match="not enough memory for one text of 4 tokens"):
+        with pytest.raises(OutOfMemory, match=f"not enough memory for one text of {length} tokens"):
             memory.retry_smaller(model, objective, step, budget, Processes())
     else:
         result = memory.retry_smaller(model, objective, step, budget, Processes())
-        assert (result.loss, result.tokens, result.parts) == (parts, 32, parts)
+        assert (result.loss, result.tokens, result.parts) == (parts, 8 * length, parts)
     assert tried == budgets
 
 

@@ -82,7 +82,7 @@ def retry_smaller(
         if loss is None and len(parts) == len(step.lengths):
             raise OutOfMemory(f"not enough memory for one {step.unit} of {max(step.lengths):,} tokens")
         if loss is None:
-            budget.tokens = max(1, (budget.tokens or tokens) // 2)
+            budget.tokens = (budget.tokens or tokens) // 2  # above 0: with 1, each part would be one text
         outputs = None  # also frees the graph
         restore_before_step(model, gradients_before, generators)
 
