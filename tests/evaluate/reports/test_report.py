@@ -170,6 +170,8 @@ def test_a_picture_has_a_dot_and_whiskers_for_every_score(monkeypatch):
     assert faces[1] == "#d55e00" and faces[3] == "white"  # the winner of the first task, and of it alone
     assert [text.get_text() for text in figure.legends[0].texts] == ["m0", "m1", "m2"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["sure", "two", "three"]
+    stripes = [patch.get_extents().transformed(axes.transData.inverted()) for patch in axes.patches]
+    assert [sorted((one.y0, one.y1)) for one in stripes] == [pytest.approx([0.5, 1.5])]  # every second task
     assert axes.get_xlabel() == "× 100, with 95 % intervals; filled: significantly better than the next best"
 
 
