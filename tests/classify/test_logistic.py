@@ -120,9 +120,8 @@ def test_huge_logits_give_probabilities_without_warnings():
 
 def test_the_calibration_error_weighs_the_gap_of_each_of_15_bins_by_its_texts():
     random = np.random.default_rng(0)
-    confidence = np.append(random.random(60), [0, 1, 1])
-    right = random.random(63) < 0.5
-    right[-1] = False
+    confidence = np.append(0.9 * random.random(60), [0, 0.94, 0.94, 1])
+    right = np.append(random.random(61) < 0.5, [True, True, False])  # the last bin has gaps of both signs
     bins = [*zip(np.arange(15) / 15, [*(np.arange(1, 15) / 15), 1.1], strict=True)]  # the last one includes 1
     held = [(confidence >= low) & (confidence < high) for low, high in bins]
     gaps = [rows.mean() * abs(confidence[rows].mean() - right[rows].mean()) for rows in held]
