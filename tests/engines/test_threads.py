@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from likewise.native import threads as module
 from likewise.native.threads import allowed_cpus, cpu_quota, thread_count
 
 
@@ -45,6 +46,32 @@ def test_the_quota_of_either_version_of_control_groups_is_read(tmp_path):
 )
 def test_threads_are_those_of_the_environment_or_all_cpus(environment, threads):
     assert thread_count(environment) == threads
+
+
+@pytest.mark.parametrize(
+    ("environment", "threads"),
+    [({"LOCAL_WORLD_SIZE": "3"}, 2), ({"LOCAL_WORLD_SIZE": "x"}, 8), ({"OMP_NUM_THREADS": " 2 "}, 2), ({}, 8),
+     ({"LOCAL_WORLD_SIZE": "9"}, 1), ({"OMP_NUM_THREADS": "1"}, 1), ({"OMP_NUM_THREADS": "-2"}, 8)],
+)  # fmt: skip
+def test_processes_share_the_cpus_unless_threads_are_given(environment, threads, monkeypatch):
+    monkeypatch.setattr(module, "_cpus_of_process", lambda: 8)
+    assert thread_count(environment) == threads
+
+
+@pytest.mark.parametrize(
+    ("quota", "cpus"), [("250000 100000", 2), ("300000 100000", 3), ("900000 100000", 8), ("1 100000", 1), ("5 0", 8)]
+)
+def test_whole_cpus_of_a_quota_count(quota, cpus, monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    (tmp_path / "cpu.max").write_text(quota)
+    assert allowed_cpus(tmp_path) == cpus
+
+
+def test_minus_one_is_no_quota(tmp_path):
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu/cpu.cfs_quota_us").write_text("-1\n")
+    (tmp_path / "cpu/cpu.cfs_period_us").write_text("100000\n")
+    assert cpu_quota(tmp_path) is None
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")

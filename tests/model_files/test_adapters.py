@@ -50,7 +50,12 @@ def merged_by_hand(target, base, adapter, scale):
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
 @pytest.mark.parametrize(
     ("settings", "scale"),
-    [({}, 2.0), ({"use_rslora": True}, 6 / 3**0.5), ({"lora_alpha": 12}, 4.0), ({"alpha_pattern": {"absent": 9}}, 2.0)],
+    [
+        ({}, 2.0),
+        ({"use_rslora": True}, 6 / 3**0.5),
+        ({"lora_alpha": 12}, 4.0),
+        ({"alpha_pattern": {"absent": 9}}, 2.0),
+    ],
 )
 def test_it_is_the_base_model_with_the_products_added(settings, scale, engine, tmp_path):
     base = model_folder(tmp_path / "base")
@@ -73,6 +78,19 @@ def test_a_pattern_gives_one_matrix_an_alpha_of_its_own(tmp_path):
         a, b = (narrow[f"base_model.model.{name}.lora_{part}.weight"] for part in "AB")
         np.testing.assert_allclose(after[f"{name}.weight"], before[f"{name}.weight"] + alpha / 3 * (b @ a), atol=1e-6)
     assert all(np.array_equal(after[n], before[n]) for n in before if n.removesuffix(".weight") not in MATRICES)
+
+
+def test_an_alpha_that_is_not_given_is_8_and_the_largest_is_below_a_million(tmp_path):
+    base = model_folder(tmp_path / "base")
+    adapter = adapter_folder(tmp_path / "adapter", base, lora_alpha=8)
+    given = json.loads((adapter / "adapter_config.json").read_text())
+    nulls = dict.fromkeys(("alpha_pattern", "bias", "use_dora", "modules_to_save", "init_lora_weights"))
+    vectors = []
+    for settings in (given, {name: value for name, value in given.items() if name != "lora_alpha"} | nulls):
+        (adapter / "adapter_config.json").write_text(json.dumps(settings))
+        vectors.append(Embedder.load(adapter).encode(["cat"]))
+    np.testing.assert_array_equal(*vectors)
+    assert np.isfinite(Embedder.load(adapter_folder(tmp_path / "most", base, lora_alpha=999_999)).encode(["cat"])).all()
 
 
 def test_a_folder_with_modules_of_its_own_keeps_them(tmp_path):
@@ -137,6 +155,9 @@ SETTINGS = {
     "transposed matrices": ({"fan_in_fan_out": True}, "fan_in_fan_out"),
     "new tokens": ({"trainable_token_indices": [3]}, "trainable_token_indices"),
     "an alpha that is no number": ({"lora_alpha": "8"}, "lora_alpha"),
+    "an alpha that is true": ({"lora_alpha": True}, "lora_alpha"),
+    "an alpha of 0": ({"lora_alpha": 0}, "lora_alpha"),
+    "an alpha far too large": ({"lora_alpha": 1_000_000}, "lora_alpha"),
     "an expression as a pattern": ({"alpha_pattern": {"layer.(0|1)": 3}}, "alpha_pattern"),
     "a pattern that is no number": ({"alpha_pattern": {"query": True}}, "query"),
     "no base model": ({"base_model_name_or_path": ""}, "base_model_name_or_path"),

@@ -16,8 +16,8 @@ from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
 from likewise.model_files import folder as folder_module
-from likewise.model_files.folder import LENGTH_FILES, Manifest
-from likewise.model_files.reranker_folder import read_pair_manifest
+from likewise.model_files.folder import LENGTH_FILES, Manifest, ModulePart
+from likewise.model_files.reranker_folder import PairManifest, read_pair_manifest, write_pair_manifest
 from likewise.runtime.atomic_files import atomic_file
 from likewise.runtime.untrusted_files import read_json
 from tests.tiny import model_folder, modular_folder, write
@@ -91,12 +91,22 @@ def test_the_longest_input_stands_in_any_of_the_older_files(own, name):
     assert read_manifest(folder).lowercase
 
 
-@pytest.mark.parametrize("limit", [10**30, 1e30, None])
+@pytest.mark.parametrize("limit", [10**30, 1e30, None, 1 << 30, float(1 << 30)])
 @pytest.mark.parametrize(("file", "key"), LIMITS)
 def test_a_limit_that_is_none_is_no_limit(own, file, key, limit):
     folder = own()
     write(folder / file, {key: limit})
     assert read_manifest(folder).max_seq_length is None
+
+
+@pytest.mark.parametrize("limit", [1, (1 << 30) - 1])
+def test_a_limit_of_the_models_own_goes_before_that_of_its_tokenizer(own, limit):
+    folder = own()
+    for (file, key), value in zip(LIMITS, (limit, 7), strict=True):
+        write(folder / file, {key: value})
+    assert read_manifest(folder).max_seq_length == limit
+    write(folder / LIMITS[0][0], {"max_seq_length": None})
+    assert read_manifest(folder).max_seq_length == 7
 
 
 @pytest.mark.parametrize(
@@ -161,6 +171,92 @@ def test_what_is_written_is_read_again(own, tmp_path):
     again = read_manifest(tmp_path / "new")
     moved = tuple(replace(part, folder=tmp_path / "new" / "2_Normalize") for part in manifest.heads)
     assert again == replace(manifest, encoder=tmp_path / "new", heads=moved)
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): read_json(path) for path in folder.rglob("*") if path.is_file()}
+
+
+def rows(*modules):
+    return [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(modules)]
+
+
+OLDER = "sentence_transformers.models"
+DENSE, SCORING = {"in_features": 64, "out_features": 8}, {"in_features": 8, "out_features": 1}
+FLAGS = ("cls_token", "max_tokens", "mean_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
+
+
+def pooling_of_cls_and_mean(include_prompt):
+    flags = {f"pooling_mode_{flag}": flag in ("cls_token", "mean_tokens") for flag in FLAGS}
+    return {"word_embedding_dimension": 32, **flags, "include_prompt": include_prompt}
+
+
+def test_a_model_is_written_as_sentence_transformers_reads_it(tmp_path):
+    heads = (ModulePart("Dense", DENSE, tmp_path), ModulePart("Normalize", {}, tmp_path))
+    named = {"prompts": {"q": "Q: "}, "default_prompt": "q", "similarity": "dot"}
+    limits = {"max_seq_length": 12, "lowercase": True}
+    write_manifest(tmp_path, Manifest(tmp_path, "cls+mean", False, heads, **named, **limits), 32)
+    places = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Dense", "Dense"), ("3_Normalize", "Normalize")]
+    assert contents(tmp_path) == {
+        "modules.json": rows(*((place, f"{OLDER}.{kind}") for place, kind in places)),
+        "1_Pooling/config.json": pooling_of_cls_and_mean(False),
+        "2_Dense/config.json": DENSE,
+        "3_Normalize/config.json": {},
+        "sentence_bert_config.json": {"max_seq_length": 12, "do_lower_case": True},
+        "config_sentence_transformers.json": {
+            "prompts": {"q": "Q: "}, "default_prompt_name": "q", "similarity_fn_name": "dot",
+        },
+    }  # fmt: skip
+
+
+def test_a_static_model_is_written_without_a_pooling(tmp_path):
+    write_manifest(tmp_path, Manifest(tmp_path, static=True), 32)
+    assert contents(tmp_path) == {
+        "modules.json": rows(("", f"{OLDER}.StaticEmbedding")),
+        "config_sentence_transformers.json": {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": None},
+    }
+
+
+CROSS = ("", "sentence_transformers.base.modules.transformer.Transformer")
+SPOKEN = {"prompts": {}, "default_prompt_name": None}
+TASK = {
+    "transformer_task": "sequence-classification",
+    "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
+    "module_output_name": "scores",
+}
+
+
+def test_a_reranker_is_written_as_sentence_transformers_reads_it(tmp_path):
+    limits = {"max_seq_length": 9, "do_lower_case": False}
+    classifier = PairManifest(tmp_path, activation="torch.nn.Tanh", max_seq_length=9)
+    write_pair_manifest(tmp_path / "classifier", classifier, 32)
+    assert contents(tmp_path / "classifier") == {
+        "modules.json": rows(CROSS),
+        "sentence_bert_config.json": limits | TASK,
+        "config_sentence_transformers.json": {
+            **SPOKEN, "model_type": "CrossEncoder", "activation_fn": "torch.nn.Tanh",
+        },
+    }  # fmt: skip
+    own = PairManifest(tmp_path, ModulePart("likewise.reranker.PolyEncoder", {"codes": 3}, tmp_path), max_seq_length=9)
+    write_pair_manifest(tmp_path / "own", own, 32)
+    assert contents(tmp_path / "own") == {
+        "modules.json": rows(CROSS, ("1_PolyEncoder", "likewise.reranker.PolyEncoder")),
+        "1_PolyEncoder/config.json": {"codes": 3},
+        "sentence_bert_config.json": limits,
+        "config_sentence_transformers.json": SPOKEN,
+    }
+    heads = (ModulePart("Dense", DENSE, tmp_path), ModulePart("Dense", SCORING, tmp_path))
+    modular = PairManifest(tmp_path, pooling="cls+mean", heads=heads, max_seq_length=9)
+    write_pair_manifest(tmp_path / "modular", modular, 32)
+    kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Dense", "Dense"), ("3_Dense", "Dense")]
+    assert contents(tmp_path / "modular") == {
+        "modules.json": rows(*((place, f"{OLDER}.{kind}") for place, kind in kinds)),
+        "1_Pooling/config.json": pooling_of_cls_and_mean(True),
+        "2_Dense/config.json": DENSE,
+        "3_Dense/config.json": SCORING | {"module_output_name": "scores"},
+        "sentence_bert_config.json": limits,
+        "config_sentence_transformers.json": {**SPOKEN, "model_type": "CrossEncoder", "activation_fn": None},
+    }
 
 
 @pytest.mark.parametrize("name", [None, "cosine", "dot"])
