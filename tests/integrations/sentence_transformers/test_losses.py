@@ -1,0 +1,166 @@
+"""Losses of the drop-in beside their formulas, spelled out one number at a time."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from likewise.errors import BadInput
+from likewise.integrations.sentence_transformers import losses, util
+
+
+class Model:
+    """As much of a model as losses ask for."""
+
+    max_seq_length = 10
+
+    def get_embedding_dimension(self):
+        return 8
+
+
+def vectors(count, rows=5, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=(count, rows, 8))).float().unbind()
+
+
+def unit(x):
+    return (x / np.linalg.norm(x, axis=-1, keepdims=True)).astype(float)
+
+
+def cross_entropy(rows):
+    """Of the first score of each row."""
+    return float(np.mean([math.log(sum(math.exp(x) for x in row)) - row[0] for row in rows]))
+
+
+@pytest.mark.parametrize("negatives", [0, 2])
+def test_every_other_text_of_a_batch_is_a_negative_even_an_equal_one(negatives):
+    anchor, positive, *others = vectors(2 + negatives)
+    positive[1] = positive[0]
+    a, candidates = unit(anchor.numpy()), unit(np.concatenate([one.numpy() for one in (positive, *others)]))
+    cosines = 7 * a @ candidates.T
+    wanted = cross_entropy([[row[i], *np.delete(row, i)] for i, row in enumerate(cosines)])
+    loss = losses.MultipleNegativesRankingLoss(Model(), scale=7)
+    assert loss.scale == 7
+    assert float(loss(anchor, positive, *others)) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_symmetric_loss_is_the_mean_of_both_directions():
+    a, b = vectors(2)
+    one_way = losses.MultipleNegativesRankingLoss(Model())
+    for kind in (losses.MultipleNegativesSymmetricRankingLoss, losses.CachedMultipleNegativesSymmetricRankingLoss):
+        assert float(kind(Model())(a, b)) == pytest.approx(float(one_way(a, b) + one_way(b, a)) / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [losses.CachedMultipleNegativesRankingLoss, losses.CachedGISTEmbedLoss])
+def test_parts_of_a_step_have_so_many_texts_or_tokens(kind):
+    guide = [type("Guide", (), {"loaded": None})()] if kind is losses.CachedGISTEmbedLoss else []
+    assert kind(Model(), *guide).max_tokens_per_step == 32 * 10
+    assert kind(Model(), *guide, mini_batch_size=3).max_tokens_per_step == 30
+    assert kind(Model(), *guide, mini_batch_num_tokens=7).max_tokens_per_step == 7
+
+
+@pytest.mark.parametrize("labels", [[1, 0, 1, 0, 0, 1], [1] * 6, [0] * 6])
+@pytest.mark.parametrize("margin", [0.5, 1.2])
+def test_hard_pairs_alone_count_each_in_full(labels, margin):
+    a, b = vectors(2, rows=6)
+    distances = 1 - (unit(a.numpy()) * unit(b.numpy())).sum(1)
+    near, far = distances[np.array(labels) == 1], distances[np.array(labels) == 0]
+    least, most = far.min() if len(far) else near.mean(), near.max() if len(near) else far.mean()
+    wanted = sum(x**2 for x in near if x > least) + sum(max(0, margin - x) ** 2 for x in far if x < most)
+    loss = losses.OnlineContrastiveLoss(Model(), margin=margin)
+    assert float(loss(a, b, label=torch.tensor(labels))) == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"temperature": 2.0}, {"student_temperature": 0.5}, {"teacher_temperature": 3.0, "temperature": 2.0}],
+    ids=str,
+)
+def test_a_teachers_scores_are_compared_at_both_temperatures(options):
+    anchor, *candidates = vectors(4)
+    scores = torch.from_numpy(np.random.default_rng(1).normal(size=(5, 3))).float()
+    both = options.get("temperature", 1.0)
+    student, teacher = options.get("student_temperature", both), options.get("teacher_temperature", both)
+    total = 0.0
+    for i in range(5):
+        p = np.exp(scores[i].numpy() / teacher)
+        q = np.exp([float(anchor[i] @ one[i]) / student for one in candidates])
+        p, q = p / p.sum(), q / q.sum()
+        total += float((p * np.log(p / q)).sum()) / 5
+    found = losses.DistillKLDivLoss(Model(), **options)(anchor, *candidates, scores=scores)
+    assert float(found) == pytest.approx(total * student**2, rel=1e-4)
+
+
+@pytest.mark.parametrize("weights", [None, [1, 0.25]])
+def test_a_matryoshka_loss_is_the_weighted_sum_over_its_dimensions(weights):
+    a, b = vectors(2)
+    scores = torch.linspace(0, 1, 5)
+    inner = losses.CosineSimilarityLoss(Model())
+    whole = losses.MatryoshkaLoss(Model(), inner, [8, 3], weights)
+    whole.initialize(8)
+    parts = [inner(F.normalize(a[:, :n], dim=1), F.normalize(b[:, :n], dim=1), score=scores) for n in (8, 3)]
+    wanted = sum(w * float(part) for w, part in zip(weights or (1, 1), parts, strict=True))
+    assert float(whole(a, b, score=scores)) == pytest.approx(wanted, rel=1e-5)
+    with pytest.raises(BadInput, match=r"matryoshka_dims are \[9, 3\]; the model has 8"):
+        losses.MatryoshkaLoss(Model(), inner, [9, 3])
+    with pytest.raises(BadInput, match="does not take n_dims_per_step=1"):
+        losses.MatryoshkaLoss(Model(), inner, [8, 3], n_dims_per_step=1)
+    cached = losses.CachedMultipleNegativesRankingLoss(Model(), mini_batch_size=3)
+    assert losses.MatryoshkaLoss(Model(), cached, [8, 3]).max_tokens_per_step == 30
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"margin": 0.2},
+        {"margin": 0.3, "margin_strategy": "relative"},
+        {"contrast_anchors": False},
+        {"contrast_positives": False, "temperature": 0.5},
+    ],
+    ids=str,
+)
+def test_what_a_guide_finds_more_similar_than_the_positive_is_no_negative(options):
+    texts, guide = vectors(3), vectors(3, seed=1)
+    a, p, n = (unit(one.numpy()) for one in texts)
+    ga, gp, gn = (unit(one.numpy()) for one in guide)
+    temperature, margin = options.get("temperature", 0.01), options.get("margin", 0.0)
+    rows = []
+    for i in range(5):
+        own = float(ga[i] @ gp[i])
+        limit = own - (abs(own) * margin if options.get("margin_strategy") == "relative" else margin)
+        row = [a[i] @ p[i]] + [a[i] @ p[j] for j in range(5) if j != i and ga[i] @ gp[j] <= limit]
+        if options.get("contrast_anchors", True):
+            row += [a[i] @ a[j] for j in range(5) if ga[i] @ ga[j] <= limit]
+        if options.get("contrast_positives", True):
+            row += [p[i] @ p[j] for j in range(5) if gp[i] @ gp[j] <= limit]
+        row += [a[i] @ n[j] for j in range(5) if ga[i] @ gn[j] <= limit]
+        rows.append(np.array(row) / temperature)
+    loss = losses.GISTEmbedLoss(Model(), type("Guide", (), {"loaded": None})(), **options)
+    found = loss(*texts, guide=torch.cat(guide, dim=1))
+    assert float(found) == pytest.approx(cross_entropy(rows), rel=1e-4)
+
+
+def test_options_without_a_counterpart_are_refused_by_name():
+    for make, name in (
+        (lambda: losses.CosineSimilarityLoss(Model(), torch.nn.L1Loss()), "loss_fct"),
+        (lambda: losses.CosineSimilarityLoss(Model(), None, torch.nn.Tanh()), "cos_score_transformation"),
+        (lambda: losses.CoSENTLoss(Model(), similarity_fct=util.pairwise_dot_score), "similarity_fct"),
+        (lambda: losses.MultipleNegativesRankingLoss(Model(), similarity_fct=util.dot_score), "similarity_fct"),
+        (lambda: losses.MultipleNegativesRankingLoss(Model(), gather_across_devices=True), "gather_across_devices"),
+        (
+            lambda: losses.MultipleNegativesRankingLoss(Model(), hardness_mode="x", hardness_strength=1.0),
+            "hardness_mode",
+        ),
+        (lambda: losses.ContrastiveLoss(Model(), size_average=False), "size_average"),
+        (lambda: losses.SoftmaxLoss(Model(), 8, 3, loss_fct=torch.nn.MSELoss()), "loss_fct"),
+        (lambda: losses.SoftmaxLoss(Model(), 9, 3), "embedding_dimension=9; it is 8"),
+        (lambda: losses.MarginMSELoss(Model(), util.pairwise_euclidean_sim), "similarity_fct"),
+        (lambda: losses.DistillKLDivLoss(Model(), util.pairwise_cos_sim), "similarity_fct"),
+    ):
+        with pytest.raises(BadInput, match=f"does not take {name}"):
+            make()
+    losses.CosineSimilarityLoss(Model(), torch.nn.MSELoss(), torch.nn.Identity())
+    losses.MultipleNegativesRankingLoss(Model(), hardness_strength=1.0)
+    assert losses.MarginMSELoss(Model(), util.pairwise_cos_sim) and losses.SoftmaxLoss(Model(), 8, 3)
