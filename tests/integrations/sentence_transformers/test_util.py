@@ -1,6 +1,7 @@
 """`util` beside slow, obvious references; tensors in, tensors out, with their gradient."""
 
 import heapq
+import logging
 from itertools import combinations
 
 import numpy as np
@@ -147,6 +148,68 @@ def test_quantization_refuses_what_has_no_range():
         util.quantize_embeddings(VECTORS, "int8", ranges=np.ones((2, 3)))
     calibrated = util.quantize_embeddings(VECTORS[:1], "uint8", calibration_embeddings=VECTORS)
     np.testing.assert_array_equal(calibrated, util.quantize_embeddings(VECTORS, "uint8")[:1])
+
+
+@pytest.mark.parametrize("count", [2, 99, 100])
+def test_without_ranges_they_are_those_of_the_vectors_and_of_few_a_warning_is_logged(count, caplog):
+    vectors = np.random.default_rng(0).normal(size=(count, 5)).astype(np.float32)
+    vectors[:, 2] = 3
+    with caplog.at_level(logging.WARNING, "sentence_transformers"):
+        codes = util.quantize_embeddings(torch.from_numpy(vectors), "uint8")
+    lowest, highest = vectors.min(0), vectors.max(0)
+    step = np.where(highest > lowest, highest - lowest, np.float32(255)) / np.float32(255)
+    assert np.abs(codes - np.floor((vectors - lowest) / step)).max() <= 1 and not codes[:, 2].any()
+    assert codes.dtype == np.uint8 and {codes[:, 0].min(), codes[:, 0].max()} <= {0, 254, 255}
+    assert np.array_equal(util.quantize_embeddings(vectors, "int8").astype(int) + 128, codes)
+    assert ("come from only" in caplog.text) is (count < 100)
+    beyond = np.stack([lowest - 9, highest + 9])
+    assert util.quantize_embeddings(beyond, "uint8", calibration_embeddings=vectors)[:, 0].tolist() == [0, 255]
+
+
+def test_no_vectors_are_quantized_to_none():
+    assert util.quantize_embeddings([], "int8").shape == (0, 0)
+    assert util.quantize_embeddings(np.empty((0, 9), np.float32), "uint8").shape == (0, 9)
+    assert util.quantize_embeddings(np.ones(9, np.float64), "float32").dtype == np.float32
+    assert util.quantize_embeddings(np.ones(9), "ubinary").tolist() == [255, 128]
+    assert util.quantize_embeddings(np.ones(9), "binary").tolist() == [127, 0]
+
+
+def test_numbers_in_any_form_are_tensors_and_arrays():
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    forms = [rows, np.array(rows), torch.tensor(rows), list(torch.tensor(rows)), list(np.array(rows))]
+    forms += [torch.tensor(rows).to_sparse(), torch.tensor(rows, requires_grad=True), torch.tensor(rows).bfloat16()]
+    for form in forms:
+        tensor, array = util.as_tensor(form), util.as_array(form)
+        assert isinstance(tensor, torch.Tensor) and tensor.tolist() == rows
+        assert isinstance(array, np.ndarray) and array.tolist() == rows
+    frozen = np.array(rows)
+    frozen.flags.writeable = False
+    util.as_tensor(frozen)[0, 0] = 9
+    assert frozen[0, 0] == 1
+    shared = np.array(rows)
+    util.as_tensor(shared)[0, 0] = 9
+    assert shared[0, 0] == 9
+    assert util.as_array(torch.ones(2, dtype=torch.bfloat16)).dtype == np.float32
+
+
+@pytest.mark.parametrize("option", ["query_chunk_size", "corpus_chunk_size", "top_k", "max_pairs"])
+def test_sizes_below_1_are_refused(option):
+    with pytest.raises(BadInput, match=option):
+        util.paraphrase_mining_embeddings(VECTORS, **{option: 0})
+    if option != "max_pairs":
+        with pytest.raises(BadInput, match=option):
+            util.semantic_search(VECTORS, VECTORS, **{option: 0})
+        assert util.semantic_search(VECTORS[:1], VECTORS, **{option: 1})
+    assert util.paraphrase_mining_embeddings(VECTORS, **{option: 1})
+
+
+def test_a_threshold_of_one_finds_copies_and_groups_have_the_least_size_asked_for():
+    copies = np.eye(3, 8, dtype=np.float32)[[0, 1, 0, 1, 0]]
+    assert [sorted(group) for group in util.community_detection(copies, 1.0, 2)] == [[0, 2, 4], [1, 3]]
+    assert [sorted(group) for group in util.community_detection(copies, 1.0, 3)] == [[0, 2, 4]]
+    assert [sorted(group) for group in util.community_detection(copies, 1.0, 0)] == [[0, 2, 4], [1, 3]]
+    with pytest.raises(BadInput, match="batch_size"):
+        util.community_detection(copies, batch_size=0)
 
 
 def test_similarities_are_found_by_name():

@@ -268,7 +268,7 @@ def paraphrase_mining_embeddings(
     """
     whole_number("query_chunk_size", query_chunk_size)
     whole_number("corpus_chunk_size", corpus_chunk_size)
-    max_pairs = whole_number("max_pairs", max_pairs)
+    max_pairs, top_k = whole_number("max_pairs", max_pairs), whole_number("top_k", top_k)
     if len(embeddings) == 0:
         return []
     pairs = _best_pairs(of_neighbours(_nearest_others(as_rows(embeddings), top_k, score_function)), max_pairs)
