@@ -178,6 +178,40 @@ def test_the_tokenizer_counts_cuts_and_decodes(model):
         view("a cat", return_tensors="pt")
 
 
+def test_the_tokenizer_cuts_where_it_is_asked_to_and_pads_to_the_longest(model):
+    view, whole = model.tokenizer, model.tokenizer.encode(LONG)
+    begin, end = whole[0], whole[-1]
+    bare = view.encode(LONG, add_special_tokens=False)
+    assert whole == [begin, *bare, end] and len(whole) > view.model_max_length == model.max_seq_length
+    for truncation in (False, None, "do_not_truncate"):
+        assert view.encode(LONG, truncation=truncation, max_length=5) == whole
+    assert view.encode(LONG, truncation=True) == [begin, *bare[: model.max_seq_length - 2], end]
+    for length in (1, 2, 3, 9):
+        cut = view.encode(LONG, truncation="longest_first", max_length=length)
+        assert cut == [begin, *bare[: max(0, length - 2)], end]
+        cut = view.encode(LONG, add_special_tokens=False, truncation=True, max_length=length)
+        assert cut == bare[:length]
+    assert view(["a cat", "x"], add_special_tokens=False) == {
+        "input_ids": [view.encode("a cat", add_special_tokens=False), view.encode("x", add_special_tokens=False)],
+        "attention_mask": [[1] * 2, [1]],
+    }
+    assert view("a cat")["attention_mask"] == [1] * 4
+    assert view.convert_ids_to_tokens(begin) == "[CLS]" and view.vocab_size == len(view.get_vocab())
+    assert view.decode(view.encode("the cat")) == "[CLS] the cat [SEP]"
+    assert view.decode(view.encode("the cat"), skip_special_tokens=True) == "the cat"
+    batch = model.preprocess(["the cat", ("a", "the dog"), ""], prompt="x ")
+    pad = view.convert_tokens_to_ids("[PAD]")
+    rows = [view.encode("x the cat"), [*view.encode("x a"), *view.encode("the dog")[1:]], view.encode("x ")]
+    width = max(map(len, rows))
+    assert batch["input_ids"].tolist() == [row + [pad] * (width - len(row)) for row in rows]
+    assert batch["attention_mask"].tolist() == [[1] * len(row) + [0] * (width - len(row)) for row in rows]
+    assert batch["token_type_ids"].tolist() == [[0] * width, [0] * 4 + [1] * 3, [0] * width]
+    assert model.preprocess([])["input_ids"].shape == (0, 0)
+    for wrong in ({"a": "b"}, ["a", "b", "c"], ["a", 3]):
+        with pytest.raises(BadInput, match="expected a text or a pair of texts"):
+            model.preprocess([wrong])
+
+
 def test_a_saved_model_has_its_prompts_and_its_similarity(own, tmp_path):
     model = SentenceTransformer(str(own()), prompts={"query": "the "}, default_prompt_name="query")
     model.similarity_fn_name = "dot"
