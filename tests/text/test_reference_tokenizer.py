@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import pickle
 import random
 import unicodedata
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from likewise.errors import BadModel
 from likewise.native.tokenizing import EncodedTexts, NativeTokenizer
 from likewise.text import tokenizer as tokenizer_module
+from likewise.text.library_tokenizer import LibraryTokenizer
 from likewise.text.reference_tokenizer import ReferenceTokenizer, normalize, normalizer_of
 from likewise.text.tokenizer import Tokenizer
 from tests.native.test_tokenizing import CORPUS, PIECES, PIPELINES, check_equal
@@ -114,6 +116,20 @@ def test_words_that_are_too_long_are_told_by_their_place(pair):
         assert [(i, length) for i, _, length in found.long_words.tolist()] == [(0, 30), (2, 21)]
     else:
         assert not len(found.long_words)
+
+
+def test_the_library_itself_gives_the_same_behind_our_interface(pair):
+    library, ours = pair
+    wrapped = LibraryTokenizer(library.to_str(), "why")
+    texts = [*CORPUS, "", " ", "a " + "b" * 20, "x " + "b" * 21 + " [MASK] " + "é" * 25, "한" * 7, "한" * 6, "ﷺ" * 2]
+    for text in texts:
+        check_equal(library, wrapped, text)
+    again = pickle.loads(pickle.dumps(wrapped))
+    for one in (wrapped, again):
+        assert one.encode(texts).lists() == ours.encode(texts).lists()
+        assert one.encode(texts).long_words.tolist() == ours.encode(texts).long_words.tolist()
+    with pytest.raises(UnicodeEncodeError):
+        wrapped.encode(["\ud800"])
 
 
 def test_without_the_compiled_library_plain_python_takes_over(tmp_path, monkeypatch):

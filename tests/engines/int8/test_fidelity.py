@@ -37,6 +37,12 @@ def test_the_bar_is_for_both_cosines():
     assert not found.reaches(Bar(found.mean_cosine, found.least_cosine + 1e-6))
 
 
+def test_a_bar_may_be_any_cosines_and_is_high_unless_it_is_named():
+    assert Bar() == Bar(0.997, 0.97)
+    for values in ((1, 1), (-1, -1), (1, -1)):
+        assert (Bar(*values).mean_cosine, Bar(*values).least_cosine) == values
+
+
 @pytest.mark.parametrize("values", [(1.1, 0), (0.9, -2), (float("nan"), 0)])
 def test_a_bar_that_no_cosine_can_be_compared_with_is_refused(values):
     with pytest.raises(BadInput, match="the bar is"):
