@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from likewise.engines.native.library import Library
 from likewise.errors import BadInput
-from likewise.native.scanning import Scan
+from likewise.native import scanning
+from likewise.native.scanning import Hits, Scan, best_listed, best_rows, later_rows_above, merged, no_hits
 from tests.native.conftest import check_same_bits
 
 LARGEST = 1 << 20  # queries, and dimensions
@@ -173,3 +174,66 @@ def test_more_pairs_than_there_is_room_for_are_none(library: Library) -> None:
     assert later is not None and [*zip(later.queries, later.rows, strict=True)] == [
         (i, j) for i in range(30) for j in range(i + 1, 30)
     ]
+
+
+@pytest.mark.parametrize("streamed", [1, 200, 1 << 28])
+@pytest.mark.parametrize("queries", [1, 3, 7, 4096])
+@pytest.mark.parametrize("kept", [1, 15, 1 << 21])
+def test_blocks_of_rows_and_parts_of_queries_change_no_hit(
+    library: Library, streamed: int, queries: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(0)
+    a, b = (draw.integers(-2, 3, (rows, 6)).astype(np.int8) for rows in (7, 50))  # with many ties
+    scales, query_scales = draw.random(50).astype(np.float32), draw.random(7).astype(np.float32)
+    scan = Scan(a, b, 6, scales=scales, query_scales=query_scales, mask=draw.random(50) < 0.8)
+    assert scan.mask is not None
+    products = (a.astype(np.int64) @ b.astype(np.int64).T).astype(np.float32)
+    scores = products * scales * query_scales[:, None]
+    rows = np.flatnonzero(scan.mask).tolist()
+    for name, value in (("STREAMED", streamed), ("QUERIES", queries), ("KEPT", kept)):
+        monkeypatch.setattr(scanning, name, value)
+    for k in (1, 5, 99):
+        found = best_rows(scan, k)
+        np.testing.assert_allclose(np.take_along_axis(scores, found.indices, 1), found.scores, rtol=1e-5)
+        assert found.indices.shape == (7, min(k, len(rows)))
+        for q in range(7):
+            best = np.sort(scores[q, rows])[::-1][: min(k, len(rows))]
+            np.testing.assert_allclose(found.scores[q], best, rtol=1e-5)
+    plain = best_rows(Scan(a, b, 6), 50)
+    assert plain.indices.tolist() == [sorted(range(50), key=lambda i, q=q: (-products[q, i], i)) for q in range(7)]
+    assert best_rows(Scan(a[:0], b, 6), 3).indices.shape == (0, 0)
+    assert best_rows(Scan(a, b[:0], 6), 3).indices.shape == (7, 0)
+
+
+@pytest.mark.parametrize("room", [1, 1 << 21])
+@pytest.mark.parametrize("streamed", [1, 1 << 28])
+def test_pairs_with_later_rows_are_all_of_them_and_in_order(
+    library: Library, room: int, streamed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = np.random.default_rng(0).standard_normal((40, 5), np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    cosines = rows.astype(float) @ rows.astype(float).T
+    monkeypatch.setattr(scanning, "ROOM", room)
+    monkeypatch.setattr(scanning, "STREAMED", streamed)
+    for start, threshold in ((0, 0.3), (7, -1.0), (30, 0.3)):
+        found = later_rows_above(rows[start : start + 10], rows, start, threshold, 2)
+        wanted = [
+            (i, j) for i in range(start, min(start + 10, 40)) for j in range(i + 1, 40) if cosines[i, j] >= threshold
+        ]
+        assert [*zip(found.queries.tolist(), found.rows.tolist(), strict=True)] == wanted
+        np.testing.assert_allclose(found.scores, [cosines[pair] for pair in wanted], atol=1e-6)
+
+
+def test_parts_are_merged_best_first_and_of_equals_the_earlier_part_counts(library: Library) -> None:
+    parts = [
+        Hits(np.array([[1, 2]]), np.array([[3.0, 1.0]], np.float32)),
+        no_hits(1),
+        Hits(np.array([[8, 9]]), np.array([[3.0, 2.0]], np.float32)),
+    ]
+    found = merged(parts, 3)
+    assert found.indices.tolist() == [[1, 8, 9]] and found.scores.tolist() == [[3.0, 3.0, 2.0]]
+    assert merged(parts, 9).indices.tolist() == [[1, 8, 9, 2]]
+    assert no_hits(3).indices.shape == no_hits(3).scores.shape == (3, 0)
+    x = np.eye(4, dtype=np.float32)
+    listed = best_listed(Scan(x, x, 4), np.array([[3, 0], [2, 3], [1, 2], [0, 1]]), 1)
+    assert listed.indices.tolist() == [[0], [2], [2], [0]] and listed.scores.tolist() == [[1.0], [0.0], [1.0], [0.0]]

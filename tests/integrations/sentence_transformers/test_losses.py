@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from likewise.errors import BadInput
-from likewise.integrations.sentence_transformers import losses, util
+from likewise.integrations.sentence_transformers import cross_encoder_losses, losses, util
 
 
 class Model:
@@ -164,3 +164,20 @@ def test_options_without_a_counterpart_are_refused_by_name():
     losses.CosineSimilarityLoss(Model(), torch.nn.MSELoss(), torch.nn.Identity())
     losses.MultipleNegativesRankingLoss(Model(), hardness_strength=1.0)
     assert losses.MarginMSELoss(Model(), util.pairwise_cos_sim) and losses.SoftmaxLoss(Model(), 8, 3)
+
+
+@pytest.mark.parametrize("name", ["BinaryCrossEntropyLoss", "CrossEntropyLoss", "MSELoss"])
+def test_losses_of_cross_encoders_read_logits_and_average_them(name):
+    make, model = getattr(cross_encoder_losses, name), type("Model", (), {"num_labels": 3})()
+    make(model)
+    make(model, torch.nn.Identity(), reduction="mean", weight=None)
+    for options, told in (
+        ({"activation_fn": torch.nn.Sigmoid()}, "activation_fn"),
+        ({"reduction": "sum"}, "reduction"),
+        ({"weight": torch.ones(3)}, "weight"),
+    ):
+        with pytest.raises(BadInput, match=f"{name} does not take {told}="):
+            make(model, **options)
+    if name == "BinaryCrossEntropyLoss":
+        with pytest.raises(BadInput, match="repeat the rows with label 1 instead"):
+            make(model, pos_weight=2.0)
