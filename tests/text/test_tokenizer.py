@@ -12,7 +12,7 @@ from likewise.arrays.sequences import Sequences
 from likewise.errors import BadInput, BadModel
 from likewise.text.library_tokenizer import LibraryTokenizer
 from likewise.text.reference_tokenizer import normalizer_of
-from likewise.text.tokenizer import Tokenizer, max_input_length, truncate_longest_first
+from likewise.text.tokenizer import Tokenizer, max_input_length, truncate_longest_first, window_starts
 from likewise.text.tokenizer_json import PairFrame
 from tests.tiny import wordpieces
 
@@ -236,6 +236,18 @@ def test_windows_are_evenly_spread_from_the_first_token_to_the_last(plain):
     count = -(-last // stride) + 1
     assert [w[0] for w in windows] == [round(i * last / (count - 1)) for i in range(count)]
     assert plain.windows(body[:18]) == [body[:18]] and len(plain.windows(body[:19])) == 2
+
+
+@given(st.integers(0, 80), st.integers(1, 20), st.integers(2, 9))
+def test_windows_are_as_few_as_can_overlap_by_their_share(length, width, overlap):
+    starts = window_starts(length, width, overlap)
+    if length <= width:
+        assert starts == [0]
+        return
+    steps = np.diff(starts)
+    assert starts[0] == 0 and starts[-1] == length - width
+    assert steps.max() <= width - width // overlap and steps.max() - steps.min() <= 1
+    assert (len(starts) - 2) * (width - width // overlap) < length - width, "one window less would not do"
 
 
 @pytest.mark.parametrize(

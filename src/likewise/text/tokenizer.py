@@ -269,10 +269,10 @@ class Tokenizer:
 
 
 def window_starts(length: int, width: int, overlap: int) -> list[int]:
-    """Starts of evenly spaced windows over a length; neighbours overlap by at least 1/`overlap` of the width."""
+    """Starts of evenly spaced windows over a length; neighbours overlap by 1/`overlap` (½ or less) of the width."""
     if length <= width:
         return [0]
-    stride = max(1, width - width // overlap)
+    stride = width - width // overlap
     count, last = -(-(length - width) // stride) + 1, length - width
     return [round(i * last / (count - 1)) for i in range(count)]
 
