@@ -34,7 +34,7 @@ def memory(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> dict[str, Any]:
     total, free = (_number(kilobytes.get(name, "")) for name in ("MemTotal", "MemAvailable"))
     limit, used = (_number(_text(cgroup / name)) for name in ("memory.max", "memory.current"))
     left = limit - used if limit is not None and used is not None else None
-    if total is None and "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ()):  # on macOS
+    if total is None and hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:  # on macOS
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1024
     amounts = {
         "total_gb": total * 1024 if total else None,
