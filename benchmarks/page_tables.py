@@ -138,7 +138,8 @@ def latency() -> list[str]:
     for model, texts in measured.items():
         cells = (f"{of['1']['ms']:.2f} → {of[most]['ms']:.2f} ms ({of[most]['times']:.2f} ×)" for of in texts.values())
         body.append([model, *cells])
-    below = f"{place(found['machine'])} ([script](../benchmarks/latency.py))."
+    ratios = "Milliseconds are medians, and ratios the median of each round's, so they can differ a little"
+    below = f"{ratios}. {place(found['machine'])} ([script](../benchmarks/latency.py))."
     return rows(f"one text, 1 thread → {most} | a question | a page", body, below)
 
 

@@ -59,9 +59,9 @@ private:
 #endif
     }
 
-    // Takes parts while there are any, and returns whether there was one. The number of the loop, how many parts it has and which is
-    // next change together, so no thread can take a part of a loop that has ended. While a part is not taken, the loop
-    // cannot end, so that `call_` and `body_` are its own.
+    // Takes parts while there are any, and returns whether there was one. The number of the loop, how many parts it has
+    // and which is next change together, so no thread can take a part of a loop that has ended. While a part is not
+    // taken, the loop cannot end, so that `call_` and `body_` are its own.
     bool take() {
         bool found = false;
         uint64_t state = state_.load(std::memory_order_acquire);

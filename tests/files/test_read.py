@@ -212,6 +212,17 @@ def test_a_stray_quote_is_an_error_that_names_the_line_where_its_row_begins(name
             read()
 
 
+def test_an_error_of_csv_that_is_unknown_is_passed_on(tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise csv.Error("a new kind of error")
+        yield
+
+    monkeypatch.setattr("likewise.files.line_formats.csv.reader", broken)
+    (tmp_path / "q.csv").write_text("text\na\n")
+    with pytest.raises(BadInput, match="the row on line 1 cannot be read: a new kind of error$"):
+        list(Texts(tmp_path / "q.csv", "text"))
+
+
 def test_quotes_that_are_right_are_read(tmp_path):
     path = tmp_path / "q.csv"
     path.write_text('id,text\r\n1,"say ""no"", twice\r\nand go"\r\n2,5" pipe\r\n3,""\r\n"4",""""\r\n')

@@ -291,8 +291,8 @@ class _Progress:
     total: int
     so_far: Callable[[], Results]
     done: int = 0
-    computed: int = 0  # cells that were neither cached nor left out, and the seconds that they took
-    spent: float = 0.0
+    computed: int = 0  # cells that did not come from the cache
+    spent: float = 0.0  # seconds for these
     begun: float = 0.0  # when the current cell began
 
     def begin(self) -> None:

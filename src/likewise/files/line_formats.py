@@ -72,6 +72,8 @@ def _cause(error: str, begins: int, line: int, delimiter: str) -> str:
         return f"a quote in the row on line {begins} is never closed. {QUOTES}"
     if "new-line character" in error:
         return f"line {begins} has a carriage return that ends no line. Save the file with line breaks of \\n or \\r\\n"
+    if "expected after" not in error:
+        return f"the row on line {begins} cannot be read: {error}"
     where = f"a quote in the row on line {begins} closes on line {line}"
     return f"{where}, but {delimiter!r} or the end of the line does not follow. {QUOTES}"
 

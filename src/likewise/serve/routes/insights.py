@@ -96,16 +96,24 @@ async def similarity(exchange: Exchange) -> Reply:
 
 async def explain(exchange: Exchange) -> Reply:
     """The cosine of two texts as a sum over pairs of words, and over layers if the pooling reads several."""
-    from ...explain import explain_pair  # imported only on demand
-
-    return await _explained(exchange, explain_pair, exchange.body.first, exchange.body.second)
+    return await _explained(exchange, _pair, exchange.body.first, exchange.body.second)
 
 
 async def dissect(exchange: Exchange) -> Reply:
     """The path of one sentence through the layers."""
+    return await _explained(exchange, _path, exchange.body.text)
+
+
+def _pair(*given: Any, **options: Any) -> Any:
+    from ...explain import explain_pair  # imported only on demand, on the model's thread
+
+    return explain_pair(*given, **options)
+
+
+def _path(*given: Any, **options: Any) -> Any:
     from ...explain import sentence_path
 
-    return await _explained(exchange, sentence_path, exchange.body.text)
+    return sentence_path(*given, **options)
 
 
 async def _explained(exchange: Exchange, function: Callable[..., Any], *texts: str) -> Reply:
