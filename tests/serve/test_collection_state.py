@@ -173,12 +173,12 @@ def test_models_of_one_name_that_collections_need_are_told_apart(tmp_path):
 
 def test_a_map_is_of_the_texts_that_are_there(client_of, parent, served_models):
     with client_of() as client:
-        before = client.get("/v1/collections/notes/map").json()
-        assert client.get("/v1/collections/notes/map").json() == before
+        before = client.get("/v1/collections/notes/map?layout=pca").json()
+        assert client.get("/v1/collections/notes/map?layout=pca").json() == before
         with TextIndex.open(parent / "notes", served_models[0]) as index:
             index.index.delete(before["ids"][:2])
             index.add(["a fish swims", "two fish swim"], show_progress_bar=False)
-        after = client.get("/v1/collections/notes/map").json()
+        after = client.get("/v1/collections/notes/map?layout=pca").json()
     assert before["total"] == after["total"]
     assert {*after["texts"]} == {*before["texts"][2:], "a fish swims", "two fish swim"}
 
@@ -209,7 +209,7 @@ def test_a_collection_of_a_model_that_was_replaced_is_refused_until_its_model_is
     replace()
     client.portal.call(client.app.state.server._reload)
     search = client.build_request("POST", "/v1/search", json={"query": "a cat"})
-    for request in (search, client.build_request("GET", "/v1/collections/notes/map")):
+    for request in (search, client.build_request("GET", "/v1/collections/notes/map?layout=pca")):
         refused = client.send(request)
         assert (refused.status_code, refused.json()["error"]["code"]) == (409, "model_mismatch")
         assert "likewise index migrate" in refused.json()["error"]["message"]
@@ -275,7 +275,7 @@ def test_no_answer_says_where_a_file_lies(tmp_path):
         answers = [
             client.post("/v1/search", json={"query": "a cat", "hybrid": True}),
             client.get("/v1/collections"),
-            client.get("/v1/collections/notes/map"),
+            client.get("/v1/collections/notes/map?layout=pca"),
             client.get("/v1/models"),
         ]
     assert [answer.status_code for answer in answers] == [200] * 4

@@ -192,8 +192,9 @@ async def test_a_map_without_its_package_says_what_to_install(tmp_path, monkeypa
 def test_a_map_that_fails_says_why_to_the_log_alone(client, monkeypatch, tmp_path):
     with pytest.raises(map_process.MapFailed, match="is not a collection"):
         asyncio.run(map_process.map_in_process(tmp_path / "nothing", MAP, print))
+    assert client.get("/v1/collections/notes/map?layout=pca&limit=77").status_code == 200
     monkeypatch.setattr("likewise.serve.collection_store.CollectionStore.folder_of", lambda *_: tmp_path)
-    response = client.get("/v1/collections/notes/map?layout=t-sne&limit=77")
+    response = client.get("/v1/collections/notes/map?layout=pca&limit=78")
     assert response.status_code == 500
     assert str(tmp_path) not in response.text
 
