@@ -12,7 +12,7 @@ from benchmarks.killing import KILLED
 
 ROOT = Path(__file__).parents[2]
 SMALL = [
-    "kills --kills 4 --steps 16",
+    "kills --kills 3 --steps 12",
     "collection_kills --kills 5 --full-disk none --longest 0.15",
     "collection_kills --kills 0 --full-disk limit --step 9",
     "index_add_kills --kills 3 --small",
