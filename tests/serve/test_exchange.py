@@ -113,7 +113,7 @@ def test_an_answer_is_counted_as_expected_and_then_as_it_is():
     exchange.settle_answer(100 * KB)
     assert answers.held == 100 * KB
     with pytest.raises(
-        ApiError, match="the answer would have 102,401 bytes or more; this server sends 102,400 at most"
+        ApiError, match="the response would have 102,401 bytes or more; this server sends 102,400 at most"
     ):
         exchange.hold_answer(1)
     exchange.release()

@@ -184,7 +184,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         if endpoint is not None and scope["type"] == "http":
             await endpoint(scope, receive, send)
             return
-        with suppress(ConnectionError):  # a disconnected client needs no answer
+        with suppress(ConnectionError):  # a disconnected client needs no response
             if scope.get("method") == "OPTIONS":
                 await self._answer_preflight(scope, receive, send)
             else:

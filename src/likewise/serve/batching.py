@@ -70,7 +70,7 @@ class Job:
     tokens: int = 0
     """Number of tokens computed, including special tokens."""
     truncated: list[dict[str, int]] = field(default_factory=list)
-    """The truncated texts, as reported in answers."""
+    """The truncated texts, as reported in responses."""
     error: BaseException | None = None
     arrived: float = field(default_factory=time.perf_counter)
     tokenization: float = 0.0

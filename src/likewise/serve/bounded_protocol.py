@@ -1,8 +1,8 @@
-"""BoundedProtocol: uvicorn's HTTP protocol with limits on a connection's headers, requests and answers.
+"""BoundedProtocol: uvicorn's HTTP protocol with limits on a connection's headers, requests and responses.
 
 Headers, trailers and chunk extensions beyond the budget are rejected however they arrive. Connections that do not
-finish a request they started, or do not read their answers, are closed. If the server is out of connections, the first
-request of a further one gets an error in the format of the requested API, and the connection is closed.
+finish a request they started, or do not read their responses, are closed. If the server is out of connections, the
+first request of a further one gets an error in the format of the requested API, and the connection is closed.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ SMALL_CHUNK = 64
 PIPELINE = 1 << 18
 """Bytes counted for a connection with waiting requests: the size of one read."""
 LINGER_SECONDS = 2.0
-"""Seconds that a rejected client may keep sending, so that it can read the answer before the connection is reset."""
+"""Seconds that a rejected client may keep sending, so that it can read the response before the connection is reset."""
 IDLE_SECONDS = 0.25
 """Seconds that a stopping server waits for requests already in transit on idle connections."""
 
 
 class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
-    """One connection; `most_connections` are served, and the same number again are rejected with an answer."""
+    """One connection; `most_connections` are served, and the same number again are rejected with a response."""
 
     headers: list[tuple[bytes, bytes]]
     is_surplus = False
@@ -165,7 +165,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self._give_up_running()
 
     def close(self) -> None:
-        """Close the connection after an answer; a client that is still sending gets time to read it."""
+        """Close the connection after a response; a client that is still sending gets time to read it."""
         self.pipeline.clear()
         if not (self._in_body or self._is_refused):
             self._await_reader()
@@ -181,7 +181,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         super().timeout_keep_alive_handler()
 
     def shutdown(self) -> None:
-        """Called when the server stops: the next answer is the last; a connection with nothing in transit closes."""
+        """Called when the server stops: the next response is the last; a connection with nothing in transit closes."""
         self._is_stopping = True
         if self._is_answering:
             super().shutdown()
@@ -205,7 +205,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         return self._running is not None and not self._running.response_complete
 
     def _refuse(self, status: int, message: str) -> None:
-        """Send an error and close the connection; if another answer has begun or is due first, only close it."""
+        """Send an error and close the connection; if another response has begun or is due first, only close it."""
         self._is_refused = True
         running = self._running
         if running is not None and not running.response_complete:

@@ -23,7 +23,7 @@ class Budget:
     requests: int = 64 * MB
     """Total of unfinished headers, requests waiting on their connection, and bodies of up to 64 KB."""
     bodies: int = 64 * MB
-    """Total of larger bodies, from their first byte to the end of the answer; at least twice --max-body."""
+    """Total of larger bodies, from their first byte to the end of the response; at least twice --max-body."""
     values: int = 2_000_000
     """Number of JSON values (numbers, texts, lists) in one body."""
     characters: int = 64_000_000
@@ -33,13 +33,13 @@ class Budget:
     layers: int = 128 * MB
     """Size of the layers in one explanation, in float64."""
     answer: int = 128 * MB
-    """Size of a single answer."""
+    """Size of a single response."""
     answers: int = 256 * MB
-    """Total of answers being computed or waiting to be read."""
+    """Total of responses being computed or waiting to be read."""
     header_seconds: float = 20.0
-    """Seconds within which headers, or the rest of a body whose answer has been sent, must arrive."""
+    """Seconds within which headers, or the rest of a body whose response has been sent, must arrive."""
     write_seconds: float = 10.0
-    """Seconds within which a client must read 64 KB of its answer; it must read the whole answer by the deadline."""
+    """Seconds within which a client must read 64 KB of its response; it must read all of it by the deadline."""
 
 
 class Account:

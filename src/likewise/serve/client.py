@@ -49,7 +49,7 @@ class Client:
     Args:
         url: the server's address.
         key: an API key, if the server requires one.
-        timeout: seconds to wait for an answer.
+        timeout: seconds to wait for a response.
         attempts: how often to send a request if the server is busy or unreachable.
     """
 

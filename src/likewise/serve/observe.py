@@ -21,7 +21,7 @@ ABOUT = {
     "te_request_count": "Requests by kind: single or batch input",
     "te_request_success": "Requests that were answered",
     "te_request_failure": "Requests that were rejected or failed, by reason",
-    "te_request_duration": "Seconds from the first byte of a request to its answer",
+    "te_request_duration": "Seconds from the first byte of a request to its response",
     "te_request_tokenization_duration": "Seconds spent tokenizing a request",
     "te_request_queue_duration": "Seconds that a request spent waiting",
     "te_request_inference_duration": "Seconds spent computing the batches that contained a request",

@@ -1,4 +1,4 @@
-"""How answers refer to the server's files and folders: by name, never by path."""
+"""How responses refer to the server's files and folders: by name, never by path."""
 
 import hashlib
 from collections.abc import Mapping

@@ -102,7 +102,7 @@ async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: i
 async def _reranked(
     exchange: Exchange, reranker: "ServedModel", passages: "Sequence[Passage]"
 ) -> "tuple[list[Passage], dict[str, Any]]":
-    """The best candidates in the order of a reranker's scores, then the rest; and a report for the answer."""
+    """The best candidates in the order of a reranker's scores, then the rest; and a report for the response."""
     body, candidates = exchange.body, passages[: exchange.body.candidates]
     report = {"model": reranker.name, "candidates": len(candidates), "truncated": []}
     if not candidates:

@@ -63,7 +63,7 @@ async def model_for(exchange: Exchange, name: str | None, kind: Kind) -> ServedM
 
 
 class Embedded(NamedTuple):
-    """Vectors, the model that computed them, and the headers of the answer."""
+    """Vectors, the model that computed them, and the headers of the response."""
 
     served: ServedModel
     job: Job
@@ -83,7 +83,7 @@ async def embedded(
 
     Args:
         options: has the fields model, prompt_name and truncate, and optionally dimensions and normalize.
-        row_bytes: the size of the answer per input in bytes, given the dimensions.
+        row_bytes: the size of the response per input in bytes, given the dimensions.
     """
     served = await model_for(exchange, options.model, "embedder")
     model = served.model  # a reload may swap it meanwhile
@@ -149,7 +149,7 @@ async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
         task = asyncio.current_task()
         if not future.cancelled() or (task is not None and task.cancelling()):
             raise
-        raise ApiError("client_gone", "the connection was closed before the answer") from None
+        raise ApiError("client_gone", "the connection was closed before the response") from None
     finally:
         exchange.awaited = None
 

@@ -89,7 +89,7 @@ FORMATS: dict[str, tuple[Callable[[int], int], Callable[[int, Any], Any] | None]
     "base64": (lambda numbers: 6 * numbers + 64, _as_base64),
     "bytes": (lambda numbers: 4 * numbers, None),
 }
-"""For each answer format, the maximum bytes of a vector, given its dimensions, and the function for its JSON entry."""
+"""For each response format, the maximum bytes of a vector, given its dimensions, and the function for its JSON."""
 MODEL_ANSWER: dict[str, Any] = {"type": "object", "required": ["id", "object", "created", "owned_by"]}
 MODELS_ANSWER: dict[str, Any] = {
     "type": "object",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_CLASSES, USUAL_CLASSES = 1_000, 100
 ENTRY_BYTES = 64
-"""Bytes of a class in an answer, besides its name."""
+"""Bytes of a class in a response, besides its name."""
 AT_A_TIME = 100_000
 """Probabilities computed at a time, on another thread; those of a single text are never split."""
 

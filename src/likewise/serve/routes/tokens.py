@@ -17,7 +17,7 @@ from ..web.exchange import Exchange, Pieces, Reply, json_bytes, json_rows
 from .computing import ModelName, PromptName, TruncationFields, as_inputs, called, json_bytes_of, model_for, prompt_of
 
 AT_A_TIME = 1_000
-"""How many tokens of an answer are written as JSON at a time."""
+"""How many tokens of a response are written as JSON at a time."""
 CHARACTERS = 100_000
 """How many characters or ids are processed before other requests get a turn; a single text is never split."""
 SOME_IDS = {"ids": [101, 1037, 4937, 102]}
@@ -151,7 +151,7 @@ def groups(inputs: Sequence[Any], sizes: Sequence[int], most: int) -> Iterator[l
 async def _in_parts(
     exchange: Exchange, served: ServedModel, inputs: Sequence[Any], function: Callable[[Any], Pieces]
 ) -> Reply:
-    """A JSON list of a function's result for each input; stops if the answer becomes too large."""
+    """A JSON list of a function's result for each input; stops if the response becomes too large."""
     answer = Pieces()
     for some in groups(inputs, [*map(len, inputs)], CHARACTERS):
         entries = await called(exchange, served, lambda some=some: [[b",", *function(one)] for one in some])

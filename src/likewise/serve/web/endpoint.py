@@ -32,19 +32,19 @@ from .exchange import (
 )
 
 AT_ONCE = 1 << 16
-"""Bytes of an answer sent in one piece, which a client must read within the budget's seconds."""
+"""Bytes of a response sent in one piece, which a client must read within the budget's seconds."""
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
 """Matches the folders of an absolute path; they are removed from error messages."""
 LOOK_SECONDS = 0.1
 PATIENCE = 0.05
 """Seconds before checking whether a request's client has disconnected; most are answered sooner."""
 ANSWER_SECONDS = 0.5
-"""Extra seconds for an answer that has started, so that one started just before the deadline is not cut off."""
+"""Extra seconds for a response that has started, so that one started just before the deadline is not cut off."""
 
 
 @dataclass(frozen=True)
 class ApiRoute:
-    """A route: its method and path, request and answer formats, and the API whose error format is used."""
+    """A route: its method and path, request and response formats, and the API whose error format is used."""
 
     method: str
     path: str
@@ -58,9 +58,9 @@ class ApiRoute:
     query: type[Body] | None = None
     """The allowed values in the query string."""
     answer: dict[str, Any] | None = None
-    """The JSON Schema of a successful answer; None if the answer is not JSON."""
+    """The JSON Schema of a successful response; None if the response is not JSON."""
     media_types: tuple[str, ...] = ("text/plain",)
-    """The media type of a successful answer that is not JSON."""
+    """The media type of a successful response that is not JSON."""
     is_open: bool = False
     """Whether the route is answered without an API key."""
     answers_only_errors: bool = False
@@ -146,7 +146,7 @@ class Endpoint:
             task.uncancel()
             if not exchange.has_begun:
                 await send_reply(exchange, reply, send)
-            elif exchange.connection is not None:  # the rest of an answer cannot be replaced by an error
+            elif exchange.connection is not None:  # the rest of a response cannot be replaced by an error
                 exchange.connection.transport.abort()
         finally:
             del self.server.deadlines.running[task]
@@ -242,7 +242,7 @@ async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
     if connection is not None and connection.flow.write_paused:
         await connection.flow.drain()
         if connection.was_cut:
-            raise ConnectionError("the client has not read the whole answer")
+            raise ConnectionError("the client has not read the whole response")
 
 
 def pieces_of(body: Any) -> Pieces:

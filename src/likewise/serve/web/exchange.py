@@ -23,7 +23,7 @@ NUMBERS_AT_A_TIME = 1 << 13
 CONNECTION = "likewise.connection"
 """The extension in a request's scope that holds its connection (`bounded_protocol`); absent in other servers."""
 UNCOUNTED = 1 << 13
-"""Size in bytes below which bodies and answers are not counted, because counting would take longer than reading."""
+"""Size in bytes below which bodies and responses are not counted, because counting would take longer than reading."""
 SMALL_BODY = 1 << 16
 """Size in bytes up to which bodies are counted separately, so that large bodies cannot keep small ones out."""
 LARGE_BODY = 1 << 18
@@ -69,9 +69,9 @@ class Exchange:
     is_late: bool = False
     """Whether the deadline has passed."""
     answer_size: int = 0
-    """The expected size of the answer in bytes."""
+    """The expected size of the response in bytes."""
     has_begun: bool = False
-    """Whether part of the answer has been sent."""
+    """Whether part of the response has been sent."""
     notes: dict[str, Any] = field(default_factory=dict)
     """Details for the log and the traces: model, inputs, tokens."""
     job: Any = None
@@ -105,19 +105,19 @@ class Exchange:
         self.held[account] = self.held.get(account, 0) + size
 
     def hold_answer(self, size: int) -> None:
-        """Count the bytes of an answer before computing it."""
+        """Count the bytes of a response before computing it."""
         self.answer_size += size
         if self.answer_size <= UNCOUNTED:
             return
         memory = self.server.memory
         if self.answer_size > memory.budget.answer:
-            about = f"the answer would have {self.answer_size:,} bytes or more"
+            about = f"the response would have {self.answer_size:,} bytes or more"
             most = f"this server sends {memory.budget.answer:,} at most. Request less at a time"
             raise ApiError("answer_too_large", f"{about}; {most}")
         self.hold(memory.answers, self.answer_size - self.held.get(memory.answers, 0))
 
     def settle_answer(self, size: int) -> None:
-        """Count the answer's actual bytes instead of the expected ones."""
+        """Count the response's actual bytes instead of the expected ones."""
         if size > self.answer_size:
             self.hold_answer(size - self.answer_size)
         elif self.held:
