@@ -196,11 +196,11 @@ FILES = {
     "another kind of tensor": (_arrays(lambda x: x | {"base_model.model.x.ia3_l": np.ones(3, np.float32)}), "x.ia3_l"),
     "a matrix of no model": (
         _arrays(lambda x: {k.replace("layer.0", "layer.7"): v for k, v in x.items()}),
-        "another model than .*lacks the tensor encoder.layer.7",
+        "a model other than .*lacks the tensor encoder.layer.7",
     ),
     "whole numbers": (_arrays(lambda x: {k: v.astype(np.int32) for k, v in x.items()}), "stored as I32"),
     "not finite": (_arrays(lambda x: {k: v * np.float32(np.nan) for k, v in x.items()}), "NaN or infinity"),
-    "another base model": (_another_base, "is an adapter for another model than .*have the shapes"),
+    "another base model": (_another_base, "is an adapter for a model other than .*have the shapes"),
     "an adapter on an adapter": (lambda a, b: [p.unlink() for p in b.glob("*.json")], "which was not found"),
     "settings that are no object": (lambda a, b: (a / "adapter_config.json").write_text("[]"), "adapter_config.json"),
 }

@@ -87,7 +87,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     columns = "which columns of --data to use, such as sentence1=question,sentence2=answer; score=rating/5 scales"
     add("--columns NAME=COLUMN,…", columns)
     add("--corpus PATH", "documents to search: a file, or a folder in BEIR's layout", type=Path)
-    add("--queries FILE", "queries for --corpus (default: made from the documents, or the folder's)", type=Path)
+    add("--queries FILE", "queries for --corpus (default: the folder's, or generated from the documents)", type=Path)
     add("--qrels FILE", "judgements for --corpus: the grades of documents for queries", type=Path)
     add("--rerank RERANKER", "reranker that reorders the results in --corpus: a folder or a name on the hub")
     add("--list", "list all tasks by suite, and any missing data")

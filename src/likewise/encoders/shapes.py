@@ -497,9 +497,9 @@ def _grouped(config: Config, sizes: dict[str, Any], key_heads: int, head_width: 
     )
     if shape.width % shape.heads or shape.heads % shape.key_heads or shape.head_width % 2:
         raise BadModel(
-            f"config.json asks for {shape.heads} heads of width {shape.head_width} in a width of {shape.width}, and "
-            f"{shape.key_heads} heads of keys; expected heads that divide the width, an even width of a head, and "
-            "heads of keys that divide the heads"
+            f"config.json asks for {shape.heads} heads and {shape.key_heads} key-value heads of width "
+            f"{shape.head_width} at a hidden size of {shape.width}; expected the heads to divide the hidden size, "
+            "the key-value heads to divide the heads, and an even head width"
         )
     return shape
 

@@ -82,7 +82,7 @@ class Description:
     rms: bool = False  # whether norms divide by the root of the mean of squares, and have no bias (T5)
     divisor: float = 0.0  # the divisor of scores; 0: the root of a head's width
     farthest: int = 0  # one more than the distance from which all share the last row of `distances`
-    key_heads: int = 0  # heads of keys and values, each shared by equally many heads; 0: as many as heads
+    key_heads: int = 0  # key-value heads, each shared by the same number of heads; 0: as many as heads
     head_width: int = 0  # 0: the width divided among the heads
     causal: bool = False  # whether a token attends to no later ones
     one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
@@ -222,7 +222,7 @@ def _block(shape: BertShape | T5Shape, weights: _Weights, at: str, biases: Mappi
     width, wide = shape.width, (2 if shape.gated else 1) * shape.inner
     query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, biases["attention"])
     up, gate = weights.parts(2, f"{at}.up", wide, width, biases["up"])
-    assert query is not None and up is not None  # the first of them is always there
+    assert query is not None and up is not None  # the first part always exists
     return BlockWeights(
         query=query,
         key=key,
@@ -295,7 +295,7 @@ def _grouped_block(shape: GroupedShape, weights: _Weights, i: int) -> BlockWeigh
     at, width, bias = f"blocks.{i}", shape.width, shape.attention_bias
     queries, keys = shape.heads * shape.head_width, shape.key_heads * shape.head_width
     up, gate = weights.parts(2, f"{at}.up", 2 * shape.inner, width, False)
-    assert up is not None  # the first of them is always there
+    assert up is not None  # the first part always exists
     added = ("out_norm", "down_norm") if shape.post_norms else ()
     norms: dict[str, Any] = {name: weights.norm(f"{at}.{name}", width, False) for name in ("norm1", "norm2", *added)}
     norms |= {name: weights.norm(f"{at}.{name}", shape.head_width, False) for name in ("query_norm", "key_norm")}

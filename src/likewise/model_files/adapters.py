@@ -140,7 +140,7 @@ def _narrow(adapter: WeightReader, name: str, weights: WeightReader, found: str)
     a, b, shape = adapter.fp32(name), adapter.fp32(other), weights.kinds[found].shape
     if a.ndim != 2 or b.ndim != 2 or len(a) != b.shape[1] or (len(b), a.shape[1]) != shape:
         raise BadModel(
-            f"{adapter.folder} is an adapter for another model than {weights.folder}: {name} and its lora_B have the "
+            f"{adapter.folder} is an adapter for a model other than {weights.folder}: {name} and its lora_B have the "
             f"shapes {a.shape} and {b.shape}, but the matrix that they change has {shape}"
         )
     return a, b
@@ -158,7 +158,7 @@ def _in_base(adapter: WeightReader, weights: WeightReader, module: str) -> str |
     if "pooler" in module.split("."):
         return None
     lacking = f"which lacks the tensor {module}.weight"
-    raise BadModel(f"{adapter.folder} is an adapter for another model than {weights.folder}, {lacking}")
+    raise BadModel(f"{adapter.folder} is an adapter for a model other than {weights.folder}, {lacking}")
 
 
 def _scale(settings: Mapping[str, Any], module: str, rank: int) -> float:

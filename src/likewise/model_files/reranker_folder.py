@@ -99,7 +99,7 @@ def _scoring_modules(folder: Path, parts: Sequence[ModulePart]) -> dict[str, Any
             f"{folder} consists of {kinds}; expected a Dense at the end, whose module_output_name is {SCORES}"
         )
     if not found["include_prompt"] or not isinstance(found["pooling"], str):
-        raise BadModel(f"the pooling of {folder} leaves tokens out, or is likewise's own; a reranker's must do neither")
+        raise BadModel(f"the pooling of {folder} leaves tokens out or is likewise's own; rerankers allow neither")
     plain = {key: value for key, value in last.config.items() if key != "module_output_name"}
     return {"pooling": found["pooling"], "heads": (*heads, replace(last, config=plain))}
 

@@ -30,8 +30,8 @@ class Match(NamedTuple):
 class ModelIdentity:
     """The model of an index's vectors, how it was computed, and the input it was given.
 
-    Vectors of two models cannot be compared. Those of one model in fp32, bf16 and fp16, by any engine, can; those in
-    int8 differ from them more, so that comparing the two requires consent (`allow="int8"`).
+    Vectors of different models cannot be compared. Vectors of one model in fp32, bf16 and fp16 can, whatever the
+    engine; int8 vectors differ more, so comparing them with the others requires consent (`allow="int8"`).
     """
 
     name: str
@@ -207,7 +207,7 @@ class Index(ABC):
             first, second = ("with", "without") if recorded else ("without", "with")
             raise BadInput(
                 f"the passages of {self.location} were embedded {first} their titles and headings, and new ones would "
-                f"be {second}: the two cannot be compared in one index, so embed them alike, or create a new index"
+                f"be {second}; an index cannot mix the two: use the same setting, or create a new index"
             )
 
     def check_model(self, model: ModelIdentity, allow: str | None = None) -> None:

@@ -161,8 +161,8 @@ def _rows(records: Records) -> list[dict[str, Any]]:
     total = sum(row["vector"].nbytes + _checked_bytes(row) for row in rows)
     if total > MAX_REQUEST:
         raise BadInput(
-            f"{len(records):,} records have {total:,} bytes; expected at most {MAX_REQUEST:,} in one call, which is "
-            "stored completely or not at all: add `records.blocks(1000)` one after the other"
+            f"{len(records):,} records take {total:,} bytes; expected at most {MAX_REQUEST:,} in one call, which is "
+            "stored completely or not at all: add them in blocks, with `records.blocks(1000)`"
         )
     return rows
 
