@@ -454,7 +454,7 @@ void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     float* wide = work_.wide.of(static_cast<size_t>(count) * wide_stride);
     const bool last = row + count == span_.tokens;
     add(block.out, block.out_norm, context_rows_.from(row, row_bytes), count, x, &block.up);
-    // What went into queries is no longer needed, or attention's result: reuse its memory.
+    // The inputs of queries, or attention's result, are no longer needed: reuse their memory.
     const Rows rows = (model_.pre_norm ? rows_ : context_rows_).from(row, row_bytes);
     const Rows read = rows.rounded ? rows : Rows{normed + static_cast<size_t>(row) * stride, nullptr, nullptr, stride};
     norm(model_.pre_norm ? block.norm2 : block.norm1, x_, normed, row, count, read.before(block.up));

@@ -73,7 +73,7 @@ private:
     Stopwatch& watch_;
     Team& team_;
     float* pooled_ = nullptr;  // of the chunk's sentences
-    float *x_, *joined_, *context_, *attended_;  // the last is the one before if heads are as wide together as the model
+    float *x_, *joined_, *context_, *attended_;  // attended_ is context_ if all heads together have the model's width
     Rows rows_, context_rows_;  // inputs of queries, keys and values; attention's result
 };
 

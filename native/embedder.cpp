@@ -218,7 +218,7 @@ std::string Embedder::prompt_of(const lw_texts& texts) const {
          : known);
 }
 
-// How many tokens poolings leave out: the prompt's and what precedes them, if the model says so.
+// The number of tokens that poolings skip: the prompt's and any before them, if the model excludes prompts.
 int32_t Embedder::hidden_tokens(const std::string& prompt) const {
     if (folder_.include_prompt || prompt.empty()) return 0;
     const int64_t characters = characters_of(prompt, "prompt", 0);

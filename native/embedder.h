@@ -18,7 +18,7 @@ public:
     Embedder(std::unique_ptr<Files> files, const lw_options& options, const Kernels& kernels);
     ~Embedder();
     int dimension() const { return heads_->width(); }
-    // Throws Failure; what was written of vectors and losses is then undefined.
+    // Throws Failure; the contents of `vectors` and `losses` are then undefined.
     void encode(const lw_texts& texts, float* vectors, lw_losses* losses) const;
 
 private:

@@ -140,7 +140,7 @@ Shape bert(const Config& c) {
     return s;
 }
 
-// Positions count from after the padding token.
+// Position ids start after the padding token's id.
 Shape roberta(const Config& c) {
     Shape s = bert_like(c);
     start_positions(s, c.size("pad_token_id", 1, 0) + 1);
@@ -380,7 +380,7 @@ Shape grouped(const Config& c, int32_t positions, int32_t key_heads, int32_t hea
     s.d.head_width = c.size("head_dim", head_width, 2);
     if (s.d.heads % s.d.key_heads || s.d.head_width % 2)
         refuse("config.json asks for ", s.d.heads, " heads of width ", s.d.head_width, " and ", s.d.key_heads,
-               " heads of keys, which do not fit together");
+               " key-value heads; expected a multiple of the key-value heads, and an even width");
     s.d.eps = c.number("rms_norm_eps", 1e-6, 1);
     s.d.activation = c.activation(activation_key, activation);
     s.attention_bias = c.flag("attention_bias");

@@ -220,7 +220,7 @@ float largest_of_rows(const Attention& a, const float* rows) {
     return most;
 }
 
-// Numbers times `scale`, as whole numbers.
+// Numbers times `scale`, rounded to integers.
 void round_row(const float* x, int count, float scale, int32_t* out) {
     for (int i = 0; i < count; i++) out[i] = static_cast<int32_t>(std::nearbyint(x[i] * scale));
 }

@@ -246,11 +246,11 @@ typedef struct {
     float threshold; /* the least score */
     int32_t later;   /* 1: only rows after first + the query's number */
     int64_t first;
-    int64_t room; /* pairs that the arrays hold: of more, only their number is returned */
+    int64_t room; /* capacity of the arrays; pairs beyond it are only counted */
     int64_t* query_numbers;
     int64_t* rows;
-    float* scores; /* pairs come by query, then row */
-    int64_t found; /* is written: how many pairs there are */
+    float* scores; /* pairs are ordered by query, then row */
+    int64_t found; /* output: the number of pairs */
 } lw_above;
 
 /* `instructions` as in lw_create. A number that is NaN or infinite, in a row that is compared, is LW_BAD_INPUT. */

@@ -14,7 +14,7 @@
 namespace likewise {
 namespace {
 
-constexpr int LARGEST_SIZE = 65536;  // of a layer: up to here, integer sums fit into 32 bits
+constexpr int LARGEST_SIZE = 65536;  // of a layer; up to this size, integer sums fit into 32 bits
 constexpr int LARGEST_TABLE = 1 << 24;
 
 void check_between(const char* name, int64_t value, int64_t least, int64_t most) {
@@ -71,13 +71,13 @@ const lw_description& checked(const lw_description& d) {
     if (d.head_width == 0) check_between("width beside heads", d.width % d.heads, 0, 0);
     check_between("a head's width", d.head_width, 0, LARGEST_SIZE / 4 / d.heads);
     if (d.head_width) check_between("pre_norm, with a head's width,", d.pre_norm, 1, 1);
-    check_between("heads of keys", d.key_heads, 0, d.heads);
-    if (d.key_heads) check_between("heads beside heads of keys", d.heads % d.key_heads, 0, 0);
+    check_between("key-value heads", d.key_heads, 0, d.heads);
+    if (d.key_heads) check_between("heads modulo key-value heads", d.heads % d.key_heads, 0, 0);
     check_between("grouped heads beside distances", d.distances.data && (d.key_heads || d.head_width), 0, 0);
     check_between("causal", d.causal, 0, 1);
     check_between("one_more", d.one_more, 0, 1);
     if (!(d.word_scale >= 0.0F) || !std::isfinite(d.word_scale)) fail(LW_BAD_DESCRIPTION, "the scale of words is below 0");
-    if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) fail(LW_BAD_DESCRIPTION, "eps is no number of 0 or more");
+    if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) fail(LW_BAD_DESCRIPTION, "eps is negative or not finite");
     if (d.depth && d.blocks == nullptr) fail(LW_BAD_DESCRIPTION, "there are no blocks");
     if (d.words.data == nullptr || (d.words.type == LW_INT8 && d.words.scales == nullptr)) {
         fail(LW_BAD_DESCRIPTION, "there is no table of words");

@@ -16,7 +16,7 @@ struct FileTensor {
     const char* data;
 };
 
-// The tensors of a file by name; `name` is the file's, for messages. The names and data lie in `file`. Throws
+// The tensors of a file by name; `name` is the file's, for messages. Types and data point into `file`. Throws
 // LW_BAD_DESCRIPTION if the header is broken, or if its tensors overlap, leave a gap, or lie outside the file.
 std::map<std::string, FileTensor> read_safetensors(std::string_view file, const std::string& name);
 

@@ -79,7 +79,7 @@ private:
         if (rows_.full()) compare();
     }
 
-    // A query's hits come by row.
+    // Each query's hits are in row order.
     void compare() {
         rows_.pad();
         const PackedQueries& q = shared_.queries;

@@ -20,7 +20,7 @@ bool any_takes_scales(const lw_description& d) {
     return d.precision == LW_AS_INT8 && std::any_of(d.blocks, d.blocks + d.block_count, takes);
 }
 
-// The largest magnitude of each input of each product while a few words pass through the layers.
+// The largest magnitude in each input channel of each matrix product when a few words are encoded.
 Largest largest_inputs(const Model& model) {
     const int count = std::min(WORDS, model.longest);
     std::vector<int32_t> ids;

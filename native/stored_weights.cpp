@@ -33,7 +33,7 @@ std::string replaced(std::string text, std::string_view old, std::string_view wi
     return at == std::string::npos ? text : text.replace(at, old.size(), with);
 }
 
-// The shards in an index, which must be files of the same folder.
+// The shards listed in an index, which must be files in the same folder.
 std::set<std::string> shards_of(const json::Document& index, const std::string& path) {
     const json::Value homes = index.root().member("weight_map");
     std::set<std::string> names;

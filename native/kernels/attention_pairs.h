@@ -3,7 +3,7 @@
 // products of two 16-bit numbers in every lane.
 #pragma once
 
-// One head of one sentence while it is computed.
+// The state of one attention head while it processes one sentence.
 template <Bits (*DOT)(Bits, Bits, Bits)>
 struct PairedHead {
     const int16_t* keys;    // [keys][width]

@@ -86,7 +86,7 @@ struct ScanTile {
     }
 };
 
-// Bytes as in a scheme's rows.
+// Converts a row of int8 to the scheme's type, adding 128 if that is unsigned.
 template <class Row>
 void widen(const void* stored, int count, void* out) {
     auto from = static_cast<const int8_t*>(stored);

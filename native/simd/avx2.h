@@ -7,7 +7,7 @@ struct Floats {
 
 constexpr int WIDTH = 8;         // floats in a vector
 constexpr int TILE_ROWS = 6;     // a product computes this many rows ...
-constexpr int TILE_VECTORS = 2;  // ... of this many vectors at once: 12 of the 16 registers are sums
+constexpr int TILE_VECTORS = 2;  // ... of this many vectors at once: 12 of the 16 registers hold sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
 constexpr int WORD_VECTORS = 9;    // vectors of columns in which rows of words are added up
@@ -103,7 +103,7 @@ inline __m128i narrowed(__m256i x) {
     return _mm_unpacklo_epi64(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
 }
 
-// x rounded to whole numbers: as bytes above 128, or as 16 bits.
+// x rounded to integers: as bytes with an offset of 128, or as 16 bits.
 inline void store_whole(int16_t* p, Floats x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrowed(_mm256_cvtps_epi32(x.v)));
 }

@@ -7,7 +7,7 @@ struct Floats {
 
 constexpr int WIDTH = 16;        // floats in a vector
 constexpr int TILE_ROWS = 6;     // rows that a product computes at a time ...
-constexpr int TILE_VECTORS = 4;  // ... of this many vectors each: 24 of the 32 registers are sums
+constexpr int TILE_VECTORS = 4;  // ... of this many vectors each: 24 of the 32 registers hold sums
 constexpr int KEYS = 12;         // keys, and
 constexpr int QUERIES = 8;       // queries that attention keeps in registers
 constexpr int WORD_VECTORS = 18;    // vectors of columns in which rows of words are added up
@@ -95,7 +95,7 @@ inline void transpose(const float* from, long stride, Floats factor, float* to) 
     }
 }
 
-// x rounded to whole numbers: as bytes above 128, or as 16 bits.
+// x rounded to integers: as bytes with an offset of 128, or as 16 bits.
 inline void store_whole(uint8_t* p, Floats x) {
     const __m512i whole = _mm512_add_epi32(_mm512_cvtps_epi32(x.v), _mm512_set1_epi32(128));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(whole));

@@ -7,7 +7,7 @@ struct Floats {
 
 constexpr int WIDTH = 4;         // floats in a vector
 constexpr int TILE_ROWS = 6;     // a product computes this many rows ...
-constexpr int TILE_VECTORS = 4;  // ... of this many vectors at once: 24 of the 32 registers are sums
+constexpr int TILE_VECTORS = 4;  // ... of this many vectors at once: 24 of the 32 registers hold sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
 constexpr int WORD_VECTORS = 18;    // vectors of columns in which rows of words are added up
@@ -84,7 +84,7 @@ inline void transpose(const float* from, long stride, Floats factor, float* to) 
     vst1q_f32(to + 12, vzip2q_f32(b, d));
 }
 
-// x rounded to whole numbers: as bytes, or as 16 bits.
+// x rounded to integers of 8 or 16 bits.
 inline void store_whole(int16_t* p, Floats x) { vst1_s16(p, vmovn_s32(vcvtnq_s32_f32(x.v))); }
 inline void store_whole(int8_t* p, Floats x) {
     const int16x4_t halves = vmovn_s32(vcvtnq_s32_f32(x.v));

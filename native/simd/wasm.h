@@ -111,7 +111,7 @@ inline void transpose(const float* from, long stride, Floats factor, float* to) 
     wasm_v128_store(to + 12, wasm_i32x4_shuffle(b, d, 2, 6, 3, 7));
 }
 
-// x rounded to whole numbers, ties to even: as 16 bits, or with four vectors at once.
+// x rounded to integers, ties to even: to 16 bits, or four vectors at once.
 inline v128_t rounded(Floats x) { return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(x.v)); }
 inline void store_whole(int16_t* p, Floats x) {
     const v128_t whole = rounded(x);

@@ -89,7 +89,7 @@ private:
         if (more < 0 && !changes.empty()) changes.back().change += more;
     }
 
-    // What replaces the shortest beginning that is in the trie; null if none is.
+    // The replacement for the shortest prefix in the trie; null if there is none.
     const char* find(const char* bytes, int size) const {
         const auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & (1U << 9)) >> 6); };
         size_t place = offset(units_[0]);

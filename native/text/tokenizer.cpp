@@ -113,7 +113,7 @@ struct Workspace {
 
 namespace {
 
-constexpr char32_t SPACE_LETTER = 0x120;  // what a byte-level vocabulary writes for a space
+constexpr char32_t SPACE_LETTER = 0x120;  // stands for a space in byte-level vocabularies
 
 bool is_space(char32_t c) { return has(c, SPACE); }
 

@@ -41,7 +41,7 @@ public:
     void add(AddedToken token) { tokens_.push_back(std::move(token)); }
     void sort();
     bool empty() const { return tokens_.empty(); }
-    static constexpr size_t MOST_ALIKE = 256;  // tokens with one first character, all of which are compared
+    static constexpr size_t MOST_ALIKE = 256;  // added tokens with the same first character; each is compared
     bool may_begin_with(unsigned char byte) const { return first_bytes_[byte]; }  // of UTF-8
 
     // Calls `text(start, stop)` for what is between tokens and `token(id, start, stop)` for each, in order.
@@ -72,7 +72,7 @@ private:
     BertOptions bert_{};
     bool is_bert_ = false;        // BERT's normalizer and pre-tokenizer: one pass over the bytes does all of it
     std::array<uint8_t, 256> byte_classes_;  // what BERT's pipeline makes of each byte
-    bool reads_short_words_ = false;  // no word of eight characters is too long
+    bool reads_short_words_ = false;  // words of up to eight characters are never too long
     PreTokenizerNeeds needs_;
     bool prefix_space_ = false, trims_ = false;
     mutable Spares<Workspace> spares_;  // each with a cache of words
