@@ -121,7 +121,7 @@ class Recipe:
     identity: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""  # other facts that a table must mention
     base: str | None = None  # the backbone's fingerprint, if the trained model was built from it
-    learned: Sequence[str] = ()  # data sets known in another way, for example through a teacher
+    learned: Sequence[str] = ()  # data sets learned indirectly, for example through a teacher
     without_test_texts: bool = False  # whether texts of test sets were left out
     random_weights: bool = False  # whether all weights are new rather than the backbone's
     leaks: Sequence[str] = ()  # overlaps with test sets in earlier stages

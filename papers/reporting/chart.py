@@ -43,7 +43,7 @@ class Box:
     text: str = ""
 
     def meets(self, other: "Box") -> bool:
-        """Whether two rectangles share a point inside."""
+        """Whether two rectangles overlap; touching edges do not count."""
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 

@@ -1,4 +1,4 @@
-"""An encoder with fewer inner units: the heaviest stay, nothing else changes."""
+"""An encoder with fewer inner units: those with the largest weights are kept, and nothing else changes."""
 
 import pytest
 import torch

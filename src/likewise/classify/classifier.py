@@ -146,7 +146,7 @@ class Classifier:
         is_new = not any((folder / name).exists() for name in ENTRY_FILES)
         if is_new:
             self.embedder.save(folder)
-        fingerprint = Embedder.load(folder).fingerprint  # torch saves int8 weights in fp32: another model
+        fingerprint = Embedder.load(folder).fingerprint  # a different one if torch saved int8 weights in fp32
         if not is_new:
             elsewhere = "save the classifier in another folder, or fit one to the model in this one"
             _check_fingerprint(self.embedder.fingerprint, fingerprint, folder, elsewhere)
@@ -292,4 +292,4 @@ def _read_weights(folder: Path, digest: str, shape: tuple[int, int]) -> Float[np
             raise reader.not_finite("weights")
     if _digest(path) != digest:
         raise BadModel(f"{path} does not belong to the {CLASSIFIER} beside it: a save was interrupted. Save it again")
-    return np.asarray(weights, np.float64)  # like those of `fit`; sums of any fp32 weights are finite in it
+    return np.asarray(weights, np.float64)  # as in `fit`: sums of fp32 weights cannot overflow in float64

@@ -111,7 +111,7 @@ def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None
 
 
 def check_same_form(again: nn.Module, module: nn.Module, what: str) -> None:
-    """Check that a module has the same form as `again`, the one that would be built when it is loaded."""
+    """Check that a module has the same structure as `again`, the module that loading it would build."""
     for expected, found, of in (
         ([type(part) for part in again.modules()], [type(part) for part in module.modules()], "parts"),
         (_shapes(again), _shapes(module), "shapes of weights"),

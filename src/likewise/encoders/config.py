@@ -35,7 +35,7 @@ def is_in_eight_bits(folder: Path) -> bool:
 def read_config(folder: Path) -> dict[str, Any]:
     """The folder's config.json, without our int8 marking, since weights are dequantized when they are read.
 
-    For a static model, which has no such file or one without sizes, the config of the same table of word vectors.
+    A static model has no such file, or one without sizes; its config is derived from its table of word vectors.
     """
     static = static_table(folder)
     if static is not None:

@@ -115,7 +115,7 @@ class Distances(nn.Module):
         return bias
 
     def _row(self, distance: Int[Tensor, "t t"]) -> Int[Tensor, "t t"]:
-        """A row for each near distance, and logarithmic ones for far distances, in both directions."""
+        """The row of each distance: one per near distance, logarithmic buckets for far ones, in both directions."""
         near, far = self.buckets // 2, distance.abs()
         share = (far.clamp(min=1).double() / near).log() / math.log((self.farthest - 1) / near)
         bucket = distance.sign() * ((share * (near - 1)).ceil().long() + near)

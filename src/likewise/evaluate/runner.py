@@ -28,7 +28,7 @@ NOT_REACHED = "not reached before the end of the run"
 SECONDARY_RESAMPLES = 1_000  # for scores other than the headline
 NO_INTERVAL = "no interval can be given: every resample of the items gives the same score"
 NUMBERS = re.compile(r"\b\d[\d,]*\b")
-LEAST_SECONDS = 0.05  # a cell that takes less came from the cache, and says nothing of the others
+LEAST_SECONDS = 0.05  # faster cells came from the cache, and are left out of the estimate
 TOLERANCE = 1e-3  # allowed difference between a score and the value recomputed from its evidence
 OVERLAPPING_TASKS: dict[str, tuple[str, ...]] = {
     "flickr30k_captions": ("sts15", "stsb", "stsb_multi_mt", "sick"),

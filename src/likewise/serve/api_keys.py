@@ -87,7 +87,7 @@ def remove_key(file: Path, name: str) -> None:
 
 @contextmanager
 def _changing(file: Path) -> Iterator[list[ApiKey]]:
-    """The keys in a file, to be changed; they are written back after the block; until then, other processes wait."""
+    """Yield the keys in a file, and write them back after the block; until then, other processes wait."""
     folder = followed(file).parent
     folder.mkdir(parents=True, exist_ok=True)
     lock = WriterLock(folder, "name another file for the keys", PATIENCE)

@@ -200,7 +200,7 @@ class ModelStore:
         is_embedder = served.kind == "embedder"
         work = EmbedderWork(model) if is_embedder else RerankerWork(model)
         classifier = await asyncio.to_thread(classifier_of, model) if is_embedder else None
-        # Nothing can fail or be awaited from here on, so that a request sees the old model or the new one, never both.
+        # From here on nothing can fail or be awaited, so a request sees either the old model or the new one.
         served.model, served.size, served.classifier = model, model_bytes(model), classifier
         served.generation += 1
         served.thread = ModelThread(served.name, work, self._settings, self._observe)

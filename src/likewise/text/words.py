@@ -1,11 +1,11 @@
 """Words as search compares them, folded in the same way in texts and queries.
 
 The rule: NFKC (full-width letters, ligatures, Hangul jamo), full case folding (ß is ss, İ and ı are i), and no marks
-that only accompany a letter: accents, Arabic and Hebrew vowel points, variation selectors. Unicode's canonical
-combining class decides which marks these are: 10 to 36 (points of Hebrew, Arabic and Syriac), 1, and 200 and above
-(marks around or through a letter of any script). Vowel signs, viramas and tones of the scripts of India and South-East
-Asia and the voicing marks of kana have other classes; they tell words apart, and are kept. Words are runs of letters,
-marks, digits and underscores; a symbol (an emoji) is a word by itself. Invisible format characters are removed.
+that only modify a letter (accents, Arabic and Hebrew vowel points, variation selectors). Unicode's canonical combining
+class decides which marks these are: 10 to 36 (points of Hebrew, Arabic and Syriac), 1, and 200 and above (marks around
+or through a letter of any script). Vowel signs, viramas and tone marks of Indian and South-East Asian scripts and the
+voicing marks of kana have other classes; they distinguish words, and are kept. Words are runs of letters, marks, digits
+and underscores; a symbol (an emoji) is a word by itself. Invisible format characters are removed.
 
 An index stores words folded by this rule, so changing the rule requires a new FORMAT (search/collection).
 """

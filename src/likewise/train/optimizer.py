@@ -130,7 +130,7 @@ class AdamWithoutCorrection(torch.optim.Optimizer):
 class EMA:
     """mean ← d · mean + (1 − d) · weights after each step, with d = min(decay, (1 + step) / (10 + step)).
 
-    In the first steps d is smaller, so that the average forgets the initial weights sooner, as in TensorFlow's
+    In the first steps d is smaller, so the average forgets the initial weights sooner, as in TensorFlow's
     ExponentialMovingAverage.
     """
 

@@ -91,7 +91,7 @@ class _Worker:
     def _read(self, replies: "SimpleQueue[_Reply]") -> None:
         with self.process.stdout as lines:  # type: ignore[union-attr]  # a pipe
             for line in lines:
-                with suppress(ValueError):  # a line cut off by its death
+                with suppress(ValueError):  # the worker died while writing the line
                     replies.put((self, json.loads(line)))
         replies.put((self, None))
 

@@ -75,7 +75,7 @@ class AutoEncoder(Encoder):
 
     @torch.inference_mode()
     def _try(self, folder: Path) -> None:
-        """Encode one sentence with all layers, so that settings that fail only in use fail when the model is loaded."""
+        """Encode one sentence with all layers, so settings that would fail only in use fail at load time."""
         tokens = Ragged.of([[i % self.vocabulary for i in (1, 2, 1)]])
         last = deque(self(tokens), maxlen=1)[0]
         if tuple(last.shape) != (3, self.width):

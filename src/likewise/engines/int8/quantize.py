@@ -52,9 +52,9 @@ class Fidelity:
 
 
 def fidelity(before: Float[Array, "N E"], after: Float[Array, "N E"]) -> Fidelity:
-    """The fidelity of the vectors `after` to those `before`, for two texts or more."""
+    """The fidelity of the vectors `after` to the vectors `before`, for two or more texts."""
     cosines = PAIRWISE["cosine"](before, after)
-    cosines[~(before.any(1) | after.any(1))] = 1  # a text without known tokens is zero before and after
+    cosines[~(before.any(1) | after.any(1))] = 1  # texts without known tokens, whose vectors are zero
     return Fidelity(
         len(before), float(cosines.mean()), float(cosines.min()), spearman(_of_pairs(before), _of_pairs(after))
     )
@@ -78,11 +78,11 @@ class QuantizationResult:
     bytes_before: int
     bytes_after: int  # of the encoder's weight files
     smoothed: int
-    """Number of products whose inputs are smoothed."""
+    """Number of matrix products whose inputs are smoothed."""
 
     @property
     def written(self) -> bool:
-        """Whether the bar is reached, so that the folder was written."""
+        """Whether the bar was met, and the folder therefore written."""
         return self.fidelity[OVERALL].reaches(self.bar)
 
 
@@ -95,9 +95,9 @@ def quantize(
 ) -> QuantizationResult:
     """Write a model with int8 weights, which the native engine uses directly in int8.
 
-    Load it with `Embedder.load(folder, engine="native", precision="int8")`. Products are smoothed as the engine does it
-    (`smoothing`). Then vectors of held-out text, computed in int8 from what was written, are compared with the model's
-    own in fp32.
+    Load it with `Embedder.load(folder, engine="native", precision="int8")`. Matrix products are smoothed as in the
+    engine (`smoothing`). Then vectors of held-out text, computed in int8 from the written folder, are compared with the
+    model's own in fp32.
 
     Args:
         model: a model of the native engine in fp32: `Embedder.load(name, engine="native")`.
@@ -106,8 +106,8 @@ def quantize(
         callback: called with a line about each step.
 
     Raises:
-        BelowBar: the bar is not reached; nothing was written, and the error holds the result.
-        BadInput: the model is not computed by the native engine in fp32; or the folder is the model's or not writable.
+        BelowBar: the bar was not met; nothing was written, and the error holds the result.
+        BadInput: the model is not one of the native engine in fp32; or the folder is the model's own or not writable.
     """
     target = target_folder(folder)
     source = _checked(model, target)

@@ -22,7 +22,7 @@ Column: TypeAlias = Sequence[Any] | np.ndarray
 """Texts, numbers, or rows of numbers."""
 NumberArray: TypeAlias = Shaped[np.ndarray, "N ..."]
 Prompts: TypeAlias = str | Mapping[str, str]
-"""One prompt for all columns of texts, or prompts by column, in the objective's names."""
+"""One prompt for all text columns, or a prompt for each, keyed by the objective's name for the column."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -259,7 +259,7 @@ def _teacher_texts(path: Path) -> list[str] | None:
         return None
     metadata = open_parquet(path).schema_arrow.metadata or {}
     written = json.loads(metadata.get(METADATA_KEY, b"null"))
-    return None if written is None else written.get("columns", [])  # older files do not name them
+    return None if written is None else written.get("columns", [])  # older files do not list them
 
 
 def columns_in_memory(data: Any) -> dict[str, list[Any]] | None:

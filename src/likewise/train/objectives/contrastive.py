@@ -75,7 +75,7 @@ class Contrastive(Objective):
 
 
 class SimCSE(Contrastive):
-    """Each text identifies itself in the batch, encoded twice with different dropout (Gao, Yao and Chen 2021).
+    """Each text is its own positive, encoded a second time with different dropout (Gao, Yao and Chen 2021).
 
     The two encodings differ only by the model's dropout; without dropout, a model learns only to keep texts apart.
     """

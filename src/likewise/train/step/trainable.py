@@ -34,7 +34,7 @@ class TrainingStrategy:
 
 
 def training_strategy(model: object) -> TrainingStrategy:
-    kind = getattr(type(model), "kind", None)  # of the type, because the model classes have a kind themselves
+    kind = getattr(type(model), "kind", None)  # of the type: a class passed as the model has a kind too
     if not isinstance(kind, str) or kind not in TRAINING_STRATEGIES:
         raise BadInput(
             f"a {type(model).__name__} (kind: {kind!r}) cannot be trained; the known kinds are "
