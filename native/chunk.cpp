@@ -13,7 +13,7 @@ namespace likewise {
 namespace {
 
 constexpr int GROUP = 64;  // maximum rows that go from attention to the end of a block together
-constexpr int ALONE = 32;  // tokens whose attention takes no longer than to share it out
+constexpr int ALONE = 32;  // tokens up to which attention takes no longer than distributing it would
 
 void add_row(float* x, const float* more, int count) {
     for (int i = 0; i < count; i++) x[i] += more[i];
@@ -33,7 +33,7 @@ void rotate_head(float* x, const float* cosines, const float* sines, int half) {
     }
 }
 
-// Some groups of heads, each with its head of keys and values.
+// Some groups of query heads, each with its key-value head.
 Attention groups_of(const Attention& whole, int first, int count) {
     Attention some = whole;
     const long at = static_cast<long>(first) * whole.width;
@@ -147,7 +147,7 @@ void Chunk::run_layers() {
     if (request_.pooled) pool();
 }
 
-// The same bits as from `embed` and `pool`. False if a result is not finite: those report the word.
+// The same bits as from `embed` and `pool`. False if a result is not finite; the caller then reports the word.
 bool Chunk::mean_of_words() {
     const int width = model_.width;
     int64_t token = span_.token;
@@ -165,7 +165,7 @@ bool Chunk::mean_of_words() {
     return finite;
 }
 
-// First tokens of a sentence that reductions leave out.
+// The number of leading tokens of a sentence that reductions skip.
 int Chunk::skipped(int64_t sentence) const {
     return request_.skips ? std::min(request_.skips[sentence], request_.lengths[sentence] - 1) : 0;
 }
@@ -224,7 +224,7 @@ void Chunk::each_row(int count, const RowWork& work) {
     });
 }
 
-// Norms of some rows; if a product reads the result next, rows are also rounded, while they are in cache.
+// Normalizes some rows; if a product reads the result next, also rounds them while they are in cache.
 void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int count, const Rows& rows) {
     const int stride = model_.stride;
     each_row(count, [&](int i, float* scaled) {
@@ -331,7 +331,7 @@ const float* Chunk::angles(const Block& block, int places) {
     return table.data();
 }
 
-// Each head of queries and keys by itself; norms read whole vectors of a row, so it is copied beside zeros.
+// Normalizes each head of queries and keys; norms read whole vectors, so each head is copied and padded with zeros.
 void Chunk::norm_heads(const Block& block) {
     const int width = model_.head_width, stride = padded(width);
     float* head = work_.scaled.of(stride);
@@ -445,7 +445,7 @@ const float* Chunk::biases_of(const Block& block, const Attention& a, int head) 
     return biases;
 }
 
-// From attention's result to the end of the block, for some rows.
+// The rest of the block after attention, for some rows.
 void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     const int stride = model_.stride, inner = model_.inner_stride, wide_stride = model_.gated ? 2 * inner : inner;
     const int row_bytes = model_.scheme.row_bytes;

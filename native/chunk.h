@@ -14,9 +14,9 @@ struct Span {
     int tokens;
 };
 
-// Whether all that is wanted is the mean of rows of the table of words, which needs no memory for a token's states.
+// Whether only the mean of rows of the word table is requested, which needs no memory for token states.
 bool sums_words(const Model&, const lw_request&);
-// How many reductions these bits name.
+// The number of reductions selected by these bits.
 int reduction_count(int32_t reductions);
 
 class Chunk {

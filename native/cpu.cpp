@@ -1,4 +1,4 @@
-// Which instruction sets this processor has, and their kernels by name.
+// The instruction sets of this processor, and their kernels by name.
 #include <cstring>
 #include <string>
 #include <vector>

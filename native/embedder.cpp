@@ -36,7 +36,7 @@ int64_t characters_of(std::string_view text, const char* what, int64_t number) {
 
 }  // namespace
 
-// Some texts on their way through the model.
+// Some texts and their state in the model.
 class Embedder::Block {
 public:
     Block(const Embedder& embedder, const lw_texts& texts, const std::string& prompt, int32_t hidden, int64_t threads)

@@ -1,4 +1,4 @@
-// A model folder's whole model: texts in, vectors out.
+// The complete model in a folder: texts in, vectors out.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ private:
     std::unique_ptr<Model> model_;
     std::unique_ptr<Heads> heads_;
     std::unique_ptr<text::Tokenizer> tokenizer_;
-    int64_t limit_ = 0;  // tokens of a text, special ones not counted
+    int64_t limit_ = 0;  // tokens of a text, not counting special ones
 
     void read_model(const lw_options& options, const Kernels& kernels);
     void read_tokenizer(int32_t asked);

@@ -1,4 +1,4 @@
-// The exception used inside, which becomes an error code and a message at the C interface.
+// The internal exception, which becomes an error code and a message at the C interface.
 #pragma once
 
 #include <stdexcept>
@@ -25,7 +25,7 @@ template <class... Part>
     throw Failure(code, (std::string() + ... + to_string(parts)));
 }
 
-// For a description that is broken or not supported.
+// For a description that is invalid or not supported.
 template <class... Part>
 [[noreturn]] void refuse(Part... parts) {
     fail(LW_BAD_DESCRIPTION, parts...);

@@ -91,13 +91,13 @@ private:
     const json::Value root_;
 };
 
-// An encoder's sizes, as they are needed beside those in its description.
+// An encoder's description, and the sizes and properties that it lacks.
 struct Shape {
     lw_description d{};
     int32_t positions = 0, segments = 0, buckets = 0, groups = 0;  // rows of tables; sets of weights that blocks share
     int32_t distances = 0;                                         // rows of vectors of distances
     bool head_norms = false, added_norms = false;  // of queries and keys; of what attention and network add
-    bool gate_apart = false;  // whether values and gates of the network have weights of their own
+    bool gate_apart = false;  // whether the network's values and gates have separate weights
     bool widens = false, norm_bias = true, attention_bias = true, up_bias = true, down_bias = true;
     float theta = 0, stretch = 1;  // of every block
     std::vector<float> thetas;     // or of each
@@ -209,7 +209,7 @@ void check_rotary(const Shape& s) {
         refuse("config.json asks for ", s.d.heads, " rotary heads in a width of ", s.d.width);
 }
 
-// Positions are rotations of all blocks, not a table.
+// Positions are rotations in every block, not a table.
 void rotate(Shape& s, double theta, double stretch) {
     check_rotary(s);
     s.theta = static_cast<float>(theta);
@@ -537,7 +537,7 @@ const Family& family_of(const json::Value& config) {
         refuse("the weights were quantised by another library; expected the model in fp32, fp16 or bf16");
     std::string_view type = config.text_of("model_type");
     if (type == "likewise-int8")
-        type = config.text_of("likewise_model_type");  // so marked because only we read its weights
+        type = config.text_of("likewise_model_type");  // marked, because only likewise reads its weights
     const auto says = [&](const char* key, std::string_view beginning) {
         const json::Value found = config.member(key);
         return found.kind() == json::Kind::TEXT && found.text(key).substr(0, beginning.size()) == beginning;

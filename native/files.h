@@ -17,8 +17,8 @@ namespace likewise {
 class Files {
 public:
     virtual ~Files() = default;
-    // A file's bytes, which stay in place as long as this object; nothing if there is no such file. Small files are
-    // copied, so that a change of the file cannot change what was checked; `large` ones are mapped.
+    // A file's bytes, which stay in place as long as this object exists; nothing if there is no such file. Small files
+    // are copied, so that a change of the file cannot change what was checked; `large` ones are mapped.
     virtual std::optional<std::string_view> find(const std::string& name, bool large) = 0;
     bool has(const std::string& name) { return find(name, true).has_value(); }
     // The JSON object in a file; null if there is no such file.
@@ -34,7 +34,7 @@ private:
 std::unique_ptr<Files> files_in(const char* folder);
 std::unique_ptr<Files> files_of(const lw_file* files, int32_t count);
 
-// Where the text stops being UTF-8: its size if it is. `characters`, if passed, counts code points.
+// The position of the first invalid UTF-8; the text's size if it is valid. `characters`, if passed, counts code points.
 size_t utf8_until(std::string_view text, int64_t* characters = nullptr);
 
 }  // namespace likewise

@@ -31,10 +31,10 @@ struct Folder {
 // The special tokens around a text, and how unknown words are handled.
 struct Frame {
     std::vector<int32_t> prefix, suffix;
-    int32_t skipped = -1;  // the id of a word that is left out unless a text has no other; -1: none
+    int32_t skipped = -1;  // the id of a token that is left out unless a text has no other; -1: none
 };
 
-// These throw LW_BAD_DESCRIPTION for anything broken, and name anything unsupported.
+// These throw LW_BAD_DESCRIPTION for anything invalid or unsupported, which they name.
 Folder read_folder(Files& files);
 Frame read_frame(Files& files, const std::string& folder, const json::Value& tokenizer);
 

@@ -8,8 +8,8 @@
 namespace likewise {
 namespace {
 
-constexpr int GROUP = 64;  // rows that pass all heads together
-constexpr float NORM_EPS = 1e-5F, LEAST_LENGTH = 1e-12F;  // torch's, of LayerNorm and of normalize
+constexpr int GROUP = 64;  // rows that go through all heads together
+constexpr float NORM_EPS = 1e-5F, LEAST_LENGTH = 1e-12F;  // torch's, for LayerNorm and normalize
 constexpr int64_t LARGEST_WIDTH = 1'000'000;
 
 }  // namespace
@@ -61,7 +61,7 @@ void Heads::run(const float* rows, int64_t count, float* out, HeadRows& work) co
     }
 }
 
-// Rows with zeros behind each, up to a multiple of LANES; the rows themselves if nothing is missing.
+// Rows padded with zeros to a multiple of LANES; the rows themselves if they need no padding.
 const float* Heads::padded_rows(const float* rows, int count, HeadRows& work) const {
     const int stride = padded(inputs_);
     if (stride == inputs_) return rows;
@@ -85,7 +85,7 @@ void Heads::apply(const Head& head, const float* rows, float* out, int count) co
         if (head.kind == LW_LAYER_NORM) kernels_.layer_norm(x, y, head.inputs, stride, head.norm.weight.data(), head.norm.bias.data(), NORM_EPS);
         if (head.kind == LW_DENSE && head.activation != LW_IDENTITY) {
             kernels_.activate(y, next, static_cast<Activation>(head.activation));
-            std::fill(y + head.outputs, y + next, 0.0F);  // some activations make more than 0 of 0
+            std::fill(y + head.outputs, y + next, 0.0F);  // some activations map 0 to other values
         }
         if (head.kind == LW_NORMALIZE) {
             const float length = std::max(std::sqrt(kernels_.scan.squares(x, next)), LEAST_LENGTH);

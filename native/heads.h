@@ -13,11 +13,11 @@ namespace likewise {
 
 class Heads {
 public:
-    // For vectors of this width; throws Failure.
+    // Builds the heads for vectors of this width; throws Failure.
     Heads(const lw_head* heads, int32_t count, int32_t width, const Kernels&);
     int width() const { return width_; }  // of the results
     int inputs() const { return inputs_; }
-    // Rows of vectors to rows of results. A row's result depends on that row alone.
+    // Maps rows of vectors to rows of results. A row's result depends on that row alone.
     void run(const float* rows, int64_t count, float* out, HeadRows& work) const;
 
 private:

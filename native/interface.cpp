@@ -53,7 +53,7 @@ int32_t guarded(char* message, size_t size, Function function) {
     }
 }
 
-// What `make` returns, or null with code and message.
+// The result of `make`, or null with a code and a message.
 template <class Made, class Function>
 Made* created(int32_t* code, char* message, size_t size, Function make) {
     Made* made = nullptr;

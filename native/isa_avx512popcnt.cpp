@@ -18,7 +18,7 @@ struct Words {
 
 constexpr int WORDS = 8;         // of 64 bits in a vector
 constexpr int BIT_ROWS = 6;      // rows, and
-constexpr int BIT_VECTORS = 4;   // vectors of queries at once: 24 of the 32 registers are counts
+constexpr int BIT_VECTORS = 4;   // vectors of queries at once: 24 of the 32 registers hold counts
 constexpr int COUNTS = 1 << 30;  // counts have 64 bits and do not overflow
 
 inline Words no_words() { return {_mm512_setzero_si512()}; }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int PANEL = 16;
 
-// As instructions have them: b unless a is beyond it.
+// Like the instructions: b unless a is beyond it.
 inline float larger(float a, float b) { return a > b ? a : b; }
 inline float smaller(float a, float b) { return a < b ? a : b; }
 inline float clamped(float x, float limit) { return larger(smaller(x, limit), -limit); }
@@ -172,7 +172,7 @@ float gate(float* x, const float* gate, int count, Activation kind) {
     return largest(x, count);
 }
 
-// The keys that a query sees.
+// The keys that a query attends to.
 struct Seen {
     int begin, end;
     Seen(const Attention& a, int query)
@@ -183,7 +183,7 @@ float with_bias(const Attention& a, float score, int head, int query, int key) {
     return a.bias ? score + a.bias[head * a.head_step + query + key * a.key_step] : score;
 }
 
-// One query of one head: scores of the keys within reach, their softmax, the values weighted by it.
+// One query of one head: scores of the keys it attends to, their softmax, and the weighted values.
 void attend_one(const Attention& a, int head, int query, float* scores) {
     const long at = static_cast<long>(head) * a.width, shared = static_cast<long>(head / a.group) * a.width;
     const float* q = a.queries + query * a.stride + at;

@@ -40,8 +40,8 @@ struct Scheme {
     int panel;         // columns of a panel
     int group;         // adjacent inputs
     int weight_bytes;  // of a packed weight
-    int row_bytes;     // of an element of the rows
-    int offset;        // int8: what is added to activations to store them
+    int row_bytes;     // of one element of a row
+    int offset;        // int8: offset added to activations when they are stored
     void (*multiply)(const Product&);
     // A row of floats as products read it, given its largest magnitude, and its scale; null: floats as they are.
     void (*prepare)(const float* x, int count, float largest, void* out, float* scale);
@@ -59,8 +59,8 @@ struct Attention {
     const float* values;
     long stride;               // floats from a token to the next, in all three
     int tokens, heads, width;  // width of a head
-    int group;                 // heads that share a head of keys and values
-    int before, behind;        // tokens that a token sees before and behind itself; EVERY: all
+    int group;                 // query heads that share a key-value head
+    int before, behind;        // tokens that a token attends to before and after itself; EVERY: all
     float divisor;             // of scores
     const float* bias;         // added to scores: of the first head, query and key; or null
     long head_step, key_step;  // to the bias of the next head, or key; the next query's is beside it
@@ -69,7 +69,7 @@ struct Attention {
     float* work;  // attention_work(...) floats
 };
 
-// Floats that attention needs beside its inputs and outputs, for any instruction set.
+// Floats of temporary memory that attention needs, for any instruction set.
 inline long attention_work(int tokens, int width) {
     const long padded = (width + 15) / 16 * 16;
     return 16 * padded + 16L * (tokens + 1) + 16 * padded + 2L * (tokens + 1) * padded + 64;
@@ -81,7 +81,7 @@ inline bool in_pairs(const Attention& a) { return a.tokens > 32 && a.tokens <= 1
 constexpr float ONE_EXPONENT = 12.0F;  // a weight of 1 is stored as 2^12
 constexpr int KEY_BLOCK = 256;         // keys whose weighted values are summed in integers
 
-// How one head of one sentence is rounded, given the largest magnitudes of its queries, keys and values.
+// The rounding of one head of one sentence, given the largest magnitudes of its queries, keys and values.
 struct PairScales {
     float query, key, value;  // from numbers to integers
     float score_step;         // from an integer score to the exponent of two
@@ -109,7 +109,7 @@ struct WordSum {
     float* out;
 };
 
-// By which a row with this largest magnitude is multiplied before it is rounded to eight bits.
+// The factor for a row with this largest magnitude before it is rounded to eight bits.
 inline float steps_of(float largest) { return largest > 1e-30F ? 127.0F / largest : 0.0F; }
 
 // A row and a query, both counted in their block, and their score.
@@ -121,20 +121,20 @@ struct Hit {
 // A few rows of a corpus, and packed queries that they are compared with: panels of columns, in each the inputs in
 // groups (of bits: words), in each group column by column.
 struct ScanBlock {
-    const void* const* rows;  // as the kernel reads them; the last repeated up to a multiple of ScanKernel::rows
-    const float* factors;     // by which a row's scores are multiplied, as many; null for bits
+    const void* const* rows;  // as the kernel reads them; the last is repeated up to a multiple of ScanKernel::rows
+    const float* factors;     // a factor for each row's scores; null for bits
     int count;                // of rows, without repetitions
     int inputs;               // of a row: a multiple of the group, or words of 64 bits
     const void* queries;
     int columns;                 // queries, padded to a multiple of the lanes
-    const float* query_factors;  // by which a query's scores are multiplied; null for bits
+    const float* query_factors;  // a factor for each query's scores; null for bits
     const int32_t* starts;       // int8: where a query's sums start, because rows are stored above zero
     const float* floors;         // a query's score passes unless it is at most this: NaN passes, and all pass a NaN
     const int64_t* farthest;     // bits: a query's distance passes if it is at most this
     Hit* hits;                   // count * columns of them
 };
 
-// How rows of one type are compared with queries. The hits of bits have minus the distance for a score.
+// How rows of one type are compared with queries. For bits, a hit's score is minus the distance.
 struct ScanKernel {
     int lanes;                                            // columns of a vector
     int vectors;                                          // most of a panel
@@ -142,9 +142,9 @@ struct ScanKernel {
     int group;                                            // adjacent inputs
     int weight_bytes;                                     // of a packed input of a query
     int row_bytes;                                        // of an input of a row, as the kernel reads it
-    int offset;                                           // int8: what is added to a row's inputs
+    int offset;                                           // int8: offset added to a row's inputs
     size_t (*scan)(const ScanBlock&);                     // how many hits there are
-    void (*widen)(const void* stored, int count, void*);  // int8: a row to what the kernel reads
+    void (*widen)(const void* stored, int count, void*);  // int8: converts a row to the form that the kernel reads
 };
 
 // Queries are shared out between as few panels as can be, all of nearly one width: the first vector of each.
@@ -172,14 +172,14 @@ struct Kernels {
     float (*gate)(float* x, const float* gate, int count, Activation);  // x = activation(x) * gate
     float (*largest)(const float* x, int count);
     void (*attend)(const Attention&);
-    void (*attend_rounded)(const Attention&);  // for models in eight bits: the same, or faster and rounded
+    void (*attend_rounded)(const Attention&);  // for models in eight bits: the same, or faster with rounding
     void (*sum_words)(const WordSum&);
     ScanKernels scan;
 };
 
 // The kernels of that name, or the best that this processor has where the name is null; throws where it has none such.
 const Kernels& kernels_named(const char* name);
-// All names that this processor can run, best first, separated by spaces.
+// The names of all kernels that this processor can run, best first, separated by spaces.
 const char* kernels_here();
 
 }  // namespace likewise

@@ -1,4 +1,4 @@
-// Memory of packed weights: side by side in large pages, if the system has them.
+// Memory for packed weights: contiguous, in large pages if the system has them.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace likewise {
 // Products read weights from one end to the other; with pages of 4 KiB, a tenth of that time goes into finding pages.
 class Arena {
 public:
-    // Zeroed memory at a multiple of 64, which lives as long as this does.
+    // Zeroed memory aligned to 64 bytes, which lives as long as this object.
     uint8_t* of(size_t bytes) {
         bytes = (bytes + LINE - 1) / LINE * LINE;
         if (bytes > left_) {

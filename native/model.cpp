@@ -277,7 +277,7 @@ Block Model::read_block(const lw_block& b) {
     return made;
 }
 
-// The number of a rotation among the model's, to which it is added if it is new.
+// The index of a rotation in the model's list, to which it is added if it is new.
 size_t Model::rotation_of(const Rotation& rotation) {
     const auto check = [](float value, const char* name) {
         if (!(value > 0.0F) || !std::isfinite(value))

@@ -38,7 +38,7 @@ struct Block {
 
 class Model {
 public:
-    // Of weights that are not stored in int8, int8 products are smoothed.
+    // int8 products are smoothed unless their weights are stored in int8.
     Model(const lw_description&, const Kernels&);
     static Model without_smoothing(const lw_description& d, const Kernels& kernels) { return {d, kernels, nullptr}; }
     ~Model();
@@ -54,9 +54,9 @@ public:
     float eps, divisor, word_scale;
     lw_tensor words;  // the caller's memory
     int segment_kinds;
-    std::vector<float> positions, segments;  // [rows][word_stride]; empty where there are none
-    std::vector<float> relative;             // [head][2 * longest], for powers of two; empty where there are none
-    std::vector<int> distance_rows;  // [2 * longest], by query - key; empty where distances have no vectors
+    std::vector<float> positions, segments;  // [rows][word_stride]; empty if there are none
+    std::vector<float> relative;             // [head][2 * longest], for powers of two; empty if there are none
+    std::vector<int> distance_rows;  // [2 * longest], by query - key; empty if distances have no vectors
     int distance_stride = 0;         // padded number of these
     Norm norm, last_norm;
     Arena arena;  // of what follows

@@ -148,7 +148,7 @@ void Weights::place_row(const Scheme& scheme, int output, const float* row, int 
     for (int i = 0; i < inputs; i++) most = std::max(most, std::fabs(row[i]));
     const float step = most / 127.0F, divisor = step > 0.0F ? step : 1.0F;
     for (int i = 0; i < inputs; i++) {
-        constexpr float ROUNDS = 12582912.0F;  // 1.5 * 2^23: whole numbers alone lie beside it, and ties go to the even
+        constexpr float ROUNDS = 12582912.0F;  // 1.5 * 2^23: floats of this size are integers, and ties go to even
         const float whole = row[i] / divisor + ROUNDS - ROUNDS;
         packed[i] = static_cast<uint8_t>(static_cast<int>(std::min(127.0F, std::max(-127.0F, whole))));
     }

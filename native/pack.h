@@ -46,7 +46,7 @@ private:
     std::vector<float> input_scales_;
 };
 
-// Whether none is NaN or infinite.
+// Whether all numbers are finite.
 bool all_finite(const float* row, int count);
 // The numbers of a row as floats.
 void read_row(const lw_tensor&, int64_t row, float* out);

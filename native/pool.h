@@ -17,7 +17,7 @@ namespace likewise {
 class Pool {
 public:
     Pool();
-    // Ends its threads, which must be those of this process (see `here`).
+    // Stops its threads, which must belong to this process (see `here`).
     ~Pool();
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
@@ -47,7 +47,7 @@ private:
     bool ends_ = false;
 };
 
-// What the threads of a call share: the next piece of work, and the first failure.
+// The state that a call's threads share: the next piece of work, and the first failure.
 struct SharedWork {
     std::atomic<int64_t> next{0};
     std::mutex guard{};

@@ -108,7 +108,7 @@ void take_chunks(const Model& model, const lw_request& r, const Heads* heads, co
     }
 }
 
-// Bytes of weights that tokens are multiplied by.
+// The bytes of weights by which tokens are multiplied.
 int64_t multiplied_bytes(const Model& model, const lw_request& r) {
     int64_t of_a_token = 0;
     for (int i = 0; i < r.last_layer; i++) {

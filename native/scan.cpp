@@ -101,7 +101,7 @@ private:
         if (selection_.take(hit.query, rows_.numbers[hit.row], score)) lift(hit.query);
     }
 
-    // The kernel's limit from the selection's; scores near 1 pass, to be corrected.
+    // The kernel's floor, given the selection's; scores near 1 pass, so that they can be corrected.
     void lift(int query) {
         const float floor = selection_.floor(query);
         floors_[query] = scan_.cosine && floor > scan_.near ? scan_.near : floor;

@@ -47,7 +47,7 @@ public:
     int count = 0;
     const void* rows[SCAN_BLOCK];
     float factors[SCAN_BLOCK];
-    int64_t numbers[SCAN_BLOCK];  // of the rows in the corpus
+    int64_t numbers[SCAN_BLOCK];  // the rows' positions in the corpus
 
 private:
     void add_floats(int64_t row, const float* x);

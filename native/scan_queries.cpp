@@ -45,7 +45,7 @@ PackedQueries::PackedQueries(const ScanKernel& kernel, const lw_scan& s) : input
     }
 }
 
-// A query into the panel of this width that begins with this column.
+// Packs a query into the panel of this width that begins with this column.
 void PackedQueries::place(const ScanKernel& kernel, const lw_scan& s, int query, int column, int width) {
     const size_t size = kernel.weight_bytes, group = size * kernel.group, stored = query_bytes(s);
     std::vector<uint8_t> row(size * inputs_);

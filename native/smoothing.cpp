@@ -11,7 +11,7 @@ namespace likewise {
 namespace {
 
 constexpr int WORDS = 16;         // at equal distances in the vocabulary; more, or real sentences, are no better
-constexpr float LEAST = 0.01F;    // of the largest channel: smaller ones count as this, so that no scale is extreme
+constexpr float LEAST = 0.01F;    // of the largest channel: smaller ones count as this, to avoid extreme scales
 
 bool takes_scales(const lw_linear& layer) { return layer.weight.type != LW_INT8 && layer.input_scales == nullptr; }
 
@@ -41,7 +41,7 @@ Largest largest_inputs(const Model& model) {
     return found;
 }
 
-// False if all are 0, or one is not finite.
+// False if all are 0 or any is not finite.
 bool raise_small(std::vector<float>& sizes) {
     const float most = *std::max_element(sizes.begin(), sizes.end());
     if (!(most > 0.0F) || !all_finite(sizes.data(), static_cast<int>(sizes.size()))) return false;

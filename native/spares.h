@@ -1,4 +1,4 @@
-// Memory that a call borrows and gives back, so that the next call need not make it again.
+// Memory that a call borrows and returns, so the next call does not have to allocate it again.
 #pragma once
 
 #include <array>

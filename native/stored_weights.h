@@ -1,4 +1,4 @@
-// The weights of a model folder, by the names that they have in its files, for a model's description.
+// The weights of a model folder by their names in its files, for a model's description.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ public:
     // name.weight (outputs by inputs) and, if `bias`, name.bias.
     lw_linear linear(const std::string& name, int64_t outputs, int64_t inputs, bool bias);
     lw_linear norm(const std::string& name, int64_t width, bool bias);
-    // The memory of weights that are not used as they are stored.
+    // The memory of weights that are converted after reading.
     std::deque<std::vector<float>> converted;
 
 private:

@@ -16,7 +16,7 @@ public:
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
-    // Into how many parts to cut a loop of `most` indivisible steps: several a thread, since threads are not equally fast.
+    // The number of parts of a loop of `most` indivisible steps: several per thread, since threads differ in speed.
     int parts(int most) const { return threads_ == 1 ? 1 : std::min(most, PARTS_OF_A_THREAD * threads_); }
 
     // Calls `part` with 0 to `count` - 1, in this thread and in those that help; it must not throw. Only one thread, the
@@ -59,7 +59,7 @@ private:
 #endif
     }
 
-    // Takes parts while there are any, and returns whether there was one. The number of the loop, how many parts it has
+    // Takes parts while there are any; returns whether it took one. The number of the loop, how many parts it has
     // and which is next change together, so no thread can take a part of a loop that has ended. While a part is not
     // taken, the loop cannot end, so that `call_` and `body_` are its own.
     bool take() {

@@ -29,14 +29,14 @@ struct HeadRows {
 };
 
 class Weights;
-// The largest magnitude of each input of the products with these weights.
+// The largest magnitude of each input channel of the products with these weights.
 using Largest = std::map<const Weights*, std::vector<float>>;
 
 struct Workspace {
     Buffer<float> states, joined, context, attended, added, wide, attention, words, scaled, pooled;
     HeadRows heads;
     Buffer<float> seen_by_queries, seen_by_keys, biases;  // of distances: scores, and their sums for each pair of tokens
-    std::vector<std::vector<float>> angles;  // cosines and sines by theta and place, kept
+    std::vector<std::vector<float>> angles;  // cached cosines and sines by theta and position
     Buffer<uint8_t> rows, context_rows, wide_rows;  // as products read them
     Buffer<float> scales, context_scales, wide_scales;
     Largest* largest = nullptr;  // to be recorded, or null

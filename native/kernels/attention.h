@@ -4,7 +4,7 @@
 
 #include "softmax.h"
 
-// One head of one sentence while it is computed.
+// The state of one attention head while it processes one sentence.
 struct Head {
     const float* keys;
     long key_stride;
@@ -14,7 +14,7 @@ struct Head {
     float divisor;
     Biases biases;
     int before, behind;
-    float* turned;  // [width][WIDTH]: the queries, one a lane
+    float* turned;  // [width][WIDTH]: the queries, one per lane
     float* scores;  // [keys][WIDTH]
     float* result;  // [WIDTH][padded]
 
@@ -64,7 +64,7 @@ void weigh_rows(const Head& h, int row, int from, int to) {
     if (column < h.padded) weigh<ROWS, 1>(h, row, column, from, to);
 }
 
-// Scores to weights, not yet divided by their sums, which are returned one a lane.
+// Turns scores into weights, not yet divided by their sums, which are returned, one per lane.
 inline Floats soften(float* scores, int from, int to, Floats most) {
     Floats total = splat(0.0F);
     for (int key = from; key < to; key++) {
@@ -75,7 +75,7 @@ inline Floats soften(float* scores, int from, int to, Floats most) {
     return total;
 }
 
-// Up to WIDTH queries of a head, from `query` on, whose vectors are at `from`.
+// Up to WIDTH queries of a head, starting with `query`, whose vectors are at `from`.
 inline void attend_some(const Attention& a, const Head& h, const float* from, int query, float* out) {
     const int rows = std::min(WIDTH, a.tokens - query);
     const Floats factor = splat(LOG2_E / h.divisor);  // exponentials are powers of 2

@@ -84,7 +84,7 @@ void weigh_column(const PairedHead<DOT>& h, int column, int from, int to) {
     }
 }
 
-// Up to WIDTH queries of a head, from `query` on, whose vectors are at `from`.
+// Up to WIDTH queries of a head, starting with `query`, whose vectors are at `from`.
 template <Bits (*DOT)(Bits, Bits, Bits)>
 void attend_some_pairs(const Attention& a, const PairedHead<DOT>& h, const PairScales& scales, const float* from,
                        int query, float* out) {
@@ -149,7 +149,7 @@ void attend_pairs(const Attention& a) {
     float largest_key = 0.0F, largest_value = 0.0F;
     for (int head = 0; head < a.heads; head++) {
         const long at = static_cast<long>(head) * a.width;
-        const bool first = head % a.group == 0;  // of those that share keys and values
+        const bool first = head % a.group == 0;  // of the heads that share keys and values
         const float *from_keys = a.keys + at / a.group, *from_values = a.values + at / a.group;
         h.biases = Biases(a, head);
         const auto largest = [&](const float* rows) { return largest_of_rows(rows, a.stride, a.tokens, a.width); };

@@ -7,7 +7,7 @@ struct Words {
 
 constexpr int WORDS = 4;        // of 64 bits in a vector
 constexpr int BIT_ROWS = 4;     // rows, and
-constexpr int BIT_VECTORS = 2;  // vectors of queries at once: 8 of the 16 registers are counts
+constexpr int BIT_VECTORS = 2;  // vectors of queries at once: 8 of the 16 registers hold counts
 constexpr int COUNTS = 31;      // words: a count of a byte grows by at most 8 with each
 
 inline Words no_words() { return {_mm256_setzero_si256()}; }
@@ -33,7 +33,7 @@ inline Words add_counts(Words total, Words counts) {
     return {_mm256_add_epi64(total.v, _mm256_sad_epu8(counts.v, _mm256_setzero_si256()))};
 }
 
-// The lanes that are not greater.
+// The lanes in which x is not greater than `farthest`.
 inline unsigned within(Words x, Words farthest) {
     const __m256i beyond = _mm256_cmpgt_epi64(x.v, farthest.v);
     return 15U & ~static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(beyond)));

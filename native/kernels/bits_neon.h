@@ -29,7 +29,7 @@ inline Words add_counts(Words total, Words counts) {
     return {vaddq_u64(total.v, vpaddlq_u32(vpaddlq_u16(pairs)))};
 }
 
-// The lanes that are not greater.
+// The lanes in which x is not greater than `farthest`.
 inline unsigned within(Words x, Words farthest) {
     const uint64x2_t near = vcleq_s64(vreinterpretq_s64_u64(x.v), vreinterpretq_s64_u64(farthest.v));
     return static_cast<unsigned>((vgetq_lane_u64(near, 0) & 1U) | (vgetq_lane_u64(near, 1) & 2U));

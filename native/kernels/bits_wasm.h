@@ -24,7 +24,7 @@ inline Words add_counts(Words total, Words counts) {
     return {wasm_i64x2_add(total.v, eights)};
 }
 
-// The lanes that are not greater.
+// The lanes in which x is not greater than `farthest`.
 inline unsigned within(Words x, Words farthest) {
     return static_cast<unsigned>(wasm_i64x2_bitmask(wasm_i64x2_le(x.v, farthest.v)));
 }

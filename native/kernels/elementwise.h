@@ -25,7 +25,7 @@ inline Floats gelu(Floats x) {
     return fma(half, divide(mul(z, polynomial(square, GELU_P)), polynomial(square, GELU_Q)), half);
 }
 
-// The same, off by 5e-4 at most.
+// The same, with an error of at most 5e-4.
 inline Floats rough_gelu(Floats x) {
     const Floats z = clamp(x, splat(ROUGH_END));
     return mul(x, fma(z, polynomial(mul(z, z), ROUGH), splat(0.5F)));

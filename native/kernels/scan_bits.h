@@ -20,7 +20,7 @@ struct BitsTile {
         each<ROWS>([&](auto r) { each<COUNT>([&](auto c) { totals[r][c] = no_words(); }); });
         const uint64_t* rows[ROWS];
         each<ROWS>([&](auto r) { rows[r] = static_cast<const uint64_t*>(b.rows[row + r]); });
-        for (int begin = 0; begin < b.inputs; begin += COUNTS) {  // few enough that counts do not overflow
+        for (int begin = 0; begin < b.inputs; begin += COUNTS) {  // small enough that counts do not overflow
             Words counts[ROWS][COUNT];
             each<ROWS>([&](auto r) { each<COUNT>([&](auto c) { counts[r][c] = no_words(); }); });
             for (int k = begin; k < std::min(b.inputs, begin + COUNTS); k++, queries += COUNT * WORDS) {

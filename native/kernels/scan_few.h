@@ -2,7 +2,7 @@
 // Integer sums are exact, so scores have the same bits as with panels.
 #pragma once
 
-constexpr int FEW = 4;         // queries; with more, panels are faster
+constexpr int FEW = 4;         // maximum queries; with more, panels are faster
 constexpr int LONGEST = 4096;  // inputs of a query that is copied out of its panel
 constexpr int VECTOR = 64;     // bytes
 

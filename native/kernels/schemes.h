@@ -60,8 +60,8 @@ struct Int8Wide : Whole {
     static Sum step(Sum sum, Bits x, Bits w) { return add_pairs(sum, x, w); }
 };
 
-// Four bytes by four bytes a lane in one instruction. If it takes unsigned activations, they are 128 above their value;
-// what that adds to a sum is a constant of the column.
+// Four bytes by four bytes per lane in one instruction. If it takes unsigned activations, they are stored with an
+// offset of 128, which adds a constant per column to a sum.
 template <class Element, Bits (*DOT)(Bits, Bits, Bits)>
 struct Int8Dot : Whole {
     using Row = Element;

@@ -12,7 +12,7 @@ template <int COUNT>
 // 2^x; 0 below -126. x is at most 127.
 inline Floats power_of_two(Floats x) { return times_power(polynomial(fraction(x), POWER), x); }
 
-constexpr int SHORT = 32;  // longer sentences copy a head's keys and values side by side, for the cache's sake
+constexpr int SHORT = 32;  // in longer sentences, a head's keys and values are copied side by side, to suit the cache
 
 // A score plus the bias of the first lane's query and the key, which is `distance` before it; masked if a query does not
 // see it.
@@ -25,7 +25,7 @@ Floats placed(const Head& h, Floats score, const float* bias, int distance) {
     return where_less(before, splat(-0.5F - static_cast<float>(h.behind)), hidden, near);
 }
 
-// The keys that some queries see.
+// The keys that some queries attend to.
 struct Seen {
     int begin, end;
     Seen(const Attention& a, int query, int count)
@@ -41,7 +41,7 @@ struct Biases {
     const float* at(int query, int key) const { return first ? first + query + key * key_step : nullptr; }
 };
 
-// Rows of the result, each multiplied by its share.
+// Rows of the result, each multiplied by its factor.
 inline void write_rows(const float* result, int padded, int width, int rows, const float* shares, float* out,
                        long out_stride) {
     for (int row = 0; row < rows; row++, result += padded, out += out_stride) {

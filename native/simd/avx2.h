@@ -24,7 +24,7 @@ inline Floats mul(Floats a, Floats b) { return {_mm256_mul_ps(a.v, b.v)}; }
 inline Floats max(Floats a, Floats b) { return {_mm256_max_ps(a.v, b.v)}; }
 inline Floats min(Floats a, Floats b) { return {_mm256_min_ps(a.v, b.v)}; }
 inline Floats divide(Floats a, Floats b) { return {_mm256_div_ps(a.v, b.v)}; }
-// x, or the limit with its sign where x is beyond it.
+// x clamped to [-limit, limit].
 inline Floats clamp(Floats x, Floats limit) { return max(min(x, limit), sub(splat(0.0F), limit)); }
 inline Floats magnitude(Floats x) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0F), x.v)}; }
 inline Floats counting() { return {_mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0)}; }
@@ -68,7 +68,7 @@ inline Floats load_halves(const uint16_t* p) {
     return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
 
-// y times 2 to the whole part of x, or 0 if that is below -126; and the rest of x, from 0 to 1.
+// y times 2 to the integer part of x, or 0 if that is below -126; and the fraction of x, from 0 to 1.
 inline Floats times_power(Floats y, Floats x) {
     const Floats whole = max({_mm256_floor_ps(x.v)}, splat(-127.0F));
     const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(whole.v), _mm256_set1_epi32(127));
@@ -95,7 +95,7 @@ inline void transpose(const float* from, long stride, Floats factor, float* to) 
     }
 }
 
-// The low 16 bits of each lane, made contiguous.
+// The low 16 bits of each lane, packed together.
 inline __m128i narrowed(__m256i x) {
     const __m256i each = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1,  //
                                           0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1);
@@ -150,6 +150,6 @@ inline Bits widen_bytes(const void* p) {
     return {_mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(p)))};
 }
 inline Bits add_pairs(Bits sum, Bits x, Bits w) { return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(x.v, w.v))}; }
-// bfloat16s in even places, and in odd ones, as floats.
+// The bfloat16s at even and at odd positions, as floats.
 inline Floats even(Bits x) { return {_mm256_castsi256_ps(_mm256_slli_epi32(x.v, 16))}; }
 inline Floats odd(Bits x) { return {_mm256_castsi256_ps(_mm256_and_si256(x.v, _mm256_set1_epi32(-65536)))}; }

@@ -23,7 +23,7 @@ inline Floats sub(Floats a, Floats b) { return {_mm512_sub_ps(a.v, b.v)}; }
 inline Floats mul(Floats a, Floats b) { return {_mm512_mul_ps(a.v, b.v)}; }
 inline Floats max(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }
 inline Floats min(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
-// x, or the limit with its sign where x is beyond it.
+// x clamped to [-limit, limit].
 inline Floats clamp(Floats x, Floats limit) { return {_mm512_range_ps(x.v, limit.v, 2)}; }
 inline Floats magnitude(Floats x) { return {_mm512_abs_ps(x.v)}; }
 inline float largest(Floats x) { return _mm512_reduce_max_ps(x.v); }
@@ -61,7 +61,7 @@ inline Floats load_halves(const uint16_t* p) {
     return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
 
-// y times 2 to the whole part of x, or 0 if that is below -126; and the rest of x, from 0 to 1.
+// y times 2 to the integer part of x, or 0 if that is below -126; and the fraction of x, from 0 to 1.
 inline Floats times_power(Floats y, Floats x) {
     const __mmask16 near = _mm512_cmp_ps_mask(x.v, _mm512_set1_ps(-126.0F), _CMP_GE_OQ);
     return {_mm512_maskz_scalef_ps(near, y.v, x.v)};
@@ -142,6 +142,6 @@ inline Bits widen_bytes(const void* p) {
     return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(static_cast<const __m256i*>(p)))};
 }
 inline Bits add_pairs(Bits sum, Bits x, Bits w) { return {_mm512_add_epi32(sum.v, _mm512_madd_epi16(x.v, w.v))}; }
-// bfloat16s in even places, and in odd ones, as floats.
+// The bfloat16s at even and at odd positions, as floats.
 inline Floats even(Bits x) { return {_mm512_castsi512_ps(_mm512_slli_epi32(x.v, 16))}; }
 inline Floats odd(Bits x) { return {_mm512_castsi512_ps(_mm512_and_si512(x.v, _mm512_set1_epi32(-65536)))}; }

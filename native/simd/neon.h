@@ -48,11 +48,11 @@ inline Floats load_bytes(const int8_t* p) {
 // Half precision.
 inline Floats load_halves(const uint16_t* p) { return {vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))}; }
 
-// b where either is NaN, as on x86.
+// b if either is NaN, as on x86.
 inline Floats max(Floats a, Floats b) { return {vbslq_f32(vcgtq_f32(a.v, b.v), a.v, b.v)}; }
 inline Floats min(Floats a, Floats b) { return {vbslq_f32(vcltq_f32(a.v, b.v), a.v, b.v)}; }
 
-// x, or the limit with its sign where x is beyond it.
+// x clamped to [-limit, limit].
 inline Floats clamp(Floats x, Floats limit) { return max(min(x, limit), sub(splat(0.0F), limit)); }
 
 inline Floats counting() {
@@ -65,7 +65,7 @@ inline Floats first(Floats x, int count) {
     return where_less(counting(), splat(static_cast<float>(count)), x, splat(0.0F));
 }
 
-// y times 2 to the whole part of x, or 0 if that is below -126; and the rest of x, from 0 to 1.
+// y times 2 to the integer part of x, or 0 if that is below -126; and the fraction of x, from 0 to 1.
 inline Floats times_power(Floats y, Floats x) {
     const int32x4_t whole = vmaxq_s32(vcvtmq_s32_f32(x.v), vdupq_n_s32(-127));
     return {vmulq_f32(y.v, vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(whole, vdupq_n_s32(127)), 23)))};
@@ -128,6 +128,6 @@ inline Bits add_pairs(Bits sum, Bits x, Bits w) {
     const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b)), high = vmull_high_s16(a, b);
     return {vaddq_s32(sum.v, vpaddq_s32(low, high))};
 }
-// bfloat16s in even places, and in odd ones, as floats.
+// The bfloat16s at even and at odd positions, as floats.
 inline Floats even(Bits x) { return {vreinterpretq_f32_s32(vshlq_n_s32(x.v, 16))}; }
 inline Floats odd(Bits x) { return {vreinterpretq_f32_s32(vandq_s32(x.v, vdupq_n_s32(-65536)))}; }

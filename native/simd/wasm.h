@@ -7,7 +7,7 @@ struct Floats {
 
 constexpr int WIDTH = 4;         // floats in a vector
 constexpr int TILE_ROWS = 4;     // a product computes this many rows ...
-constexpr int TILE_VECTORS = 2;  // ... of this many vectors at once: 8 of the 16 registers of most processors are sums
+constexpr int TILE_VECTORS = 2;  // ... of this many vectors at once: 8 of the 16 registers of most processors hold sums
 constexpr int KEYS = 4;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
 constexpr int WORD_VECTORS = 9;    // vectors of columns in which rows of words are added up
@@ -52,10 +52,10 @@ inline Floats fma(Floats a, Floats b, Floats c) {
     return {wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(left), wasm_f32x4_demote_f64x2_zero(right), 0, 2)};
 }
 
-// b where either is NaN, as on x86.
+// b if either is NaN, as on x86.
 inline Floats max(Floats a, Floats b) { return {wasm_f32x4_pmax(b.v, a.v)}; }
 inline Floats min(Floats a, Floats b) { return {wasm_f32x4_pmin(b.v, a.v)}; }
-// x, or the limit with its sign where x is beyond it.
+// x clamped to [-limit, limit].
 inline Floats clamp(Floats x, Floats limit) { return max(min(x, limit), sub(splat(0.0F), limit)); }
 inline Floats counting() { return {wasm_f32x4_make(0.0F, 1.0F, 2.0F, 3.0F)}; }
 
@@ -91,7 +91,7 @@ inline Floats load_halves(const uint16_t* p) {
     return {wasm_f32x4_make(from_float16(p[0]), from_float16(p[1]), from_float16(p[2]), from_float16(p[3]))};
 }
 
-// y times 2 to the whole part of x, or 0 if that is below -126; and the rest of x, from 0 to 1.
+// y times 2 to the integer part of x, or 0 if that is below -126; and the fraction of x, from 0 to 1.
 inline Floats times_power(Floats y, Floats x) {
     const Floats whole = max({wasm_f32x4_floor(x.v)}, splat(-127.0F));
     const v128_t exponent = wasm_i32x4_add(wasm_i32x4_trunc_sat_f32x4(whole.v), wasm_i32x4_splat(127));
@@ -139,6 +139,6 @@ inline Bits no_bits() { return {wasm_i32x4_splat(0)}; }
 inline Floats floats(Bits x) { return {wasm_f32x4_convert_i32x4(x.v)}; }
 inline Bits widen_bytes(const int8_t* p) { return {wasm_i16x8_load8x8(p)}; }
 inline Bits add_pairs(Bits sum, Bits x, Bits w) { return {wasm_i32x4_add(sum.v, wasm_i32x4_dot_i16x8(x.v, w.v))}; }
-// bfloat16s in even places, and in odd ones, as floats.
+// The bfloat16s at even and at odd positions, as floats.
 inline Floats even(Bits x) { return {wasm_i32x4_shl(x.v, 16)}; }
 inline Floats odd(Bits x) { return {wasm_v128_and(x.v, wasm_i32x4_splat(-65536))}; }

@@ -23,7 +23,7 @@ public:
     double number(const char* what) const;
     int32_t integer(const char* what) const;  // from 0 on
     std::string_view text(const char* what) const;
-    Value member(std::string_view name) const;  // null where an object lacks it; the last one of equal names
+    Value member(std::string_view name) const;  // null if an object lacks it; the last one if a name is repeated
     bool flag(std::string_view name, bool otherwise) const;
     std::string_view text_of(std::string_view name) const { return member(name).text(name.data()); }
 
@@ -56,7 +56,7 @@ private:
     friend class Reader;
     struct Node {
         Kind kind;
-        uint32_t end;  // the node behind this one and all that it holds
+        uint32_t end;  // the node after this one and its content
         double number;
         std::string_view text;
     };

@@ -21,7 +21,7 @@ struct Change {
     int change;
 };
 
-// A part of a text as it is being changed. Spans are kept only if they are wanted.
+// A part of a text while it is being normalized. Spans are kept only if requested.
 struct Characters {
     std::u32string text;
     std::vector<Span> spans;
@@ -37,7 +37,7 @@ public:
     virtual void apply(Characters&) const = 0;
 };
 
-// Several steps, one after the other.
+// Several steps in sequence.
 template <class Step, class Subject>
 class Steps : public Step {
 public:

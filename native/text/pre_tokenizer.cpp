@@ -69,7 +69,7 @@ private:
     uint16_t separators_, alone_;
 };
 
-// Words of letters, digits and underscores, and runs of anything else that is no white space.
+// Words of letters, digits and underscores, and runs of any other characters except white space.
 class WhitespaceWords : public PreTokenizer {
 public:
     void apply(Words& words) const override {
@@ -89,7 +89,7 @@ public:
     }
 };
 
-// SentencePiece's way: spaces become a mark, and each word begins with one.
+// As in SentencePiece: spaces become a marker, and each word begins with one.
 class Metaspace : public PreTokenizer {
 public:
     Metaspace(char32_t mark, bool prepend, bool only_first, bool split)
@@ -190,7 +190,7 @@ size_t cl100k_word(const Text& text, size_t at, size_t stop) {
     return after_newline > at ? after_newline : spaces(text, at, stop);
 }
 
-// A run of letters, marks and digits, or one other character; white space is no word.
+// A run of letters, marks and digits, or a single other character; white space is not a word.
 size_t word_or_mark(const Text& text, size_t at, size_t stop) {
     if (has(text[at], SPACE)) return at;
     size_t end = at;

@@ -22,8 +22,8 @@ public:
 };
 
 struct PreTokenizerNeeds {
-    bool byte_level = false;  // the word model must be one of bytes
-    bool spans = false;       // the characters must have their spans
+    bool byte_level = false;  // the word model must work on bytes
+    bool spans = false;       // the characters must have spans
 };
 
 // The pre-tokenizer of tokenizer.json, or null. Throws LW_BAD_DESCRIPTION if it is not supported.

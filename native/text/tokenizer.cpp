@@ -16,7 +16,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte of eigh
 struct ShortWord {
     uint64_t first, second, third;
 
-    static constexpr size_t LONGEST = 22, PADDING = 16;  // bytes behind a word that may be read
+    static constexpr size_t LONGEST = 22, PADDING = 16;  // bytes after a word that may be read
 
     ShortWord(uint64_t eight, size_t bytes) : first(eight), second(0), third(uint64_t{bytes} << 48) {}
     ShortWord(const char* word, size_t bytes)
@@ -38,7 +38,7 @@ private:
     }
 };
 
-// The ids of words seen lately: a hash chooses two slots, of which the first has the later word.
+// The ids of recent words: a hash selects two slots, of which the first has the more recent word.
 class WordCache {
 public:
     static constexpr size_t MOST_IDS = 10;
@@ -119,7 +119,7 @@ bool is_space(char32_t c) { return has(c, SPACE); }
 
 enum Class : uint8_t { LETTERS, BLANK, ALONE, GONE, WIDE };
 
-// What BERT's normalizer and pre-tokenizer make of each ASCII byte; WIDE is the beginning of another character.
+// How BERT's normalizer and pre-tokenizer handle each ASCII byte; WIDE begins a non-ASCII character.
 std::array<uint8_t, 256> byte_classes(bool clean) {
     std::array<uint8_t, 256> classes;
     classes.fill(WIDE);
@@ -181,7 +181,7 @@ void AddedTokens::split(const std::u32string& characters, Text text, Token found
     if (done < characters.size()) text(done, characters.size());
 }
 
-// One call of encode: its workspace, and the text that it is at.
+// One call of encode: its workspace, and the current text.
 class Tokenizer::Call {
 public:
     Call(const Tokenizer& tokenizer, Tokens& out, bool spans)
@@ -208,19 +208,19 @@ public:
 private:
     const Tokenizer& tokenizer_;
     Tokens& out_;
-    const bool spanned_, tracks_;  // whether spans are wanted; whether they are kept
+    const bool spanned_, tracks_;  // whether spans are requested; whether they are kept
     std::unique_ptr<Workspace> workspace_;
     int32_t word_number_ = 0;
     size_t count_ = 0;                   // ids of the text
-    size_t bytes_ = 0, characters_ = 0;  // of the word that is being read
+    size_t bytes_ = 0, characters_ = 0;  // of the current word
 
     bool may_hold_added(const unsigned char* at, const unsigned char* end) const {
         if (tokenizer_.raw_.empty()) return false;
         return std::any_of(at, end, [&](unsigned char byte) { return tokenizer_.raw_.may_begin_with(byte); });
     }
 
-    // The way for BERT's pipeline: characters go straight into the word that is being read. False, with nothing done,
-    // if a mark that stays would have to be put into another order.
+    // The path for BERT's pipeline: characters go straight into the current word. Does nothing and returns
+    // false if marks that are kept would have to be reordered.
     bool bert(const unsigned char* at, const unsigned char* end) {
         const size_t long_words = out_.long_words.size();
         bytes_ = characters_ = 0;
@@ -326,7 +326,7 @@ private:
         finish();
     }
 
-    // The ids of the word that was read, if there is one.
+    // Appends the ids of the current word, if there is one.
     void finish() {
         if (bytes_ == 0) return;
         if (tokenizer_.model_->overlong(characters_))
@@ -338,7 +338,7 @@ private:
 
     int64_t position() const { return static_cast<int64_t>(count_); }
 
-    // Appends the ids of a word, which has PADDING readable bytes behind it.
+    // Appends the ids of a word, which must be followed by PADDING readable bytes.
     void word(const char* word, size_t bytes) {
         if (bytes > ShortWord::LONGEST) return split(word, bytes);
         const ShortWord key(word, bytes);
@@ -361,7 +361,7 @@ private:
         const WordCache::Slot* slot = workspace_->cache.find(word);
         if (!slot) return false;
         int32_t* to = room();
-        std::memcpy(to, slot->ids, 4 * sizeof(int32_t));  // most words have fewer: a constant size costs less
+        std::memcpy(to, slot->ids, 4 * sizeof(int32_t));  // most words have fewer; copying a constant size is faster
         if (slot->count() > 4) std::memcpy(to, slot->ids, sizeof slot->ids);
         count_ += slot->count();
         return true;
@@ -379,14 +379,14 @@ private:
         count_++;
     }
 
-    // Where the next ids go: up to as many as a slot has.
+    // Room for the next ids, as many as a slot holds.
     int32_t* room() {
         std::vector<int32_t>& ids = workspace_->ids;
         if (count_ + WordCache::MOST_IDS > ids.size()) ids.resize(2 * ids.size());
         return ids.data() + count_;
     }
 
-    // The way for everything else: steps over characters, with the span of each if it is wanted.
+    // The path for everything else: steps over characters, with their spans if requested.
     void general(const unsigned char* at, const unsigned char* end) {
         const std::u32string text = decoded(reinterpret_cast<const char*>(at), static_cast<size_t>(end - at));
         tokenizer_.raw_.split(
@@ -460,7 +460,7 @@ private:
         const char* word = workspace_->word.data();
         pieces.clear();
         tokenizer_.model_->encode({word, bytes}, pieces);
-        uint32_t place = start, at = 0;  // the character that the byte `at` is of
+        uint32_t place = start, at = 0;  // the character that contains the byte `at`
         const auto character = [&](uint32_t byte) {
             for (; at < byte; at++) place += (word[at + 1] & 0xC0) != 0x80 || at + 1 == bytes;
             return place;
@@ -476,7 +476,7 @@ private:
         }
     }
 
-    // Leaves the spaces at the ends of a token out of its span.
+    // Excludes leading and trailing spaces from a token's span.
     template <class Blank>
     void trim(size_t start, size_t stop, Blank blank, Span& span) const {
         size_t first = start, last = stop;

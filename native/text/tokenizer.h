@@ -20,13 +20,13 @@ struct LongWord {
     int64_t length;    // in characters
 };
 
-// The tokens of several texts, end to end. Spans and words are filled only if they are wanted.
+// The tokens of several texts, end to end. Spans and words are filled only if requested.
 struct Tokens {
     std::vector<int32_t> ids;
     std::vector<int64_t> ends;  // of each text, in ids
     std::vector<LongWord> long_words;
     std::vector<Span> spans;
-    std::vector<int32_t> words;  // the number, in its text, of the word that a token is of
+    std::vector<int32_t> words;  // the index, within its text, of the word that contains the token
 };
 
 struct AddedToken {
@@ -44,7 +44,7 @@ public:
     static constexpr size_t MOST_ALIKE = 256;  // added tokens with the same first character; each is compared
     bool may_begin_with(unsigned char byte) const { return first_bytes_[byte]; }  // of UTF-8
 
-    // Calls `text(start, stop)` for what is between tokens and `token(id, start, stop)` for each, in order.
+    // Calls `text(start, stop)` for the text between tokens and `token(id, start, stop)` for each, in order.
     template <class Text, class Token>
     void split(const std::u32string& characters, Text text, Token token) const;
 
@@ -71,7 +71,7 @@ private:
     AddedTokens raw_, normalized_;  // found before and after normalization
     BertOptions bert_{};
     bool is_bert_ = false;        // BERT's normalizer and pre-tokenizer: one pass over the bytes does all of it
-    std::array<uint8_t, 256> byte_classes_;  // what BERT's pipeline makes of each byte
+    std::array<uint8_t, 256> byte_classes_;  // how BERT's pipeline handles each byte
     bool reads_short_words_ = false;  // words of up to eight characters are never too long
     PreTokenizerNeeds needs_;
     bool prefix_space_ = false, trims_ = false;

@@ -9,7 +9,7 @@ namespace likewise::text {
 namespace {
 
 constexpr size_t BLOCK = 256;
-constexpr size_t TRIES = 64;  // free places that are tried for a node's children before a block is added
+constexpr size_t TRIES = 64;  // number of free places tried for a node's children before a block is added
 
 }  // namespace
 

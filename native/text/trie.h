@@ -32,7 +32,7 @@ public:
         return node == NONE ? -1 : nodes_[node].id;
     }
 
-    // The node that a piece leads to, or NONE.
+    // The node at the end of a piece, or NONE.
     uint32_t walk(std::string_view piece) const {
         uint32_t node = ROOT;
         for (const char c : piece)

@@ -118,7 +118,7 @@ private:
     std::array<int16_t, 512> bytes_;
 };
 
-// Pairs of neighbours joined in the order in which they were learned (Sennrich et al. 2016), over bytes.
+// Byte-level BPE: adjacent pairs are merged in the order in which they were learned (Sennrich et al. 2016).
 class BytePairs : public WordModel {
 public:
     explicit BytePairs(const json::Value& value) {
@@ -156,7 +156,7 @@ public:
     }
 
 private:
-    static constexpr size_t FEW = 40;  // of which every pair is looked at in each round
+    static constexpr size_t FEW = 40;  // up to which every pair is examined in each round
     struct Merge {
         uint32_t rank = UINT32_MAX;
         int32_t id = 0;
@@ -246,7 +246,7 @@ private:
             const auto [rank, at] = place;
             if (pieces[at].id < 0 || next[at] >= count) continue;
             const Merge now = merge_of(pieces[at].id, pieces[next[at]].id);
-            if (now.rank != rank || now.id != id) continue;  // one of the two was joined to another meanwhile
+            if (now.rank != rank || now.id != id) continue;  // one of the two has been merged with another meanwhile
             const uint32_t gone = next[at];
             pieces[at] = {id, pieces[at].start, pieces[gone].stop};
             pieces[gone].id = -1;
@@ -260,7 +260,7 @@ private:
     }
 };
 
-// The pieces whose probabilities have the highest product (Kudo 2018), by Viterbi's algorithm.
+// The most probable segmentation into pieces (Kudo 2018), by Viterbi's algorithm.
 class Unigram : public WordModel {
 public:
     explicit Unigram(const json::Value& value) : trie_(read(value.member("vocab"))) {
@@ -302,7 +302,7 @@ public:
         for (size_t end = word.size(); end > 0; end = ends[end].start) {
             const Best& best = ends[end];
             if (best.id == unknown_ && !out.empty() && out.back().id == unknown_)
-                out.back().start = best.start;  // neighbouring unknown characters are one token
+                out.back().start = best.start;  // adjacent unknown characters are one token
             else
                 out.push_back({best.id, best.start, static_cast<uint32_t>(end)});
         }
@@ -333,7 +333,7 @@ private:
 
 std::unique_ptr<WordModel> read_word_model(const json::Value& value, bool byte_level) {
     const json::Value named = value.member("type");
-    // older files name no type: they are told apart by what they hold
+    // older files have no type; it is inferred from their content
     const std::string_view type = !named.is_null()                     ? named.text("the model's type")
                                   : !value.member("merges").is_null()  ? "BPE"
                                   : !value.member("unk_id").is_null()  ? "Unigram"

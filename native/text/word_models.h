@@ -19,9 +19,9 @@ struct Piece {
 class WordModel {
 public:
     virtual ~WordModel() = default;
-    // Writes the pieces of a word of one byte or more; `out` is empty.
+    // Writes the pieces of a non-empty word; `out` is empty.
     virtual void encode(std::string_view word, std::vector<Piece>& out) const = 0;
-    // Whether a word of this many characters is too long to be read, and is one unknown token.
+    // Whether a word of this many characters is too long, and becomes one unknown token.
     virtual bool overlong(size_t) const { return false; }
     int32_t unknown() const { return unknown_; }  // -1: there is no such token
 
