@@ -37,7 +37,7 @@ public:
     // A rotary base, say: below 1, angles would grow until the engines' precisions show.
     float at_least_one(const char* key, double otherwise) const {
         const float value = number(key, otherwise, 1e12);
-        if (value < 1) refuse("config.json says ", key, " is ", value, "; expected a number of at least 1");
+        if (value < 1) refuse("config.json has ", key, " = ", value, "; expected a number of at least 1");
         return value;
     }
     bool flag(const char* key, bool otherwise = false) const { return root_.flag(key, otherwise); }
@@ -156,7 +156,7 @@ Shape electra(const Config& c) {
 
 Shape albert(const Config& c) {
     if (c.size("inner_group_num", 1) != 1)
-        refuse("config.json says inner_group_num is not 1, the only number supported");
+        refuse("config.json has an inner_group_num other than 1, which is not supported");
     Shape s = bert_like(c, "gelu_new");
     start_positions(s, 0);
     s.d.word_width = c.size("embedding_size", 128);
@@ -296,7 +296,8 @@ Shape t5(const Config& c) {
     read_sizes(c, s, 1, "d_model", "num_layers", "num_heads", "d_ff");
     if (c.size("d_kv", 64) * s.d.heads != s.d.width)
         refuse("config.json asks for ", s.d.heads, " heads of a width, d_kv, that does not make ", s.d.width, " together");
-    if (c.size("relative_attention_max_distance", 128) != 128) refuse("config.json says relative_attention_max_distance is not 128");
+    if (c.size("relative_attention_max_distance", 128) != 128)
+        refuse("config.json has a relative_attention_max_distance other than 128");
     const std::string_view network = c.text("feed_forward_proj", "relu");
     const bool gated = network.rfind("gated-", 0) == 0;
     s.d.activation = network == "gated-gelu" ? LW_GELU_TANH : Config::activation_named(gated ? network.substr(6) : network, "feed_forward_proj");
@@ -332,7 +333,7 @@ Shape nomic(const Config& c) {
     for (const char* key : {"prenorm", "parallel_block", "causal", "use_rms_norm", "rotary_emb_interleaved"})
         c.require(key, false);
     for (const char* key : {"rotary_emb_scale_base", "rotary_scaling_factor"}) c.require_absent(key);
-    if (c.number("rotary_emb_fraction", 1, 1) != 1) refuse("config.json says rotary_emb_fraction is not 1");
+    if (c.number("rotary_emb_fraction", 1, 1) != 1) refuse("config.json has a rotary_emb_fraction other than 1");
     const json::Value experts = c.member("moe_every_n_layers");
     if (!experts.is_null() && experts.number("moe_every_n_layers") != -1)
         refuse("config.json sets moe_every_n_layers: experts are not supported");
@@ -534,7 +535,7 @@ void check_disentangled(const json::Value& config) {
 
 const Family& family_of(const json::Value& config) {
     if (!config.member("quantization_config").is_null())
-        refuse("the weights were quantised by another library; expected the model in fp32, fp16 or bf16");
+        refuse("the weights were quantized by another library; expected the model in fp32, fp16 or bf16");
     std::string_view type = config.text_of("model_type");
     if (type == "likewise-int8")
         type = config.text_of("likewise_model_type");  // marked, because only likewise reads its weights

@@ -107,7 +107,7 @@ def test_pairs_of_texts_have_their_similarity(embedder):
     np.testing.assert_allclose(embedder.pair_scores(first, second), similarity.cosine(*vectors).diagonal(), atol=1e-6)
     with pytest.raises(BadInput, match="there is no similarity 'spherical'; expected one of cosine"):
         embedder.pair_scores(first, second, similarity="spherical")
-    with pytest.raises(BadInput, match="expected equally many"):
+    with pytest.raises(BadInput, match="expected the same number"):
         embedder.pair_scores(first, second[:1])
     streamed = embedder.pair_scores(iter(first), iter(second))
     np.testing.assert_array_equal(streamed, embedder.pair_scores(first, second))

@@ -149,7 +149,7 @@ class Chart:
             x += 15 + text_width(name, size) + 14
 
     def x_axis(self, scale: Scale, span: tuple[float, float], title: str = "", size: float = SIZE) -> None:
-        """Lines of the grid between two heights, their values below them, and what they are."""
+        """Vertical grid lines between two heights, their values below them, and the axis title."""
         for tick in scale.ticks(size):
             self.line([(scale(tick), span[0]), (scale(tick), span[1])])
             self.text((scale(tick), span[1] + size), tick_text(tick), "dim", "middle", size=size)
@@ -157,7 +157,7 @@ class Chart:
             self.text(((scale.start + scale.end) / 2, span[1] + 2.6 * size), title, "dim", "middle", size=size)
 
     def y_axis(self, scale: Scale, span: tuple[float, float], title: str = "") -> None:
-        """Lines of the grid between two x, their values before them, and above them what they are."""
+        """Horizontal grid lines between two x, their values on the left, and the axis title above."""
         for tick in scale.ticks():
             self.line([(span[0], scale(tick)), (span[1], scale(tick))])
             self.text((span[0] - 6, scale(tick)), tick_text(tick), "dim", "end")

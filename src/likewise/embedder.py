@@ -363,7 +363,7 @@ class Embedder(ABC):
             raise BadInput(f"there is no similarity {similarity!r}; expected one of {', '.join(PAIRWISE)}")
         first, second = checked_texts(first, "first"), checked_texts(second, "second")
         if len(first) != len(second):
-            raise BadInput(f"got {len(first):,} first texts but {len(second):,} second texts; expected equally many")
+            raise BadInput(f"got {len(first):,} first texts but {len(second):,} second texts; expected the same number")
         vectors = self.encode([*first, *second], **options)
         return PAIRWISE[similarity](vectors[: len(first)], vectors[len(first) :])
 

@@ -23,7 +23,7 @@ def test_the_command_prints_compares_writes_and_reads_runs(folder, tmp_path, cap
     assert main([*argv, "--compare", "--run", str(run)]) == 0
     out = capsys.readouterr().out
     assert "bm25: the largest" in out
-    assert "paired randomisation" in out
+    assert "paired randomization" in out
     found = json_output(["evaluate", MODEL, str(run), *argv[2:], "--json"])
     assert found["models"] == [MODEL, "first", "bm25", f"{MODEL} + bm25"]
     assert found["against_first"]["beir"]["first"]["difference"]["value"] == 0

@@ -177,7 +177,7 @@ def test_a_config_without_a_kind_lists_those_known(own, kind):
     amend(folder / "config.json", model_type=None)
     config = json.loads((folder / "config.json").read_text())
     write(folder / "config.json", config if kind is None else {**config, "model_type": kind})
-    with pytest.raises(BadModel, match="names no model_type; expected one of bert, roberta"):
+    with pytest.raises(BadModel, match="has no model_type; expected one of bert, roberta"):
         load_encoder(folder)
 
 

@@ -146,5 +146,5 @@ def test_eight_bits_are_marked_beside_the_real_type(tmp_path):
     write(tmp_path / "config.json", {"model_type": "bert"})
     assert not config.is_in_eight_bits(tmp_path)
     write(tmp_path / "config.json", {"model_type": "bert", "quantization_config": {}})
-    with pytest.raises(BadModel, match="holds weights quantised by another library"):
+    with pytest.raises(BadModel, match="holds weights quantized by another library"):
         config.read_config(tmp_path)

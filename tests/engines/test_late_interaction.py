@@ -199,7 +199,7 @@ BROKEN = {
     "masked queries": (
         "MultiVectorEncoder",
         lambda f: amend(f / "2_MultiVectorMask/config.json", skiplist_tasks=["query"]),
-        "leaves out tokens other",
+        "skips tokens outside documents",
     ),
     "a family of torch's": (
         "ColBERT",

@@ -82,7 +82,7 @@ NEARLY_NONE = [
 def test_a_setting_that_looks_like_none_is_still_none(key, value, own):
     folder = own("modernbert")
     amend(folder / "config.json", **{key: value})
-    with pytest.raises(BadModel, match=f"config.json says {key} = "):
+    with pytest.raises(BadModel, match=f"config.json has {key} = "):
         Embedder.load(folder)
 
 
@@ -172,7 +172,7 @@ def test_a_dense_head_that_would_be_computed_wrongly_is_refused(engine, config, 
 def test_texts_are_lower_cased_or_not(own):
     folder = own()
     write(folder / "sentence_bert_config.json", {"do_lower_case": "no"})
-    with pytest.raises(BadModel, match="sentence_bert_config.json says do_lower_case = 'no'; expected true or false"):
+    with pytest.raises(BadModel, match="sentence_bert_config.json has do_lower_case = 'no'; expected true or false"):
         Embedder.load(folder)
 
 

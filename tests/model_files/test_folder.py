@@ -116,7 +116,7 @@ def test_a_limit_of_the_models_own_goes_before_that_of_its_tokenizer(own, limit)
 def test_a_limit_that_makes_no_sense_is_refused(own, file, key, limit):
     folder = own()
     write(folder / file, {key: limit})
-    with pytest.raises(BadModel, match=rf"{file} says {key} = .*; expected a whole number of tokens above 0, or null"):
+    with pytest.raises(BadModel, match=rf"{file} has {key} = .*; expected a whole number of tokens above 0, or null"):
         read_manifest(folder)
 
 

@@ -40,7 +40,7 @@ def test_where_nothing_is_known_no_file_is_left_not_even_an_older_one(tmp_path):
 @pytest.mark.parametrize("key", ["trained_on", "less_tests"])
 def test_what_is_no_list_of_names_is_a_bad_model(key, value, tmp_path):
     (tmp_path / FILE).write_text(json.dumps({key: value}))
-    with pytest.raises(BadModel, match=f"says {key} = .*; expected a list of names"):
+    with pytest.raises(BadModel, match=f"has {key} = .*; expected a list of names"):
         provenance(model(tmp_path))
 
 

@@ -86,9 +86,9 @@ def test_what_is_read_is_what_was_written(folder):
 @pytest.mark.parametrize(
     ("change", "depth", "said"),
     [
-        ({}, 2, "says last = 3; expected a whole number from 0 to 2"),
-        ({"first": None}, 3, "says first = None; expected a whole number from 0 to 3"),
-        ({"last": "many"}, 3, "says last = 'many'; expected a whole number from 0 to 3"),
+        ({}, 2, "has last = 3; expected a whole number from 0 to 2"),
+        ({"first": None}, 3, "has first = None; expected a whole number from 0 to 3"),
+        ({"last": "many"}, 3, "has last = 'many'; expected a whole number from 0 to 3"),
         ({"encoder_width": 10**9}, 3, "encoder_width = 1000000000; expected a whole number from 0"),
         ({"encoder_width": 4}, 3, r"needs weights of shapes .*, but has .*"),
         ({"first": 4}, 9, "expected 0 ≤ first ≤ last"),
@@ -103,7 +103,7 @@ def test_a_folder_that_says_it_wrongly_is_a_bad_model(folder, change, depth, sai
 
 def test_a_setting_or_the_weights_that_are_not_there_are_a_bad_model(folder):
     place, config, _ = folder
-    with pytest.raises(BadModel, match="says first = None; expected a whole number from 0 to 3"):
+    with pytest.raises(BadModel, match="has first = None; expected a whole number from 0 to 3"):
         read_pooling("Fusion", {"reduce": "mean"}, place, 3)
     (place / "model.safetensors").unlink()
     with pytest.raises(BadModel, match="no model.safetensors, so the fusion has no weights"):

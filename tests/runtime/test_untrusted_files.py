@@ -96,7 +96,7 @@ def test_a_file_of_exactly_the_most_bytes_is_read(tmp_path):
 def test_a_setting_is_a_whole_number_from_0_to_the_most(value):
     for good in (0, 9):
         assert whole_number_setting({"n": good}, "n", 9, Path("c.json")) == good
-    with pytest.raises(BadModel, match=rf"c.json says n = {value!r}; expected a whole number from 0 to 9"):
+    with pytest.raises(BadModel, match=rf"c.json has n = {value!r}; expected a whole number from 0 to 9"):
         whole_number_setting({"n": value}, "n", 9, Path("c.json"))
 
 

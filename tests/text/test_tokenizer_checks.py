@@ -148,7 +148,7 @@ def test_a_template_with_special_tokens_inside_a_text_is_refused(tmp_path):
 def test_junk_beside_an_older_vocabulary_is_refused(key, value, tmp_path):
     (tmp_path / "vocab.txt").write_text("[CLS]\n[SEP]\n[UNK]\na")
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({key: value}))
-    with pytest.raises(BadModel, match=rf"tokenizer_config.json says {key} = .*; expected true or false"):
+    with pytest.raises(BadModel, match=rf"tokenizer_config.json has {key} = .*; expected true or false"):
         Tokenizer.load(tmp_path, 20)
 
 

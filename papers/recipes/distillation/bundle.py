@@ -1,4 +1,4 @@
-"""Bundle a finished run: int8 weights and a model card, in the package's folder of models or in a package of its own.
+"""Bundle a finished run: int8 weights and a model card, in the library's folder of models or in a separate package.
 
     python -m papers.recipes.distillation.mini -o out/likewise-mini
     python -m papers.recipes.distillation.bundle out/likewise-mini
@@ -38,7 +38,7 @@ from .unlabelled import VOCABULARY, single_words, touched
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "src" / "likewise" / "bundled"
 LARGEST = {"likewise-small": 24_000_000, "likewise-multi": 24_000_000}
-"""The maximum size of the weights, in bytes, of the models that have a package of their own."""
+"""The maximum size of the weights, in bytes, of models with their own package."""
 LARGEST_BUNDLED = 12_000_000
 PACKAGES = {name: ROOT / "packages" / name / name.replace("-", "_") / "model" for name in LARGEST}
 LANGUAGES = {
@@ -180,7 +180,7 @@ Some tasks also use texts that the model was trained on (for MRPC, those of its 
 
 
 def single_words_note(model: TorchEmbedder, sources: Sequence[str]) -> str:
-    """The tests that have single words of the vocabulary as texts, and how many."""
+    """The tests whose texts include single words of the vocabulary, and the number of such texts."""
     result = single_words(model.tokenizer, sources).items()
     return ", ".join(f"{shared:,} of the {whole:,} of {file}" for file, (shared, whole) in result) or "none"
 

@@ -158,7 +158,7 @@ def _block(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:
 
 
 def least_squares(a: Float[Tensor, "N I"], b: Float[Tensor, "N O"]) -> Float[Tensor, "I O"]:
-    """The x that minimizes ‖a x − b‖, with a ridge, because normalised columns add up to 0 and so are dependent."""
+    """The x that minimizes ‖a x − b‖, with a ridge, because normalized columns add up to 0 and so are dependent."""
     squares = a.T @ a
     ridge = 1e-6 * squares.diagonal().mean() * torch.eye(len(squares), dtype=a.dtype)
     x: Tensor = torch.linalg.solve(squares + ridge, a.T @ b)

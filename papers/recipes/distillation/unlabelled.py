@@ -56,7 +56,7 @@ def tested(sources: Sequence[str] = ()) -> set[str]:
 
 
 def single_words(tokenizer: Tokenizer, sources: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """For each test that contains words of the vocabulary as texts: how many, and its number of distinct texts."""
+    """For each test with single words of the vocabulary as texts: their number, and that of all its distinct texts."""
     known = {letters(word) for word in words(tokenizer)}
     forms = {file: {letters(text) for text in texts_of(file)} for file in _others(sources)}
     return {file: (len(texts & known), len(texts)) for file, texts in forms.items() if texts & known}

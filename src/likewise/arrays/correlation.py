@@ -54,7 +54,7 @@ def checked(*sides: Numbers) -> tuple[Numbers, ...]:
     found = tuple(np.asarray(side, dtype=np.float64) for side in sides)
     shapes = {side.shape for side in found}
     if len(shapes) > 1 or found[0].ndim != 1 or len(found[0]) < 2:
-        raise BadInput(f"a correlation needs two equally long sequences of at least two numbers; found shapes {shapes}")
+        raise BadInput(f"a correlation needs two sequences of the same length, 2 or more; found shapes {shapes}")
     for side in found:
         bad = np.flatnonzero(~np.isfinite(side))
         if len(bad):

@@ -148,7 +148,7 @@ class Classifier:
             self.embedder.save(folder)
         fingerprint = Embedder.load(folder).fingerprint  # a different one if torch saved int8 weights in fp32
         if not is_new:
-            elsewhere = "save the classifier in another folder, or fit one to the model in this one"
+            elsewhere = "save the classifier in another folder, or fit one to the model in this folder"
             _check_fingerprint(self.embedder.fingerprint, fingerprint, folder, elsewhere)
         with atomic_folder(folder) as partial:
             write_safetensors(partial / WEIGHTS, {"weights": ("F32", np.ascontiguousarray(self.weights, "<f4"))})

@@ -44,7 +44,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if config.get(_KIND) == EIGHT_BITS:
         config[_KIND] = config.pop(_REAL, None)
     if config.get("quantization_config") is not None:
-        raise BadModel(f"{folder} holds weights quantised by another library; expected the model in fp32, fp16 or bf16")
+        raise BadModel(f"{folder} holds weights quantized by another library; expected the model in fp32, fp16 or bf16")
     return config
 
 
@@ -53,7 +53,7 @@ def size(config: Config, key: str, default: int | None = None, least: int = 1) -
     value = config.get(key, default)
     most = MAX_DEPTH if key in (*DEPTH_KEYS, "num_hidden_groups") else MAX_SIZE
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadModel(f"config.json says {key} = {value!r}; expected a whole number from {least} to {most:,}")
+        raise BadModel(f"config.json has {key} = {value!r}; expected a whole number from {least} to {most:,}")
     return value
 
 
@@ -63,7 +63,7 @@ def number(config: Config, key: str, default: float, most: float = 10**12) -> fl
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-        raise BadModel(f"config.json says {key} = {value!r:.100}; expected a number from 0 to {most:,}")
+        raise BadModel(f"config.json has {key} = {value!r:.100}; expected a number from 0 to {most:,}")
     return float(value)
 
 
@@ -89,4 +89,4 @@ def require_supported(config: Config, **unwanted: Any) -> None:
     """Raise an error if the config has a variant that our encoder would silently compute wrongly."""
     for key, plain in unwanted.items():
         if config.get(key, plain) not in (plain, None):
-            raise BadModel(f"config.json says {key} = {config[key]!r}; this encoder supports only {plain!r}")
+            raise BadModel(f"config.json has {key} = {config[key]!r}; this encoder supports only {plain!r}")

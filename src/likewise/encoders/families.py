@@ -49,7 +49,7 @@ def model_type(config: Mapping[str, Any], folder: Path) -> str:
     """The `family_name` of the folder's config, which must have one."""
     kind = family_name(config)
     if not kind:
-        raise BadModel(f"config.json in {folder} names no model_type; expected one of {', '.join(FAMILIES)}")
+        raise BadModel(f"config.json in {folder} has no model_type; expected one of {', '.join(FAMILIES)}")
     return kind
 
 

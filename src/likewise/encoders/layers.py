@@ -114,7 +114,7 @@ class Linear(Uninitialized, NotifiedOfMoves, nn.Linear):
 
 
 class LayerNorm(Uninitialized, nn.LayerNorm):
-    """Layer normalisation whose bias may be absent (ModernBERT)."""
+    """Layer normalization whose bias may be absent (ModernBERT)."""
 
     def __init__(self, width: int, eps: float, bias: bool = True) -> None:
         super().__init__(width, eps=eps, bias=bias)

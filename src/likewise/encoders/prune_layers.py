@@ -17,7 +17,7 @@ from .families import FAMILIES, Family, family_name
 def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
     """Build an encoder of the first `depth` blocks of an encoder, or of the blocks with the given numbers.
 
-    With the first blocks, the layers equal those of the full encoder; in ModernBERT the last one is also normalised,
+    With the first blocks, the layers equal those of the full encoder; in ModernBERT the last one is also normalized,
     as in every ModernBERT (see `Encoder.nested`). Blocks that were not adjacent do not fit each other yet, so train
     such an encoder, for example by distillation.
     """
@@ -59,7 +59,7 @@ def _chosen(encoder: Encoder, kept: Sequence[int]) -> list[int]:
 def _homes(encoder: Encoder, depth: int) -> list[int]:
     """The number in the full encoder of each block of the smaller one.
 
-    In ALBERT, equally many depths share each block; if that is impossible for the depths kept, each gets its own.
+    In ALBERT, each block is shared by the same number of depths; if that is impossible, each depth gets its own.
     """
     if not isinstance(encoder, Bert) or not encoder.shape.groups:
         return list(range(depth))

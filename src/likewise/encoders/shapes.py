@@ -97,7 +97,7 @@ class GroupedShape(TransformerShape):
     attention_bias: bool = False
     divisor: float = 0.0  # the divisor of scores; 0: the root of a head's width
     word_scale: float = 1.0  # the factor of word vectors
-    post_norms: bool = False  # whether terms added to the input are normalised first (Gemma 3)
+    post_norms: bool = False  # whether terms added to the input are normalized first (Gemma 3)
     one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
     attention_dropout: float = 0.0
 
@@ -167,7 +167,7 @@ def _divisible(shape: BertShape) -> BertShape:
         raise BadModel(f"config.json asks for {shape.heads} heads, which do not divide the width of {shape.width}")
     if shape.longest < 1:
         raise BadModel(
-            f"config.json says max_position_embeddings = {shape.positions} and pad_token_id = "
+            f"config.json has max_position_embeddings = {shape.positions} and pad_token_id = "
             f"{shape.first_position - 1}, which leaves no position for a token"
         )
     return shape
@@ -193,7 +193,7 @@ def roberta_shape(config: Config) -> BertShape:
 
 
 def mpnet_shape(config: Config) -> BertShape:
-    """MPNet: relative positions beside absolute ones, and no segments."""
+    """MPNet: relative positions in addition to absolute ones, and no segments."""
     buckets = size(config, "relative_attention_num_buckets", 32, least=4)
     first = size(config, "pad_token_id", 1, least=0) + 1
     return bert_shape(config, first_position=first, segments=0, buckets=buckets)
@@ -308,7 +308,7 @@ def _rope(config: Config, theta: float) -> dict[str, float]:
 def _rope_settings(config: Config, key: str) -> Config:
     found = _given(config, key, {})
     if not isinstance(found, dict):
-        raise BadModel(f"config.json says {key} = {found!r:.100}; expected an object")
+        raise BadModel(f"config.json has {key} = {found!r:.100}; expected an object")
     return found
 
 
@@ -317,7 +317,7 @@ def _scaling(settings: Config) -> tuple[str, float]:
     if kind == "default":
         return kind, 1.0
     if kind not in ("linear", "ntk") or settings.get("mixed_b") is not None:
-        raise BadModel(f"config.json says rope_scaling or rope_parameters = {settings!r:.100}; expected linear or ntk")
+        raise BadModel(f"config.json has rope_scaling or rope_parameters = {settings!r:.100}; expected linear or ntk")
     return kind, _at_least_one(settings, "factor", 1.0)
 
 
@@ -325,7 +325,7 @@ def _at_least_one(config: Config, key: str, default: float) -> float:
     """Read a number such as a rotary base: below 1, angles would grow until rounding makes the engines differ."""
     found = number(config, key, default)
     if found < 1:
-        raise BadModel(f"config.json says {key} = {found:g}; expected a number of at least 1")
+        raise BadModel(f"config.json has {key} = {found:g}; expected a number of at least 1")
     return found
 
 
@@ -336,7 +336,7 @@ def deberta_shape(config: Config) -> BertShape:
     shape = bert_shape(own, distances=size(config, "position_buckets", least=2), farthest=_farthest(config))
     if shape.farthest < shape.distances // 2 + 3:
         raise BadModel(
-            f"config.json says position_buckets = {shape.distances}, but max_relative_positions or "
+            f"config.json has position_buckets = {shape.distances}, but max_relative_positions or "
             f"max_position_embeddings is {shape.farthest}; expected at least {shape.distances // 2 + 3}"
         )
     return shape
@@ -347,7 +347,7 @@ def is_disentangled(config: Config) -> bool:
     kinds = _given(config, "pos_att_type", [])
     kinds = kinds.split("|") if isinstance(kinds, str) else kinds
     if not isinstance(kinds, list) or any(not isinstance(kind, str) for kind in kinds):
-        raise BadModel(f"config.json says pos_att_type = {kinds!r:.100}; expected names, such as 'p2c|c2p'")
+        raise BadModel(f"config.json has pos_att_type = {kinds!r:.100}; expected names, such as 'p2c|c2p'")
     plain = config.get("share_att_key") is True and config.get("position_biased_input", True) is False
     return config.get("relative_attention") is True and plain and {"c2p", "p2c"} <= {*kinds}
 
@@ -440,14 +440,14 @@ def _local_layers(config: Config, default: Callable[[int], bool]) -> tuple[bool,
     known = ("sliding_attention", "full_attention")
     if not isinstance(kinds, list) or len(kinds) != depth or any(kind not in known for kind in kinds):
         raise BadModel(
-            f"config.json says layer_types = {kinds!r}; expected sliding_attention or full_attention for each of the "
+            f"config.json has layer_types = {kinds!r}; expected sliding_attention or full_attention for each of the "
             f"{depth} blocks (num_hidden_layers)"
         )
     return tuple(kind == "sliding_attention" for kind in kinds)
 
 
 def qwen3_shape(config: Config) -> GroupedShape:
-    """Qwen3 (Yang et al. 2025): causal, rotary positions, each head of queries and keys normalised."""
+    """Qwen3 (Yang et al. 2025): causal, rotary positions, each head of queries and keys normalized."""
     depth = size(config, "num_hidden_layers")
     return _grouped(
         config,
@@ -530,7 +530,7 @@ def _word_shape(config: Config, width_key: str) -> WordShape:
     vocabulary, unknown = size(config, "vocab_size"), size(config, "unknown_row", 0, least=0)
     if unknown >= vocabulary:
         raise BadModel(
-            f"config.json says unknown_row = {unknown} and vocab_size = {vocabulary}, so there is no such row"
+            f"config.json has unknown_row = {unknown} and vocab_size = {vocabulary}, so there is no such row"
         )
     return WordShape(vocabulary, size(config, width_key), size(config, "ngram_buckets", 0, least=0), unknown)
 
@@ -543,7 +543,7 @@ def bilstm_shape(config: Config) -> BiLSTMShape:
     """A bidirectional LSTM over word vectors (InferSent)."""
     width = size(config, "hidden_size", least=2)
     if width % 2:
-        raise BadModel(f"config.json says hidden_size = {width}; two directions need an even number")
+        raise BadModel(f"config.json has hidden_size = {width}; two directions need an even number")
     return BiLSTMShape(_word_shape(config, "word_size"), width)
 
 
@@ -558,7 +558,7 @@ def _theta(config: Config, is_local: bool, local_key: str, global_key: str, defa
     ropes = _given(config, "rope_parameters", {})
     newer = _given(ropes, kind, {}) if isinstance(ropes, dict) else ropes
     if not isinstance(newer, dict):
-        raise BadModel(f"config.json says rope_parameters = {ropes!r}; expected an object for each kind of attention")
+        raise BadModel(f"config.json has rope_parameters = {ropes!r}; expected an object for each kind of attention")
     require_supported(newer, rope_type="default")
     given = {key: _given(config, key, newer.get("rope_theta"))}
     return _at_least_one(given, key, 10_000.0 if is_local else default)

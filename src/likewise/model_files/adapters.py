@@ -162,7 +162,7 @@ def _in_base(adapter: WeightReader, weights: WeightReader, module: str) -> str |
 
 
 def _scale(settings: Mapping[str, Any], module: str, rank: int) -> float:
-    """lora_alpha over the rank, or over its root (rank-stabilised LoRA); a pattern names some modules' own alpha."""
+    """lora_alpha over the rank, or over its root (rank-stabilized LoRA); a pattern names some modules' own alpha."""
     ends = (alpha for key, alpha in settings["alpha_pattern"].items() if f".{module}".endswith(f".{key}"))
     return float(next(ends, settings["lora_alpha"]) / (rank**0.5 if settings.get("use_rslora") else rank))
 

@@ -142,7 +142,7 @@ def _router(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
 
 def _route(place: Path, path: Path, ids: Any, types: Mapping[str, Any]) -> list[ModulePart]:
     if not isinstance(ids, list) or not ids or len(ids) > MAX_MODULES:
-        raise BadModel(f"{path} has a route of the modules {ids!r:.100}; expected a list of their names")
+        raise BadModel(f"{path} has a route with the modules {ids!r:.100}; expected a list of their names")
     wrong = next((one for one in ids if not isinstance(one, str) or not isinstance(types.get(one), str)), None)
     if wrong is not None:
         raise BadModel(f"{path} has the module {wrong!r:.100} in a route, and no type for it")

@@ -94,7 +94,7 @@ def _multi_vector(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str
     masks = [with_config(part) for part in parts if part.kind == "MultiVectorMask"]
     mask = masks[0].config if masks else {}
     if mask.get("keep_only_token_ids") or mask.get("skiplist_tasks", ["document"]) != ["document"]:
-        raise BadModel(f"{masks[0].folder} leaves out tokens other than those of documents, which is not supported")
+        raise BadModel(f"{masks[0].folder} skips tokens outside documents too, which is not supported")
     if not isinstance(expansion, dict) or not isinstance(prompts, dict):
         raise BadModel(f"{folder} has the query_expansion {expansion!r:.100} and prompts {prompts!r:.100}")
     fixed = expansion.get("strategy") == "fixed"

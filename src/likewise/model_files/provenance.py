@@ -70,5 +70,5 @@ def write_provenance(folder: Path, known: Provenance) -> None:
 
 def _names(value: Any, key: str, place: Path) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise BadModel(f"{place / FILE} says {key} = {value!r}; expected a list of names")
+        raise BadModel(f"{place / FILE} has {key} = {value!r}; expected a list of names")
     return tuple(value)

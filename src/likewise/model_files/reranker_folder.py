@@ -144,7 +144,7 @@ def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | N
     """The name of the activation, from wherever sentence-transformers 6, 4 or 3 stored it."""
     middle = config.get("sentence_transformers")
     if middle is not None and not isinstance(middle, dict):
-        raise BadModel(f"config.json says sentence_transformers = {middle!r:.100}; expected an object")
+        raise BadModel(f"config.json has sentence_transformers = {middle!r:.100}; expected an object")
     for holder, key in (
         (spoken, "activation_fn"),
         (middle or {}, "activation_fn"),

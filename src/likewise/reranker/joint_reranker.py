@@ -106,7 +106,7 @@ class JointReranker(Reranker):
     def _token_id_pairs(
         self, pairs: Sequence[tuple[str, str]], counter: TruncationCounter | None = None, rows: Rows | None = None
     ) -> list[TokenIdPair]:
-        """The ids of each pair, truncated to the model's limit; every distinct text is tokenised once."""
+        """The ids of each pair, truncated to the model's limit; every distinct text is tokenized once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         encoded = self._token_ids(texts)
         ids = dict(zip(texts, encoded.lists(), strict=True))

@@ -104,7 +104,7 @@ def whole_number_setting(settings: Mapping[str, Any], key: str, most: int, path:
 
 def bad_setting(path: Path, key: str, value: object, expected: str) -> BadModel:
     """The error for an invalid setting: it names the file, the key, the value, and what was expected."""
-    return BadModel(f"{path} says {key} = {value!r:.200}; expected {expected}")
+    return BadModel(f"{path} has {key} = {value!r:.200}; expected {expected}")
 
 
 def _kind(mode: int) -> str:

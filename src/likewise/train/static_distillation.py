@@ -122,13 +122,13 @@ def whitened_components(vectors: Float[np.ndarray, "N E"], count: int) -> tuple[
 
 
 def zipf_shares(count: int) -> Float[np.ndarray, " N"]:
-    """The share of each token among all, if the i-th is as frequent as 1/i; the first two count as equal."""
+    """Relative frequencies by Zipf's law, from the ranks alone: the share of token i is proportional to 1 / (i + 2)."""
     inverse = 1 / np.arange(2, count + 2)
     return np.asarray(inverse / inverse.sum())
 
 
 def token_shares(teacher: Embedder, texts: Iterable[str]) -> Float[np.ndarray, " V"]:
-    """The share of each token among those of the texts, each counted once more than it occurs."""
+    """The relative frequency of each token in the texts, with add-one smoothing."""
     counts = np.ones(teacher.tokenizer.vocabulary, np.int64)
     for chunk in text_chunks(texts):
         for ids in teacher.tokenizer.token_ids(chunk):

@@ -20,7 +20,7 @@ from ..shapes import BertShape
 
 
 class Embeddings(nn.Module):
-    """Word + position + segment embeddings, normalised; without given segments, all tokens are in segment 0."""
+    """Word + position + segment embeddings, normalized; without given segments, all tokens are in segment 0."""
 
     def __init__(self, shape: BertShape) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Embeddings(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a two-layer network, each added to its input and normalised."""
+    """Attention, then a two-layer network, each added to its input and normalized."""
 
     def __init__(self, shape: BertShape) -> None:
         super().__init__()

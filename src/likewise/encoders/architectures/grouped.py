@@ -57,7 +57,7 @@ class GroupedBlock(nn.Module):
 
 
 class Grouped(Transformer):
-    """From tokens to layers; the last layer is normalised."""
+    """From tokens to layers; the last layer is normalized."""
 
     nested = False
 

@@ -41,7 +41,7 @@ class ModernBlock(nn.Module):
 
 
 class ModernBert(Transformer):
-    """From tokens to layers; the last layer is normalised, as poolings for this model expect."""
+    """From tokens to layers; the last layer is normalized, as poolings for this model expect."""
 
     nested = False
 

@@ -42,7 +42,7 @@ class T5Block(nn.Module):
 
 
 class T5(Transformer):
-    """From tokens to layers; the last layer is normalised."""
+    """From tokens to layers; the last layer is normalized."""
 
     nested = False
 

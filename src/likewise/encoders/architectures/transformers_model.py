@@ -121,9 +121,9 @@ def _check_setting(key: str, value: object) -> None:
         for name, inner in value.items():
             _check_setting(name, inner)
     if isinstance(value, int) and value > (most := _most(key)):
-        raise BadModel(f"config.json says {key} = {value!r:.100}; expected at most {most:,}")
+        raise BadModel(f"config.json has {key} = {value!r:.100}; expected at most {most:,}")
     if "attn_implementation" in key and isinstance(value, str) and "/" in value:
-        raise BadModel(f"config.json says {key} = {value!r:.100}, which is code to download; no such code is run here")
+        raise BadModel(f"config.json has {key} = {value!r:.100}, which is code to download; no such code is run here")
 
 
 def _most(key: str) -> int:

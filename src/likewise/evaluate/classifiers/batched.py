@@ -1,8 +1,8 @@
 """SentEval's classifiers trained in batches: the same starts, steps and early stopping, many in one matrix product.
 
-Nothing is approximated. All classifiers start from the same seed, so folds with equally many rows draw the same order
-of positions, and all L2 values tried on a fold see the same rows. Rows are therefore gathered once, and the weights of
-several folds form one array (folds, L2 values, out, in). The results differ from sequential training only by
+Nothing is approximated. All classifiers start from the same seed, so folds with the same number of rows draw the same
+order of positions, and all L2 values tried on a fold see the same rows. Rows are therefore gathered once, and the
+weights of several folds form one array (folds, L2 values, out, in). The results differ from sequential training only by
 floating-point rounding, since weights and dropout masks are drawn as in torch. (On Intel processors, torch takes
 dropout masks from MKL, so the masks differ there.)
 """

@@ -24,7 +24,7 @@ def ranked_tasks(results: Results) -> list[str]:
 
 
 def compare_rankers(results: Results, task: str) -> dict[str, Comparison]:
-    """Each other ranker minus the first: p by the paired randomisation test, Holm's correction over the rankers."""
+    """Each other ranker minus the first: p by the paired randomization test, Holm's correction over the rankers."""
     first = _rankings(results, results.models[0], task)
     found = {}
     for model in results.models[1:] if first else ():
@@ -64,7 +64,7 @@ def format_retrieval_report(results: Results, *, width: int = 100, queries: bool
             blocks += _changes(results, task, width)
     legend = (
         f"× 100; ± half the 95 % interval over queries ({results.settings.resamples:,} bootstrap resamples); − 1st: "
-        f"nDCG@10 minus that of {results.models[0]}, with its 95 % interval; p: paired randomisation test over "
+        f"nDCG@10 minus that of {results.models[0]}, with its 95 % interval; p: paired randomization test over "
         f"queries, Holm's correction over the rows, * below {ALPHA}; up and down: queries with a higher and a lower "
         "nDCG@10; ms: median time of a query, alone"
     )

@@ -67,7 +67,7 @@ def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) ->
 
 
 def randomisation(ours: Float[np.ndarray, " n"], theirs: Float[np.ndarray, " n"], *, draws: int = 10_000) -> TestResult:
-    """Test whether two systems' means over the same items differ: Fisher's randomisation test with random signs.
+    """Test whether two systems' means over the same items differ: Fisher's randomization test with random signs.
 
     M. D. Smucker, J. Allan and B. Carterette, "A comparison of statistical significance tests for information retrieval
     evaluation", CIKM 2007, section 2. p is the fraction of draws, in which each item's difference gets a random sign,

@@ -379,7 +379,7 @@ class DistillKLDivLoss(ScoreDistillation):
 
 
 class MatryoshkaLoss(Matryoshka):
-    """Any of these losses over vectors that are truncated to several dimensions and renormalised."""
+    """Any of these losses over vectors that are truncated to several dimensions and renormalized."""
 
     def __init__(
         self,

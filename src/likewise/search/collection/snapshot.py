@@ -219,7 +219,7 @@ class OpenFiles:
         path = folder / JOURNAL
         if not path.is_file():
             what = "is not a collection" if folder.exists() else "is not a collection: there is no such folder"
-            raise BadInput(f"{folder} {what}; expected one with the file {path.name}, as likewise index add makes it")
+            raise BadInput(f"{folder} {what}; expected a folder with {path.name}, as written by likewise index add")
         lock = None if read_only else WriterLock(folder)
         try:
             found = Journal(path, read_only=read_only)
