@@ -126,7 +126,7 @@ CHANGEABLE = (
     *("save_steps", "logging_steps", "tensorboard", "show_progress_bar"),
     *("max_tokens_per_step", "gradient_checkpointing"),
 )
-"""Settings that may change on resuming: the gradient stays the same, except for dropout if batches are cut differently."""
+"""Settings that may change on resuming: gradients stay the same, except that splitting a batch changes dropout."""
 
 REPORTING_ONLY = ("logging_steps", "tensorboard", "show_progress_bar")
 """Settings that do not affect the model, so its card does not list them."""
