@@ -1,5 +1,7 @@
 """Late chunking: the document is read once, and a chunk's vector pools the tokens of its own characters."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tokenizers
@@ -10,7 +12,7 @@ from likewise import Embedder
 from likewise.arrays.reductions import REDUCTIONS, reduce_sentences
 from likewise.engine_registry import ENGINES
 from likewise.errors import BadInput, BadModel
-from likewise.late_chunking import POOLED, late_reductions
+from likewise.late_chunking import POOLED, _grouped, late_reductions
 from likewise.text.chunking import ChunkSettings
 from tests.native_library import NATIVE
 from tests.tiny import LONG
@@ -198,3 +200,9 @@ def test_a_chunk_whose_vector_is_not_finite_is_reported(tiny, monkeypatch):
     monkeypatch.setattr(tiny, "through_heads", lambda rows: heads(rows) * np.where(len(rows) > 1, np.nan, 1))
     with pytest.raises(BadModel, match=r"the chunks of documents\[1\]: chunk\[0\] gave a vector that is not finite"):
         tiny.encode_chunks(["a cat", "the dog naps"], chunks=[[(0, 5)], [(0, 3), (4, 7)]])
+
+
+def test_documents_are_read_together_until_they_have_64_windows():
+    documents = [SimpleNamespace(windows=[None] * count) for count in (63, 1, 64, 65, 2)]
+    groups = [[len(document.windows) for document in group] for group in _grouped(documents)]
+    assert groups == [[63, 1], [64], [65], [2]]

@@ -75,6 +75,11 @@ def test_what_is_fitted_differs_in_its_fingerprint():
     assert len(prints) == 4
 
 
+def test_a_fingerprint_stays_the_same_from_version_to_version():
+    assert TfIdf(8).fingerprint == "10cbe84faf7206781aa09b38b116eb5e"
+    assert TfIdf().fitted(["a bb"]).__self__.fingerprint == "0edfe0cb4c612378cff718aed2b2f490"
+
+
 def test_the_notes_say_on_what_it_is_fitted():
     assert "transductive" in TfIdf().notes[0] and "8,192 dimensions" in TfIdf(8192).notes[1]
 

@@ -237,6 +237,14 @@ def test_reading_leaves_the_process_limit_on_fields_alone(tmp_path):
     assert list(texts) == ["y"] and csv.field_size_limit() == before
 
 
+def test_the_limit_on_fields_is_a_gibibyte_while_a_row_is_read(tmp_path, monkeypatch):
+    limits, set_limit = [], csv.field_size_limit
+    monkeypatch.setattr(csv, "field_size_limit", lambda size: limits.append(size) or set_limit(size))
+    (tmp_path / "short.csv").write_text("text\nx\n")
+    assert list(Texts(tmp_path / "short.csv", "text")) == ["x"]
+    assert {*limits} == {1 << 30, set_limit()}
+
+
 def test_standard_input_that_is_closed_is_an_error(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(BadInput, match="standard input is closed"):

@@ -259,6 +259,14 @@ def test_the_device_is_the_one_that_is_there(model, folders):
             other.encode(TEXTS, device="cuda")
 
 
+def test_weights_that_torch_has_in_fp32_are_not_loaded_again_for_training(folders):
+    model = SentenceTransformer(str(folders("bert")), device="cpu")
+    model.use_torch()
+    before = model.loaded
+    model.use_torch()
+    assert model.loaded is before
+
+
 def test_a_model_that_is_loaded_onto_another_device_keeps_its_settings(folders, monkeypatch):
     model = SentenceTransformer(str(folders("bert")), device="cpu")
     model.max_seq_length = 9
