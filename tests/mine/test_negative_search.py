@@ -18,7 +18,7 @@ from likewise.mine import (
     negative_search,
 )
 from likewise.mine.candidate_space import CandidateSpace
-from likewise.mine.negative_search import DEPTH_FACTOR, FIRST_DEPTH, NegativeSearch
+from likewise.mine.negative_search import DEPTH_FACTOR, FIRST_DEPTH, NegativeSearch, SearchState
 from likewise.mine.rules import KnownPositives, RerankerFilter
 from tests.mine.slow_reference import Model, Reader
 
@@ -83,6 +83,11 @@ def test_a_row_that_has_exactly_as_many_as_wanted_lacks_none():
         "1 of 1 row has 2 negatives, 0 have fewer, 0 none. Of 3 candidates examined, "
         "ExcludeKnownPositives() removed 0; ScoreBetween(high=4) removed 1"
     )
+
+
+def test_before_the_search_every_negative_is_missing():
+    state = SearchState.empty(2, 3, 1)
+    assert state.indices.tolist() == [[-1] * 3] * 2 and np.isnan(state.scores).all() and not state.complete.any()
 
 
 def test_the_largest_group_counts_what_pairs_connect_and_only_where_they_are_followed():

@@ -205,6 +205,12 @@ def test_blocks_of_rows_and_parts_of_queries_change_no_hit(
     assert best_rows(Scan(a, b[:0], 6), 3).indices.shape == (7, 0)
 
 
+def test_a_query_and_a_corpus_that_fit_are_scanned_at_once(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "merged", None)  # of blocks
+    rows = np.eye(3, dtype=np.float32)
+    assert best_rows(Scan(rows[:1], rows, 3), 2).indices.tolist() == [[0, 1]]
+
+
 @pytest.mark.parametrize("room", [1, 1 << 21])
 @pytest.mark.parametrize("streamed", [1, 1 << 28])
 def test_pairs_with_later_rows_are_all_of_them_and_in_order(
