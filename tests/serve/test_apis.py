@@ -1,5 +1,7 @@
 """Each API's answers: the right numbers, in that API's form."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,14 @@ def test_token_ids_are_read_as_the_text_that_they_are_from(client, served_models
     assert text == bare == framed
     assert _embeddings(client, input=ids[0])["data"][0]["embedding"] == text[0]["embedding"]
     assert client.post("/v1/embeddings", json={"input": [[10**9]]}).status_code == 400
+
+
+def test_the_log_marks_requests_with_token_ids(app_of, capsys):
+    with TestClient(app_of(log="all"), base_url=HOST) as client:
+        for given in ("a cat sleeps", [5, 6]):
+            _embeddings(client, input=given)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if "/v1/embeddings" in line]
+    assert [line.get("ids_of") for line in lines] == [None, "the tokenizer of tiny"]
 
 
 def test_a_vector_a_token_is_given_for_all_texts_even_if_they_are_computed_in_groups(app_of, served_models):

@@ -155,5 +155,5 @@ def _refusal(result: QuantizationResult) -> str:
     return (
         f"int8 changes this model's vectors too much: mean cosine {found.mean_cosine:.5f} and least cosine "
         f"{found.least_cosine:.5f} on {found.texts} held-out texts; the bar is {bar.mean_cosine} and "
-        f"{bar.least_cosine}. Nothing was written to {result.folder}"
+        f"{bar.least_cosine}. Nothing was written to {result.folder}; bar=… sets another bar"
     )

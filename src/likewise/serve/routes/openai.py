@@ -52,6 +52,8 @@ async def embeddings(exchange: Exchange) -> Reply:
     body, inputs = exchange.body, as_inputs(exchange, "input")
     row_bytes, entry = FORMATS[body.encoding_format]
     served, job, rows, headers = await embedded(exchange, inputs, body, row_bytes)
+    if not isinstance(inputs[0], str):  # a client may have meant the ids of another tokenizer
+        exchange.notes["ids_of"] = f"the tokenizer of {served.name}"
     if entry is None:
         shape = (b"x-embedding-shape", b"%d,%d" % rows.shape)
         return Reply(rows.astype("<f4").tobytes(), (*headers, shape), media_type="application/octet-stream")
