@@ -31,7 +31,7 @@ from likewise.runtime.atomic_files import atomic_file
 from likewise.search import ScoredPair, closest_pairs, search
 
 QUESTIONS = (
-    "How do I run a function in the background?",
+    "How do I find out how long my code takes?",
     "Where can I compress a file?",
     "What turns text into a date?",
 )
