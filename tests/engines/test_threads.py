@@ -82,3 +82,10 @@ def test_the_affinity_of_the_process_bounds_the_cpus(tmp_path):
         assert allowed_cpus(tmp_path) == 1
     finally:
         os.sched_setaffinity(0, before)
+
+
+@pytest.mark.parametrize(("counted", "cpus"), [(None, 1), (6, 6)])
+def test_where_there_is_no_affinity_the_systems_count_holds(counted, cpus, tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: counted)
+    assert allowed_cpus(tmp_path) == cpus

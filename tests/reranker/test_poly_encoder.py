@@ -94,6 +94,14 @@ def test_company_batches_windows_and_chunks_change_nothing(polys, monkeypatch):
     np.testing.assert_allclose(reranker.score(PAIRS), wanted, rtol=1e-5, atol=1e-4)
 
 
+def test_candidates_are_scored_in_blocks_whose_codes_fit(polys, monkeypatch):
+    sizes, score = [], poly_encoder.score_candidates
+    monkeypatch.setattr(poly_encoder, "score_candidates", lambda c, block: sizes.append(len(block)) or score(c, block))
+    monkeypatch.setattr(poly_encoder, "NUMBERS", 3 * 5 + 4)  # numbers for three candidates of five codes
+    polys().score(["a query"] * 7, [f"text {i}" for i in range(7)])
+    assert sizes == [3, 3, 1]
+
+
 def test_every_text_is_encoded_once_on_either_side(polys):
     reranker, seen = polys(), []
     handle = reranker.encoder.register_forward_pre_hook(lambda module, args: seen.append(len(args[0])))

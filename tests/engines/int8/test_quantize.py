@@ -88,7 +88,9 @@ def test_column_scales_are_part_of_the_fingerprint_and_checked(result, tmp_path)
 
 
 def test_below_the_bar_nothing_is_left_and_an_older_model_stays(model, tmp_path):
-    with pytest.raises(BelowBar, match="the bar is 1 and 1. Nothing was written to .*; bar=… sets another bar") as refusal:
+    with pytest.raises(
+        BelowBar, match="the bar is 1 and 1. Nothing was written to .*; bar=… sets another bar"
+    ) as refusal:
         quantize(model, tmp_path / "int8", bar=IMPOSSIBLE)
     assert not any(tmp_path.iterdir())
     assert not refusal.value.result.written

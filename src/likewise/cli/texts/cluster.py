@@ -62,7 +62,7 @@ MAPS = (".html", *PICTURES)
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
-    add("--method NAME", "clustering method (see above)", "average")
+    add("--method NAME", "clustering method, from the list below", "average")
     amount = options(parser.add_mutually_exclusive_group())
     amount("-k N", "number of clusters")
     amount("--threshold X", "minimum cosine within a cluster, -1 to 1 (default: depends on the method)")
