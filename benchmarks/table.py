@@ -102,7 +102,7 @@ def default_model() -> str:
     stored = read("models")
     scores = stored["quality"]["results"]
     mini, beside = scores["likewise-mini"], scores["all-MiniLM-L6-v2"]
-    kept = [f"{mini[suite]:.1f} on {name} ({beside[suite]:.1f})" for suite, name in SUITES.items()]
+    kept = [f"{mini[suite]:.1f} on {name} (this model: {beside[suite]:.1f})" for suite, name in SUITES.items()]
     faster = stored["engines"]["results"]["likewise-mini"]["native int8"]
     speed = f"{faster:.1f} × as fast as this model (int8; [measured apart](docs/models.md))"
     return f"likewise-mini, the default, is {speed}, and scores {', '.join(kept[:-1])} and {kept[-1]}."
