@@ -7,7 +7,7 @@ from likewise.train.objectives.registry import objectives_markdown
 PAGE = Path(__file__).parent.parent / "docs" / "objectives.md"
 OPENING = """# Training objectives
 
-An objective is the loss that training minimises. Choose one by the columns of your data:
+An objective is the loss that training minimizes. Choose one by the columns of your data:
 
 ```
 likewise train MODEL --data pairs.parquet --objective contrastive -o my-model/
