@@ -33,7 +33,7 @@ INTEGRATION = ROOT / ".venv" / "integration" / "bin" / "python"
 """The Python of `make integration`, which has the packages and servers of other indexes."""
 QUIET = ("-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--no-header")
 QUIET += ("-W", "ignore::pytest.PytestAssertRewriteWarning")
-BUSY = 6.0  # wall time per CPU time on a busy machine; this also ends a test that only waits
+BUSY = 2.0  # wall time per CPU time on a busy machine; this also ends a test that only waits
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
