@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise.integrations.sentence_transformers.loading import UNSERVED
+from likewise.integrations.sentence_transformers.submodules import SUBMODULES
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "drop-in.md"
@@ -107,6 +108,10 @@ def not_served_section(names: dict[str, list[str]]) -> str:
         "`ImportError` ([what to use instead](moving-from-sentence-transformers.md)).",
     ]
     parts += [f"{title}: {', '.join(f'`{name}`' for name in names[place])}." for place, title in PLACES.items()]
+    parts.append(
+        f"Programs can import from these submodules: {', '.join(f'`{name}`' for name in sorted(SUBMODULES))}. "
+        "Importing any other, such as `datasets`, `readers` or `sparse_encoder`, raises `ModuleNotFoundError`."
+    )
     return "\n\n".join(parts)
 
 

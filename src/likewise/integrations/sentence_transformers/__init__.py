@@ -9,13 +9,12 @@ instead after `stand_in()`. docs/drop-in.md lists what is not supported.
 """
 
 import sys
-from importlib import import_module
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ...errors import BadInput
 from ...runtime.lazy_imports import lazy_names
+from .submodules import PEER, SUBMODULES, Alias, add_submodules
 
 if TYPE_CHECKING:
     from . import cross_encoder_losses, evaluation, losses, models, util
@@ -59,12 +58,10 @@ __version__ = "6.2.0"
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        **{name: [] for name in SUBMODULES if "." not in name and name != "SentenceTransformer"},
         "cross_encoder": ["CrossEncoder"],
         "sentence_transformer": ["SentenceTransformer", "SimilarityFunction", "quantize_embeddings"],
         "cross_encoder_losses": [],
-        "evaluation": [],
-        "losses": [],
-        "models": [],
         "training.training_arguments": [
             "BatchSamplers",
             "CrossEncoderTrainingArguments",
@@ -74,20 +71,9 @@ __getattr__, __dir__ = lazy_names(
         ],
         "training.callbacks": ["EarlyStoppingCallback", "TrainerCallback"],
         "training.trainer": ["CrossEncoderTrainer", "SentenceTransformerTrainer"],
-        "util": [],
     },
     ["__version__", "stand_in"],
 )
-
-PEER = "sentence_transformers"
-PARTS = {
-    "": "",
-    ".util": ".util",
-    ".cross_encoder": ".cross_encoder",
-    ".models": ".models",
-    ".SentenceTransformer": ".sentence_transformer",
-}
-"""Modules that libraries import by name, and what replaces them here."""
 
 
 def stand_in() -> ModuleType:
@@ -105,16 +91,10 @@ def stand_in() -> ModuleType:
     present = sys.modules.get(PEER)
     if present is not None and getattr(present, "stand_in", None) is not stand_in:
         raise BadInput(f"{PEER} is already imported; call stand_in() before anything imports it")
-    for theirs, ours in PARTS.items() if present is None else ():
-        sys.modules[PEER + theirs] = _alias(PEER + theirs, import_module(__name__ + ours))
+    if present is None:
+        sys.modules[PEER] = Alias(PEER, __name__)
+        add_submodules(PEER)
     return sys.modules[PEER]
 
 
-def _alias(name: str, home: ModuleType) -> ModuleType:
-    """Create a module with this name and the attributes of another module."""
-    alias = ModuleType(name, home.__doc__)
-    alias.__spec__ = ModuleSpec(name, None, is_package=name == PEER)
-    alias.__path__ = []  # makes missing submodules raise ModuleNotFoundError
-    alias.__dict__["__getattr__"] = lambda attribute: getattr(home, attribute)
-    alias.__dict__["__dir__"] = lambda: dir(home)
-    return alias
+add_submodules(__name__)

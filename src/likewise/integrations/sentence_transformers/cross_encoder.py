@@ -12,7 +12,7 @@ from ...arrays.activations import HEAD_ACTIVATIONS, softmax
 from ...errors import BadInput
 from ...reranker import Reranker
 from ...runtime.arguments import whole_number
-from ...runtime.lazy_imports import has_torch, require_torch
+from ...runtime.lazy_imports import has_torch, lazy_names, require_torch
 from ...text.inputs import describe_value, is_list_of_rows
 from .drop_in_model import DropInModel, accepts_older_names, shows_progress
 from .loading import refuse
@@ -207,3 +207,14 @@ def _activated(logits: Float[np.ndarray, "N C"], activation: Activation) -> Floa
         require_torch(f"activation_fn={activation!r}")
         return _activated(logits, getattr(import_module("torch").nn, name)())
     raise BadInput(f"activation_fn is {activation!r}; expected a function or one of {', '.join(HEAD_ACTIVATIONS)}")
+
+
+__getattr__, _ = lazy_names(
+    __package__,
+    {
+        "cross_encoder.evaluation": [],
+        "cross_encoder.losses": [],
+        "training.trainer": ["CrossEncoderTrainer"],
+        "training.training_arguments": ["CrossEncoderTrainingArguments"],
+    },
+)

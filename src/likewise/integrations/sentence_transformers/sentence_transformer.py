@@ -16,7 +16,7 @@ from ...arrays.similarity import SIMILARITIES, unit
 from ...embedder import PROMPT_NAMES, Embedder
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
-from ...runtime.lazy_imports import require_torch
+from ...runtime.lazy_imports import lazy_names, require_torch
 from ...text.inputs import checked_texts, describe_value, is_list_of_rows
 from .drop_in_model import DropInModel, accepts_older_names, shows_progress
 from .util import SimilarityFunction, as_array, as_tensor, check_precision, quantize_embeddings, similarity_name
@@ -252,3 +252,14 @@ def as_output(rows: Any, convert_to_numpy: bool, convert_to_tensor: bool, device
         return import_module("torch").tensor([], device=str(device)) if convert_to_tensor else []
     tensor = as_tensor(rows).to(str(device))
     return tensor if convert_to_tensor else list(tensor)
+
+
+__getattr__, _ = lazy_names(
+    __package__,
+    {
+        "evaluation": [],
+        "losses": [],
+        "training.trainer": ["SentenceTransformerTrainer"],
+        "training.training_arguments": ["SentenceTransformerModelCardData", "SentenceTransformerTrainingArguments"],
+    },
+)
