@@ -105,10 +105,10 @@ def test_published_names_of_columns_and_spelled_labels_are_understood(place):
             {"s1": ["a"], "s2": ["b"], "score": [1]},
             "expected the columns sentence1, sentence2, score; it has s1, s2, score",
         ),
-        ({"sentence1": ["a"], "sentence2": ["b"], "score": ["high"]}, "row 0: score is 'high'; expected a number"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "score": ["high"]}, "row 1: score is 'high'; expected a number"),
         (
             {"sentence1": ["a", None], "sentence2": ["b", "c"], "score": [1, 2]},
-            "row 1: sentence1 is None; expected a text",
+            "row 2: sentence1 is None; expected a text",
         ),
     ],
 )

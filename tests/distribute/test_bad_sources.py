@@ -73,10 +73,11 @@ def test_a_first_line_that_names_the_columns_cannot_be_skipped(static, tmp_path)
 
 def test_a_null_in_parquet_too(static, tmp_path):
     pq.write_table(pa.table({"text": ["a red house", None, "the sea"]}), tmp_path / "n.parquet")
-    with pytest.raises(BadInput, match=r"n\.parquet, row 1: the text in column 'text' is null"):
+    with pytest.raises(BadInput, match=r"n\.parquet, row 2: the text in column 'text' is null"):
         encoded([tmp_path / "n.parquet"], tmp_path / "out", static, settings())
     assert encoded([tmp_path / "n.parquet"], tmp_path / "out", static, settings(skip=True)).left_out == 1
-    assert [row["id"][-1] for row in rows_of(tmp_path / "out")] == ["0", "2"]
+    ids = [row["id"][-1] for row in rows_of(tmp_path / "out")]
+    assert ids == ["0", "2"]  # an interrupted run of an earlier version goes on with the same ids
 
 
 def test_ids_that_occur_twice_are_refused_and_both_places_named(static, tmp_path):

@@ -71,9 +71,9 @@ def test_what_is_wrong_is_named_with_its_place(name, content, message, tmp_path)
         list(Texts(tmp_path / name))
 
 
-def test_a_null_in_parquet_is_named(tmp_path):
+def test_a_null_in_parquet_is_named_by_its_row_counted_from_1(tmp_path):
     pq.write_table(pa.table({"text": ["a", None]}), tmp_path / "t.parquet")
-    with pytest.raises(BadInput, match="row 1"):
+    with pytest.raises(BadInput, match=r"row 2: expected a text, found null$"):
         list(Texts(tmp_path / "t.parquet"))
 
 
@@ -81,7 +81,7 @@ def test_missing_files_folders_and_unknown_kinds_are_refused(tmp_path):
     (tmp_path / "folder.txt").mkdir()
     for name, reported in (
         ("nowhere.txt", "nowhere.txt does not exist"),
-        ("folder.txt", "is not a file"),
+        ("folder.txt", "folder.txt is a folder; expected a file that ends in .txt"),
         ("t.docx", "ends in '.docx'; expected one of .txt"),
         ("t.parquet.gz", "ends in '.gz'; expected one of .txt"),
     ):
@@ -143,7 +143,7 @@ def test_a_table_has_several_columns_numbers_too(kind, tmp_path):
 @pytest.mark.parametrize("blank", ["", "  ", None])
 def test_a_blank_text_in_a_table_is_named(blank, tmp_path):
     pq.write_table(pa.table({"text": ["a", blank]}), tmp_path / "t.parquet")
-    with pytest.raises(BadInput, match=r"row 1: text is .*; expected a text"):
+    with pytest.raises(BadInput, match=r"row 2: text is .*; expected a text"):
         Table.read(tmp_path / "t.parquet", lambda names: names).texts("text")
 
 
@@ -176,7 +176,7 @@ def test_rows_of_parquet_are_numbered_from_the_first_of_the_file(start, tmp_path
     monkeypatch.setattr(reader, "PARQUET_ROWS", 3)
     pq.write_table(pa.table({"text": list("abcdefgh")}), tmp_path / "t.parquet", row_group_size=5)
     found = list(reader.parquet_rows(tmp_path / "t.parquet", lambda names: names, start))
-    assert found == [(f"row {i}", (letter,)) for i, letter in enumerate("abcdefgh")][start:]
+    assert found == [(f"row {i}", (letter,)) for i, letter in enumerate("abcdefgh", 1)][start:]
 
 
 def test_of_two_columns_that_may_be_meant_none_is_taken_in_silence(tmp_path):

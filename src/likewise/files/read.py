@@ -37,11 +37,7 @@ class Texts:
         if self.column is not None and data_ending(self.path) == ".txt":
             raise BadInput(f"{self.path} has lines but no columns, so --column {self.column} does not apply")
         for place, (text,) in file_rows(self.path, lambda names: [choose_text_column(names, self.column, self.path)]):
-            if not isinstance(text, str):
-                raise BadInput(
-                    f"{self.path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})"
-                )
-            yield text
+            yield checked_cell(text, self.path, place)
 
     def __len__(self) -> int:
         return self._length
@@ -111,6 +107,8 @@ def standard_input() -> Iterator[str]:
 
 
 def _check(path: Path) -> None:
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; expected a file that ends in {', '.join(READABLE)}")
     if data_ending(path) not in READABLE or data_ending(path) == ".parquet" != path.suffix.lower():
         raise BadInput(f"{path} ends in {path.suffix!r}; expected one of {', '.join(READABLE)}")
     if not path.is_file():
@@ -119,6 +117,13 @@ def _check(path: Path) -> None:
 
 def file_rows(path: Path, choose: Choose) -> Iterator[Row]:
     return READABLE[data_ending(path)](path, distinct_columns(path, choose))
+
+
+def checked_cell(value: Any, path: Path, place: str) -> str:
+    if not isinstance(value, str):
+        found = "null" if value is None else f"{str(value)[:40]!r} ({type(value).__name__})"
+        raise BadInput(f"{path}, {place}: expected a text, found {found}")
+    return value
 
 
 def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> str:
@@ -161,7 +166,7 @@ def _object_rows(path: Path, choose: Choose) -> Iterator[Row]:
 
 
 def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:
-    """The rows of a Parquet file, starting with the given row (counted from 0)."""
+    """The rows of a Parquet file, named by numbers from 1, after the first `start` rows."""
     file = open_parquet(path)
     expected = list(choose(file.schema_arrow.names))
     groups, row = _row_groups_from(file.metadata, start)
@@ -171,8 +176,8 @@ def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:
             columns = [batch.column(name)[skipped:].to_pylist() for name in expected]
             row += skipped
             for values in zip(*columns, strict=True):
-                yield f"row {row}", values
                 row += 1
+                yield f"row {row}", values
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read after row {row}: {error}") from None
 

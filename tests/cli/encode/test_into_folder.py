@@ -71,6 +71,8 @@ def test_verify_refuses_another_model_and_names_both(here, capsys):
         (["a.jsonl", "-o", "v.npy", "--id", "id"], "--id requires a folder as output, but v.npy is a file"),
         (["a.jsonl", "more", "-o", "v.npy"], "more than one source requires a folder as output"),
         (["a.jsonl", "-o", "v.npy", "--bad-rows", "skip"], "--bad-rows requires a folder as output"),
+        (["more", "-o", "v.npy"], "the folder more requires a folder as output, but v.npy is a file (use -o NAME/)"),
+        (["more/*.csv", "-o", "v.npy"], "the pattern more/*.csv requires a folder as output"),
         (["-", "-o", "out"], "standard input cannot be read twice"),
         (["a.jsonl", "-o", "out", "--shard-rows", "0"], "--shard-rows is 0; expected a whole number, 1 or more"),
         (["a.jsonl", "-o", "out", "--workers", "0"], "--workers is 0; expected a whole number, 1 or more"),

@@ -84,7 +84,8 @@ def text_rows(
         if problem is not None:
             reject(f"{path}, {place}: {problem}")
             continue
-        name = f"{path}:{place.rpartition(' ')[2]}" if columns.id is None else str(values[columns.id])
+        line = after.line - (data_ending(path) == ".parquet")  # ids of its rows have always counted from 0
+        name = f"{path}:{line}" if columns.id is None else str(values[columns.id])
         yield TextRow(after, name, values[text], text, values)
 
 
