@@ -149,7 +149,7 @@ VALUES = st.recursive(
 def test_whatever_a_row_holds_an_index_can_store(tmp_path, row, text):
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({**row, "text": text}) + "\n")
-    [document] = read_documents([str(path)], "text")
+    [document] = read_documents([str(path)], "text", skip=lambda _: None)
 
     checked_records(Records(["a"], np.ones((1, 2)), [document.text], [document.metadata]), 2)
 
@@ -356,7 +356,31 @@ def test_a_blank_first_row_is_a_document_and_no_empty_file(tmp_path):
     files(tmp_path, a_txt="\nb\n", b_csv="text,n\n,1\nc,2\n")
     skipped = []
     found = [(one.text, one.row) for one in read_documents([str(tmp_path)], skip=skipped.append)]
-    assert (found, skipped) == ([("", 1), ("b", 2), ("", 1), ("c", 2)], [])
+    assert found == [("", 1), ("b", 2), ("", 1), ("c", 2)]
+    assert skipped_lines(skipped) == ["skipped 2 rows without text"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("b.txt", b"a\nb\n\xff\n", "b.txt, line 3 is not valid UTF-8"),
+        ("b.csv", b"text,n\na,1\nb\n", "b.csv, line 3: this row has 1 fields"),
+        ("b.jsonl", b'{"text": "a"}\n{"text": null}\n', "b.jsonl, line 2: expected a text, found null, so no row"),
+        ("b.jsonl", b'{"text": "a"}\n{\n', "b.jsonl, line 2 is not valid JSON"),
+        ("b.tsv", b"x\ty\na\tb\n", "b.tsv: which column holds the texts"),
+        ("b.parquet", b"PAR1 no", "b.parquet is not a Parquet file"),
+        ("b.txt.gz", b"\x1f\x8bno", "b.txt.gz is truncated or damaged"),
+    ],
+)
+def test_a_file_with_a_bad_row_is_skipped_whole_and_the_others_are_read(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    files(tmp_path, a_txt="first\n", c_txt="last\n")
+    skipped = []
+    assert [one.text for one in read_documents([str(tmp_path)], skip=skipped.append)] == ["first", "last"]
+    [file] = skipped
+    assert file.path.name == name and file.is_error and message in file.reason
+    assert file.reason.endswith(", so no row of the file was read")
+    assert estimated_count([str(tmp_path)]) >= 2
 
 
 def test_without_a_callback_errors_are_raised_and_other_kinds_warned_of(mixed):

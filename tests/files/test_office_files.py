@@ -98,6 +98,19 @@ def test_headings_of_a_word_file_are_of_six_levels_and_its_own_title_is_first(tm
         )
 
 
+def test_a_word_file_without_properties_has_no_title_but_its_name(tmp_path):
+    docx.Document().save(tmp_path / "a.docx")
+    document = docx.Document(tmp_path / "a.docx")
+    document.add_paragraph("They eat seeds.")
+    rels = document.part.package.rels
+    [own] = [key for key, one in rels.items() if one.reltype.endswith("/core-properties")]
+    del rels[own]
+    document.save(tmp_path / "a.docx")
+    assert not any("core" in name for name in zipfile.ZipFile(tmp_path / "a.docx").namelist())
+    [found] = read_documents([str(tmp_path / "a.docx")])
+    assert (found.title, found.text) == ("a", "They eat seeds.")
+
+
 def test_white_space_of_a_word_file_is_read(word):
     inside = (
         b"<w:p><w:r><w:t/><w:t>a</w:t><w:br/><w:t>b</w:t><w:cr/><w:t>c</w:t><w:noBreakHyphen/><w:t>d</w:t></w:r></w:p>"

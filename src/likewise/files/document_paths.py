@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..runtime.home_folder import expanded
+from ..wording import counted
 
 NOT_READ = "not a supported format; convert texts to .md, .html, .docx or .pdf"
 HIDDEN = "names that begin with a dot are skipped; to add one, name the file or folder itself"
 LINKED_FOLDER = "links to folders are not followed; to add one, name the folder itself"
 NOT_REGULAR = "not a regular file, or a broken link"
 NO_TEXT = "they contain nothing to index"
+NO_TEXT_IN_ROW = "it has no text"
 NO_TEXT_IN_PDF = "they contain only images of pages, no text; run text recognition (OCR) on them first"
 
 
@@ -26,12 +28,14 @@ class SkippedFile(NamedTuple):
         kind: what it is counted as: its suffix or other kind; empty if it was named individually.
         reason: why it is skipped, and what to do.
         is_error: True if its format is supported but reading it failed.
+        rows: how many of its rows are skipped, if the others are read; 0 for the whole file.
     """
 
     path: Path
     kind: str
     reason: str
     is_error: bool = False
+    rows: int = 0
 
 
 Skip = Callable[[SkippedFile], None]
@@ -50,23 +54,33 @@ def kind_of(path: Path) -> str:
 
 
 def skipped_lines(skipped: Iterable[SkippedFile]) -> list[str]:
-    """One line per reason, with the number of files of each kind; one line for each file that could not be read.
+    """One line per reason with the number of files of each kind, one per unreadable file, and one for blank rows.
 
     >>> skipped_lines([SkippedFile(Path("a.jpg"), ".jpg", "not read"), SkippedFile(Path("b.jpg"), ".jpg", "not read")])
     ['skipped 2 .jpg: not read']
     """
     kinds: dict[str, Counter[str]] = defaultdict(Counter)
+    rows = 0
     for file in skipped:
-        kinds[file.reason][file.kind] += 1
-    return [f"skipped{_counted(counts)}: {reason}" for reason, counts in kinds.items()]
+        rows += file.rows
+        if not file.rows:
+            kinds[file.reason][file.kind] += 1
+    lines = [f"skipped{_counted(counts)}: {reason}" for reason, counts in kinds.items()]
+    return lines + [f"skipped {counted(rows, 'row')} without text"] * (rows > 0)
 
 
 def skipped_as_json(skipped: Iterable[SkippedFile]) -> list[dict[str, Any]]:
-    groups: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
+    groups: dict[tuple[str, str, bool], list[SkippedFile]] = defaultdict(list)
     for file in skipped:
-        groups[file[1:]].append(str(file.path))
+        groups[file.kind, file.reason, file.is_error].append(file)
     return [
-        {"kind": kind, "count": len(files), "reason": reason, "failed": failed, "files": files}
+        {
+            "kind": kind,
+            "count": sum(file.rows or 1 for file in files),
+            "reason": reason,
+            "failed": failed,
+            "files": [str(file.path) for file in files],
+        }
         for (kind, reason, failed), files in groups.items()
     ]
 

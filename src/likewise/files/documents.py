@@ -19,12 +19,21 @@ import numpy as np
 from ..errors import BadInput
 from ..runtime.installation import install_command
 from ..text.chunking import document_sections
-from .document_paths import NO_TEXT, NO_TEXT_IN_PDF, NOT_READ, Skip, SkippedFile, document_paths, refuse_errors
+from .document_paths import (
+    NO_TEXT,
+    NO_TEXT_IN_PDF,
+    NO_TEXT_IN_ROW,
+    NOT_READ,
+    Skip,
+    SkippedFile,
+    document_paths,
+    refuse_errors,
+)
 from .front_matter import front_matter, number_in
 from .html_text import html_text
 from .line_formats import json_objects
 from .lines import DAMAGED, data_ending, open_bytes, open_lines
-from .read import READABLE_ENDINGS, Texts, choose_text_column, file_rows
+from .read import READABLE_ENDINGS, Texts, checked_cell, choose_text_column, file_rows
 
 Metadata = Mapping[str, str | int | float | bool | None]
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
@@ -101,14 +110,14 @@ def _documents(path: Path, column: str | None, whole: bool, skip: Skip) -> Itera
     ending = data_ending(path)
     read = _plain_text if ending == ".txt" and whole else WHOLE.get(ending)
     is_empty = not path.stat().st_size
-    if read is None:
-        found = iter(()) if is_empty else _row_documents(path, column)
-    else:
-        try:
+    try:
+        if read is not None:
             found = iter([(_plain_text if is_empty else read)(path)])
-        except (BadInput, OSError) as error:
-            skip(SkippedFile(path, "", str(error), is_error=True))
-            return
+        else:
+            found = iter(()) if is_empty else _checked_rows(path, column, skip)
+    except (BadInput, OSError) as error:
+        skip(SkippedFile(path, "", str(error), is_error=True))
+        return
     first = next(found, Document("", _source(path), row=0))
     if not first.text.strip() and (read is not None or first.row == 0):
         skip(SkippedFile(path, ending, NO_TEXT_IN_PDF if ending == ".pdf" else NO_TEXT))
@@ -159,11 +168,21 @@ def _office(path: Path) -> Document:
     return Document(storable(text), _source(path), named, has_headings=data_ending(path) == ".docx")
 
 
+def _checked_rows(path: Path, column: str | None, skip: Skip) -> Iterator[Document]:
+    """Read all rows once before any is returned, so that a file is added whole or, if a row is bad, not at all."""
+    try:
+        blank = sum(not checked_cell(text, path, place).strip() for place, _, (text, *_) in _text_first(path, column))
+    except (BadInput, OSError) as error:
+        raise BadInput(f"{error}, so no row of the file was read") from None
+    if blank:
+        skip(SkippedFile(path, "row", NO_TEXT_IN_ROW, rows=blank))
+    return _row_documents(path, column)
+
+
 def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
     source, parsed, keys = _source(path), data_ending(path) in (".csv", ".tsv"), ColumnKeys()
-    for row, (place, names, (text, *others)) in enumerate(_text_first(path, column), 1):
-        if not isinstance(text, str):
-            raise BadInput(f"{path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})")
+    for row, (place, names, (value, *others)) in enumerate(_text_first(path, column), 1):
+        text = checked_cell(value, path, place)
         if not others:
             yield Document(storable(text), source, row=row)
             continue
@@ -281,12 +300,13 @@ def _estimate(path: Path, whole: bool) -> int:
     ending = data_ending(path)
     if ending in WHOLE or (ending == ".txt" and whole):
         return 1
-    if ending == ".parquet":
-        return len(Texts(path))
     lines = 0
-    with suppress(OSError, *DAMAGED), open_bytes(path) as file:  # the reader reports it
-        for block in iter(lambda: file.read(1 << 20), b""):
-            lines += block.count(b"\n")
+    with suppress(BadInput, OSError, *DAMAGED):  # the reader reports it
+        if ending == ".parquet":
+            return len(Texts(path))
+        with open_bytes(path) as file:
+            for block in iter(lambda: file.read(1 << 20), b""):
+                lines += block.count(b"\n")
     return max(0, lines - (ending in (".csv", ".tsv")))
 
 

@@ -62,7 +62,7 @@ def docx_text(path: str) -> tuple[str, str]:
     names = {style.style_id: str(style.name) for style in document.styles}
     body = document.element.body
     etree.strip_elements(body, FALLBACK, with_tail=False)
-    title, blocks = document.core_properties.title, []
+    title, blocks = _own_title(document), []
     for paragraph in body.iter(f"{WORD}p"):
         text, style = _paragraph_text(paragraph), names.get(paragraph.style or "", "")
         level = int(style[-1]) if style[:-1] == "Heading " and style[-1].isdigit() else 0
@@ -72,6 +72,14 @@ def docx_text(path: str) -> tuple[str, str]:
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"has more than {MAX_CHARACTERS:,} characters; split it")
     return text, title
+
+
+def _own_title(document: Any) -> str:
+    """The title in the core properties; python-docx would make up properties for a file that has none."""
+    from docx.opc.constants import RELATIONSHIP_TYPE
+
+    kinds = {relationship.reltype for relationship in document.part.package.rels.values()}
+    return document.core_properties.title if RELATIONSHIP_TYPE.CORE_PROPERTIES in kinds else ""
 
 
 def _check_unpacked(path: str) -> None:

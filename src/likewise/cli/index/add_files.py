@@ -6,6 +6,7 @@ from dataclasses import asdict
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from ...errors import BadInput
 from ...model_files.names import DEFAULT_MODEL
 from ...wording import counted
 from ..model_options import add_model
@@ -31,8 +32,10 @@ becomes metadata; a page's navigation, header and footer are dropped. Documents 
 sentences. A passage is embedded as "title > heading: text"; only the text is stored, with the title and headings as
 metadata. --no-headings embeds the text alone.
 
-Files that could not be read are listed at the end, by kind and with the reason. If a file is broken or encrypted, it is
-reported, the other files are added, and the exit code is 1; any passages already in the index from that file stay.
+Files that could not be read are listed at the end, by kind and with the reason, and rows without text are counted. If a
+file is broken or encrypted, or has a bad row, none of it is added: it is reported, the other files are added, and the
+exit code is 1. Any passages already in the index from that file stay. If no file can be read, nothing changes and the
+exit code is 2.
 
 An index has one model: the first call chooses it (-m), and later calls use it. Files that were added before are
 compared with the index: unchanged passages are kept, new ones embedded, and missing ones deleted. Each block of
@@ -68,7 +71,9 @@ def run(args: argparse.Namespace) -> int:
     ChunkSettings(size, args.overlap)  # raises before a model is loaded
     skipped: list[SkippedFile] = []
     documents = read_documents(args.files, args.column, whole=whole, skip=skipped.append)
-    first = [*islice(documents, 1)]  # before the index is created, because this raises if the column does not exist
+    first = [*islice(documents, 1)]
+    if not first:  # all files were tried, so the error comes before an index is created
+        raise BadInput("\n".join(file.reason for file in skipped if file.is_error))
     settings = {"chunk": args.chunk, "overlap": args.overlap, "headings": args.headings}
     with opened_with_model(args, read_only=False, **settings) as index:
         began = time.perf_counter()
