@@ -10,7 +10,7 @@ import pytest
 from likewise import Reranker, TextIndex
 from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
-from likewise.cli.index import opening
+from likewise.cli.index import describe, opening
 from likewise.search.collection import Collection
 from likewise.search.indexes import open_index
 from likewise.search.records import Records
@@ -348,6 +348,60 @@ def test_what_is_skipped_is_said_and_a_broken_file_is_exit_code_1(place, call, f
     ]
     code, out, err = call("index", "add", place, "notes", "-q")
     assert code == 1 and not out and err.startswith("skipped: notes/old.md, line 1")
+
+
+def test_a_bad_row_leaves_its_file_out_and_the_passages_of_before_in(place, call, folders):
+    """What the help promises of broken files is true of tables and lines too, wherever the bad row is."""
+    assert call("index", "add", place, "rows.csv", "-m", str(folders("bert")))[0] == 0
+    Path("rows.csv").write_text("text,year,lang\na new cat,2019,en\nshort,1\n")
+    Path("lines.txt").write_bytes(b"one\ncaf\xe9\n")
+    Path("unnamed.jsonl").write_text('{"x": "a", "y": "b"}\n')
+    Path("broken.parquet").write_bytes(b"PAR1 no")
+    Path("zebras.txt").write_text("A zebra.\n\n")
+    names = ("rows.csv", "lines.txt", "unnamed.jsonl", "broken.parquet", "zebras.txt")
+    code, _, err = call("index", "add", place, *names)
+    assert code == 1 and "1 passage of 1 document added, 0 unchanged; 3 in total" in err
+    assert "rows.csv, line 3: this row has 2 fields, but the first line names 3 columns, so no row of the file" in err
+    assert all(f"\nskipped: {name}" in err for name in names[:4]) and "skipped 1 row without text" in err
+    texts = {one["text"] for one in json_of(call, "search", place, "cat")["passages"]}
+    assert texts == {"the quick cat", "la chatte", "A zebra."}
+
+
+@pytest.mark.parametrize("name", ["bad.md", "bad.txt"])
+def test_a_file_that_cannot_be_read_leaves_no_new_index_if_it_is_alone(place, call, folders, name):
+    Path(name).write_bytes(b"caf\xe9")
+    code, _, err = call("index", "add", place, name, "-m", str(folders("bert")))
+    assert code == 2 and "line 1 is not valid UTF-8" in err and not Path(place).exists()
+
+
+def test_rows_without_text_are_counted(place, call, folders):
+    Path("blank.csv").write_text("text,n\na,1\n,2\n  ,3\nb,4\n")
+    code, _, err = call("index", "add", place, "blank.csv", "-m", str(folders("bert")))
+    assert code == 0 and "2 passages of 2 documents added" in err and err.endswith("\nskipped 2 rows without text\n")
+    found = json_of(call, "index", "add", place, "blank.csv")["skipped"]
+    expected = {"kind": "row", "count": 2, "reason": "it has no text", "failed": False, "files": ["blank.csv"]}
+    assert found == [expected]
+
+
+def test_a_filter_that_nothing_can_pass_is_explained(filled, call):
+    written = f'file = "{Path("rows.csv").absolute()}"'
+    for condition, hint in (
+        ("file = 'rows.csv'", f"file holds absolute paths: write {written.partition(' = ')[2]}"),
+        ("year = '2019'", "year holds numbers, not texts: write year = 2019"),
+    ):
+        assert call("search", filled, "cat", "--filter", condition) == (0, "", f"nothing was found\n{hint}\n")
+        _, out, err = call("search", filled, "cat", "--filter", condition, "--json")
+        assert json.loads(out)["passages"] == [] and err == f"{hint}\n"
+        assert call("index", "delete", filled, "--filter", condition)[2] == f"{hint}\n"
+    assert call("search", filled, "cat", "--filter", "year = 1")[2] == "nothing was found\n"
+    assert len(json_of(call, "search", filled, "cat", "--filter", written)["passages"]) == 2
+
+
+def test_info_lists_the_columns_of_all_passages(filled, call, monkeypatch):
+    monkeypatch.setattr(describe, "SAMPLE", 1)
+    columns = ["file", "headings", "lang", "row", "start", "stop", "title", "year"]
+    assert json_of(call, "index", "info", filled)["columns"] == columns
+    assert f"  columns     {', '.join(columns)}\n" in call("index", "info", filled)[1]
 
 
 def test_texts_with_ids_of_their_own_are_deleted_by_them(place, call, folders):

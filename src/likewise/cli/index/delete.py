@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import BadInput
 from ...wording import counted
-from ..output import print_result
+from ..output import note, print_result
 from ..parser import options
+from .filter_hints import filter_hints
 from .opening import add_location
 
 if TYPE_CHECKING:
@@ -45,9 +46,12 @@ def run(args: argparse.Namespace) -> int:
         if not args.dry_run:
             delete_passages(index, chosen)
         left = len(index)
+        hints = [] if chosen or args.filter is None else [*filter_hints(index, args.filter)]
     value = {"location": args.location, "deleted": len(chosen), "dry_run": args.dry_run, "passages": left}
     done = "would be deleted" if args.dry_run else "deleted"
     print_result(args, value, f"{args.location}: {counted(len(chosen), 'passage')} {done}; {left:,} in total")
+    for hint in hints:
+        note(hint)
     return 0
 
 

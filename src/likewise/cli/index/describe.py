@@ -20,7 +20,7 @@ EPILOG = """examples:
   likewise index info notes.index --json"""
 
 SAMPLE = 1000
-"""The number of records whose columns are examined."""
+"""The number of records whose columns are examined, if the index does not count columns itself."""
 SHOWN = 10
 """The number of files to list, those with the most passages first."""
 
@@ -44,13 +44,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def described(index: "Index") -> dict[str, Any]:
-    """The contents of an index as plain values; the columns are those of its first records."""
+    """The contents of an index as plain values."""
     from ...search.texts.passages import id_of_key
 
     sources = ((name, id_of_key(name)) for name in index.ids())
     files = Counter("" if source == name else source for name, source in sources)
-    first = next(index.records(SAMPLE), None)
-    rows = (first.metadata if first else None) or []
     folder = Path(index.location)  # a file or a server has no size here
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else None
     return {
@@ -59,10 +57,20 @@ def described(index: "Index") -> dict[str, Any]:
         "passages": files.total(),
         "dimension": index.dimension,
         "model": index.model and index.model.as_json(),
-        "columns": sorted({name for row in rows for name in row}),
+        "columns": _columns(index),
         "bytes": size,
         "files": dict(files.most_common()),
     }
+
+
+def _columns(index: "Index") -> list[str]:
+    """All columns of a collection; in other indexes, those of the first records."""
+    from ...search.collection import Collection
+
+    if isinstance(index, Collection):
+        return sorted(index.columns())
+    first = next(index.records(SAMPLE), None)
+    return sorted({name for row in (first and first.metadata) or () for name in row})
 
 
 def _computed(model: Mapping[str, Any]) -> str:
@@ -80,7 +88,8 @@ def _print(about: dict[str, Any]) -> None:
     if model:
         print(f"  computed    {_computed(model)}")
     print(f"  headings    {'embedded' if model and model['headings'] else 'not embedded'}")
-    print(f"  columns     {', '.join(about['columns']) or 'none'} (of the first {SAMPLE:,} passages)")
+    sampled = "" if about["kind"] == "Collection" else f" (of the first {SAMPLE:,} passages)"
+    print(f"  columns     {', '.join(about['columns']) or 'none'}{sampled}")
     for name, count in list(files.items())[:SHOWN]:
         print(f"  {count:>9,}  {shown_path(name) or '(no file)'}")
     if len(files) > SHOWN:

@@ -16,6 +16,7 @@ from ..parser import options
 from ..terminal_tables import fit_line, one_line, styled, width, wrap
 from ..texts.rerank import label_of
 from ..texts.text_file import given_text
+from .filter_hints import filter_hints
 from .opening import add_location, opened_with_model, shown_path
 
 if TYPE_CHECKING:
@@ -82,17 +83,24 @@ def run(args: argparse.Namespace) -> int:
             reranker=_pair_scorer(args) if args.rerank else None,
             budget=args.budget and args.budget / 1000,
         )
+        hints = [] if result.passages or args.filter is None else [*filter_hints(index.index, args.filter)]
         if calibration is not None:
             result, cut = _significant(result, calibration, index.index.count(args.filter), args.fdr)
         if args.json:
             print_json({**_as_json(args, index, result), **calibration_options.cut_off_as_json(cut)})
-            return 0
-    show_passages(result.passages, args.query)
+    if not args.json:
+        _show(result, cut, args.query)
+    for hint in hints:
+        note(hint)
+    return 0
+
+
+def _show(result: "SearchResult", cut: "CutOff | None", query: str) -> None:
+    show_passages(result.passages, query)
     if result.reranked is not None:
         note(f"{counted(result.reranked, 'passage')} reranked")
     if cut is not None:
         note(calibration_options.cut_off_in_words(cut, "passage"))
-    return 0
 
 
 def _significant(

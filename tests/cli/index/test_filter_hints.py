@@ -1,0 +1,53 @@
+"""A filter that nothing can pass is explained: values of another kind, and relative paths."""
+
+import os
+
+import numpy as np
+import pytest
+
+from likewise.cli.index.filter_hints import filter_hints
+from likewise.search.indexes import create_index
+from likewise.search.records import Records
+
+ROWS = [
+    {"file": os.path.abspath("notes/cats.md"), "label": 3, "code": "7", "draft": True, "mixed": 1},  # noqa: PTH100
+    {"file": os.path.abspath("notes/dogs.md"), "label": 4.5, "code": "x", "mixed": "a", "none": None},  # noqa: PTH100
+]
+
+
+@pytest.fixture(params=["memory:", ""])
+def index(request, tmp_path):
+    with create_index(f"{request.param}{tmp_path / 'hints'}", 2) as index:
+        index.add(Records(["a", "b"], np.eye(2), ["a", "b"], ROWS))
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("condition", "hints"),
+    [
+        ("label = '3'", ["label holds numbers, not texts: write label = 3"]),
+        ("label >= '4.5' and code = 7", [
+            "label holds numbers, not texts: write label >= 4.5", 'code holds texts, not numbers: write code = "7"',
+        ]),
+        ("label = 'three'", ["label holds numbers, not texts"]),
+        ("label in ('3', '4')", ["label holds numbers, not texts"]),
+        ("not label like '3%'", ["label holds numbers, not texts"]),
+        ("draft = 'true'", ["draft holds true or false, not texts"]),
+        ("code = true", ["code holds texts, not true or false"]),
+        ("mixed = true", ["mixed holds texts and numbers, not true or false"]),
+        ("mixed = 'b' or label = 9 or none = 1 or label is null", []),
+        (f"file = '{ROWS[0]['file']}x' or file like '%/x.md'", []),
+        ("file = 'notes/cats.md'", [f'file holds absolute paths: write "{ROWS[0]["file"]}"']),
+        ("file in ('notes/cats.md', 'x')", [f'file holds absolute paths: write "{ROWS[0]["file"]}"']),
+    ],
+)  # fmt: skip
+def test_what_no_record_can_pass_is_said_with_what_to_write(index, condition, hints):
+    assert [*filter_hints(index, condition)] == hints
+
+
+def test_what_a_hint_says_to_write_finds_something(index):
+    for condition in ("label = '3'", "code = 7", "file = 'notes/dogs.md'"):
+        [hint] = filter_hints(index, condition)
+        written = hint.rpartition("write ")[2]
+        assert index.count(condition) == 0
+        assert index.count(written if " = " in written else f"file = {written}") == 1
