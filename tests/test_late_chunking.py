@@ -76,8 +76,9 @@ def test_a_document_of_one_chunk_has_the_vector_of_the_text(folders, engine):
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-def test_a_prompt_stands_before_the_document_and_belongs_to_the_first_chunk(own, hidden):
-    spoken = {"prompts": {"document": "query: "}}
+@pytest.mark.parametrize("prompt", ["query: ", "query:"])
+def test_a_prompt_stands_before_the_document_and_belongs_to_the_first_chunk(own, prompt, hidden):
+    spoken = {"prompts": {"document": prompt}}
     folder = own(
         pooling={"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "include_prompt": not hidden},
         spoken=spoken,
