@@ -63,6 +63,10 @@ class ColumnNames:
                 renamed.pop(source, None)
         return renamed
 
+    def mentions(self, column: str) -> bool:
+        """Whether the condition is about this column of the data."""
+        return self.where is not None and _parsed_condition(self.where)[0] == column
+
     def applicable(self, columns: Iterable[str], expected: Iterable[str]) -> "ColumnNames":
         """The expected names that are missing from these columns but can be renamed from one of them."""
         there = dict.fromkeys(columns, ())

@@ -68,6 +68,18 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
     assert json_output([*command, "--seed", "1", "--fresh", "--json"])["run"]["seed"] == 1
 
 
+def test_the_columns_are_noted_and_scores_that_would_be_ignored_refused(place, capsys):
+    command = ["train", "tiny", "--data", "more.csv@cosent", "--batch-size", "2", "--dry-run"]
+    assert main(command) == 0
+    expected = "the columns read from more.csv are sentence1=first, sentence2=second, score\n"
+    assert expected in capsys.readouterr().err
+    assert main([*command, "--quiet"]) == 0
+    assert expected not in capsys.readouterr().err
+    assert main(["train", "tiny", "--data", "more.csv@contrastive", "-o", "out"]) == 2
+    assert "more.csv: Contrastive takes every row as a positive pair" in capsys.readouterr().err
+    assert not (place / "out").exists()
+
+
 def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, monkeypatch):
     command = ["train", "tiny", *FLAGS, "--max-steps", "6"]
     assert main([*command, "-o", "whole"]) == 0

@@ -12,6 +12,7 @@ from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import load_data, read_rows, sha256
 from likewise.train.objectives import (
+    TSDAE,
     Classification,
     Contrastive,
     CoSENT,
@@ -23,7 +24,7 @@ from likewise.train.objectives import (
     Triplet,
     Weighted,
 )
-from likewise.train.objectives.reranking import PairClassification, PairRegression
+from likewise.train.objectives.reranking import InBatch, PairClassification, PairRegression
 from likewise.train.settings import TrainSettings
 from tests.train.run_trainer import load, run_trainer
 
@@ -336,6 +337,60 @@ def test_where_no_name_fits_a_file_gives_its_first_columns_of_texts(tmp_path):
 def test_numbers_spelled_as_texts_are_not_the_first_columns_of_texts(tmp_path):
     (tmp_path / "x.csv").write_text("id,question,answer\n1,q1,a1\n2.5,q2,7\n")
     assert read_rows(tmp_path / "x.csv", Contrastive()).texts == {"anchor": ["q1", "q2"], "positive": ["a1", "7"]}
+
+
+SCORED = {"question": ["a b", "c d", "e f"], "answer": ["x", "y", "z"], "score": [5, 4, 0]}
+NAMED = ColumnNames({"anchor": "question", "positive": "answer"})
+
+
+@pytest.mark.parametrize(
+    ("column", "objective", "use"),
+    [
+        ("score", Contrastive(), "angle. .*--where 'score>…'.* --columns anchor=question,positive=answer, or"),
+        (
+            "Similarity",
+            Matryoshka(Contrastive(), [8]),
+            "angle, with --columns score=Similarity. .*--where 'Similarity>",
+        ),
+        ("label", Contrastive(), "classification, margin-pairs. .*--where 'label==1'"),
+        ("score", InBatch(), "reads it: regression. "),
+    ],
+)
+def test_scores_of_pairs_that_would_all_be_positive_are_refused(column, objective, use):
+    data = Dataset({name.replace("score", column): values for name, values in SCORED.items()})
+    message = f"takes every row as a positive pair and would ignore the column {column}. .*{use}"
+    with pytest.raises(BadInput, match=message):
+        read_rows(data, objective)
+    with pytest.raises(BadInput, match=message):
+        rows = [dict(zip(data, row, strict=True)) for row in zip(*data.values(), strict=True)]
+        next(read_rows(lambda: iter(rows), objective, ColumnNames(where="answer!=w")).batches(3))
+
+
+@pytest.mark.parametrize(
+    ("changed", "objective", "columns", "kept"),
+    [
+        ({}, Contrastive(), NAMED, 3),
+        ({}, Contrastive(), ColumnNames(where="score>3"), 2),
+        ({"score": [1, 1, 1]}, Contrastive(), None, 3),
+        ({}, CoSENT(), None, 3),
+        ({}, TSDAE(), None, 3),
+    ],
+)
+def test_scores_that_are_read_or_all_alike_and_pairs_chosen_by_name_or_score_are_no_mistake(
+    changed, objective, columns, kept
+):
+    assert len(read_rows(Dataset({**SCORED, **changed}), objective, columns)) == kept
+
+
+def test_pairs_that_the_data_call_positive_may_have_scores():
+    data = Dataset(anchor=SCORED["question"], positive=SCORED["answer"], score=SCORED["score"])
+    assert len(read_rows(data, Contrastive())) == 3
+
+
+def test_rows_know_the_columns_that_they_were_read_from():
+    assert read_rows(Dataset(SCORED), Contrastive(), NAMED).read_from == {"anchor": "question", "positive": "answer"}
+    expected = {"sentence1": "question", "sentence2": "answer", "score": "score/5"}
+    assert read_rows(Dataset(SCORED), CoSENT(), ColumnNames({"score": "score/5"})).read_from == expected
 
 
 def test_translations_in_a_file_are_read_whatever_their_names(tmp_path):

@@ -79,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
 
     with process_group() as processes:
         prepared = prepare_training(command)
+        if processes.is_main and not args.quiet:
+            _note_columns(prepared)
         if not args.dry_run:
             return _train(prepared, args, processes)
         if processes.is_main:
@@ -86,6 +88,15 @@ def run(args: argparse.Namespace) -> int:
 
             dry_run(prepared, as_json=args.json)
         return 0
+
+
+def _note_columns(prepared: "ReadyToTrain") -> None:
+    """Say which columns of the data are read, and as what if they have other names there, as in --columns."""
+    for source in prepared.job.sources:
+        pairs = getattr(source.rows, "read_from", {}).items()
+        if pairs:
+            read = ", ".join(name if name == column else f"{name}={column}" for name, column in pairs)
+            note(f"likewise: note: the columns read from {source.name} are {read}")
 
 
 def _list_objectives(as_json: bool) -> None:

@@ -96,6 +96,7 @@ class TrainingRows:
     group_size: int = 1
     prompts: Mapping[str, str] = field(default_factory=dict)  # by text column; others get the model's own prompt
     labels: tuple[str, ...] = ()  # the names of the numbers in `label`, if the data spell them as texts
+    read_from: Mapping[str, str] = field(default_factory=dict)  # the data's column behind each column
 
     @classmethod
     def of(

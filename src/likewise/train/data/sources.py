@@ -35,7 +35,7 @@ from ...runtime.arguments import whole_number
 from ...runtime.home_folder import expanded
 from ..objectives import Objective
 from ..objectives.objective import InputColumns
-from ..objectives.registry import OBJECTIVES, ObjectiveTable, parse_objective
+from ..objectives.registry import OBJECTIVES, ObjectiveTable, fitting_objectives, parse_objective, table_of
 from .batch import Prompts, Stream, TrainingRows
 from .mined_negatives import MinedColumn, MinedNegatives
 from .schedule import DataSource
@@ -45,6 +45,8 @@ METADATA_KEY = b"likewise"
 Ignored = Literal["nothing", "numbers", "other", "unnamed"]
 """Which columns are left out if the objective does not read them by name: none; numbers; all but translations; or all,
 as in a stream, where a single batch does not show what a column holds."""
+SCORES = {"score": "score", "similarity": "score", "relevance": "score", "label": "label"}
+"""Usual names of columns that say how similar the texts of a pair are, and what objectives call them."""
 
 
 def load_data(
@@ -135,8 +137,7 @@ def read_rows(
     """
     columns = columns or ColumnNames()
     if callable(data):
-        names = replace(columns, where=None)
-        prepare = partial(_prepared, objective=objective, columns=names, ignored="unnamed", training=training)
+        prepare = partial(_prepared, objective=objective, columns=columns, ignored="unnamed", training=training)
         opened = partial(select_from_stream, data, columns.where) if columns.where else data
         return Stream(opened, objective, prepare, prompts)
     values, ignored = _loaded_columns(data)
@@ -146,7 +147,7 @@ def read_rows(
         check_useful(rows, objective)
         if ignored == "other":
             _warn_of_translations(rows, objective, columns)
-    return replace(rows, labels=_label_texts(values, rows, columns))
+    return replace(rows, labels=_label_texts(values, rows, columns), read_from=_columns_read(prepared, rows, columns))
 
 
 def with_mined_negatives(
@@ -280,11 +281,17 @@ def _prepared(
         raise BadInput("the data have no rows")
     reads = objective.reads()
     numeric = {*reads.numbers, *reads.optional}
-    renamed = columns.rename(values)
+    renamed = (replace(columns, where=None) if ignored == "unnamed" else columns).rename(values)
     if ignored != "nothing":
         names = _names_read(renamed, objective, columns, ignored)
         if training:
-            _warn_of_unread_texts({name: v for name, v in renamed.items() if name not in names}, objective)
+            unread = {name: v for name, v in renamed.items() if name not in names}
+            _warn_of_unread_texts(unread, objective)
+            if "positive" in reads.texts and not reads.numbers and not {*reads.texts} & names:
+                texts = [name for name in renamed if name in names - numeric]
+                pairs = ",".join(f"{text}={column}" for text, column in zip(reads.texts, texts, strict=False))
+                scores = {name: v for name, v in unread.items() if not columns.mentions(name)}
+                _check_scores(scores, objective, ignored, pairs)
         renamed = {name: column for name, column in renamed.items() if name in names}
     chosen = columns.labels if columns.labels != NLI_LABELS else ()  # the order of NLI_LABELS is not one of scores
     labels = {name: columns.labels if name in reads.integers else chosen for name in numeric}
@@ -331,6 +338,28 @@ def _warn_of_unread_texts(unread_columns: ColumnValues, objective: Objective) ->
             f"rename it: --columns negative_1={unread[0]}, or ColumnNames",
             stacklevel=3,
         )
+
+
+def _check_scores(unread: ColumnValues, objective: Objective, ignored: Ignored, pairs: str) -> None:
+    """Reject scores or labels of pairs that would all count as positive only because of the order of the columns."""
+    for name, values in unread.items():
+        kind = SCORES.get(name.strip().lower())
+        if kind is None or (ignored != "unnamed" and len({str(value) for value in values}) < 2):
+            continue
+        fitting = ", ".join(fitting_objectives(("sentence1", "sentence2", kind), table_of(objective)))
+        raise BadInput(
+            f"{type(objective).__name__} takes every row as a positive pair and would ignore the column {name}. Use an "
+            f"objective that reads it: {fitting}{'' if name == kind else f', with --columns {kind}={name}'}. Or keep "
+            f"only positive pairs: --where '{name}{'==1' if kind == 'label' else '>…'}', or ColumnNames(where=…). Or, "
+            f"to ignore {name}, name the texts: --columns {pairs}, or ColumnNames"
+        )
+
+
+def _columns_read(prepared: ColumnValues, rows: TrainingRows, columns: ColumnNames) -> Mapping[str, str]:
+    """The column of the data behind each column that was read, by the objective's name for it."""
+    read = {**rows.texts, **rows.numbers}
+    given = {name: next((one for one, v in prepared.items() if v is values), name) for name, values in read.items()}
+    return {name: columns.names.get(one, one) for name, one in given.items()}
 
 
 def _holds_sentences(values: Sequence[Any]) -> bool:
