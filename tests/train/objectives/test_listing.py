@@ -9,7 +9,13 @@ from likewise.cli import main
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Contrastive, CoSENT
-from likewise.train.objectives.registry import fitting_hint, fitting_objectives, objectives_markdown, objectives_text
+from likewise.train.objectives.registry import (
+    fitting_hint,
+    fitting_objectives,
+    objectives_markdown,
+    objectives_text,
+    parse_objective,
+)
 from likewise.train.objectives.reranking import PairRegression
 
 EVERY = [*OBJECTIVES.items(), *RERANKER_OBJECTIVES.items()]
@@ -76,3 +82,19 @@ def test_rerankers_have_objectives_of_their_own():
     assert fitting_objectives(["anchor", "positive", "negative"], RERANKER_OBJECTIVES) == [
         *("margin", "ranking", "in-batch")
     ]
+
+
+@pytest.mark.parametrize(
+    ("loss", "table", "ours"),
+    [
+        ("MultipleNegativesRankingLoss", OBJECTIVES, "in likewise: contrastive; docs/moving"),
+        ("GISTEmbedLoss", OBJECTIVES, "in likewise: contrastive; docs/moving"),
+        ("TripletLoss", OBJECTIVES, "in likewise: triplet; docs/moving"),
+        ("MSELoss", RERANKER_OBJECTIVES, "in likewise: regression; docs/moving"),
+        ("MatryoshkaLoss", OBJECTIVES, "is unknown; docs/moving-from-sentence-transformers.md lists what"),
+        ("contrastiv", OBJECTIVES, r"did you mean contrastive\?"),
+    ],
+)
+def test_a_loss_of_sentence_transformers_is_found_by_its_name_there(loss, table, ours):
+    with pytest.raises(BadInput, match=ours):
+        parse_objective(loss, table)

@@ -1,5 +1,6 @@
 """Objectives over pairs with a label or a score (Reimers and Gurevych 2019, section 3; and contrastive loss)."""
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -64,9 +65,7 @@ class Regression(Objective):
         return F.mse_loss(F.cosine_similarity(sentence1, sentence2), score)
 
     def check_rows(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
-        by = max(5, round(float(numbers["score"].max()), 2))
-        hint = f"divide by {by:g}, so that cosines can match the scores"
-        check_range("score", numbers["score"], -1, 1, hint)
+        check_range("score", numbers["score"], -1, 1, f"cosines can match them after {scaling(numbers['score'])}")
 
 
 class MarginPairs(Objective):
@@ -180,6 +179,12 @@ def angles(u: Vectors, v: Vectors) -> Numbers:
 
 def check_labels(labels: np.ndarray, num_labels: int) -> None:
     check_range("label", labels, 0, num_labels - 1, f"there are {num_labels} labels (num_labels=…)")
+
+
+def scaling(scores: np.ndarray) -> str:
+    """How to divide scores so that none is above 1, for messages."""
+    divided = f"score/{max(5, math.ceil(100 * float(scores.max())) / 100):g}"
+    return f'--columns score={divided}, or ColumnNames({{"score": "{divided}"}})'
 
 
 def check_range(name: str, values: np.ndarray, lowest: float, highest: float, hint: str) -> None:

@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -132,7 +133,7 @@ def parse_objective(spec: str | Mapping[str, Any], table: ObjectiveTable = OBJEC
     """
     name, given = _parse_spec(spec)
     if name not in table:
-        raise BadInput(f"the objective {name!r} is unknown; {_suggestions(name, table)}")
+        raise BadInput(f"the objective {name!r} is unknown; {_of_peer(name, table) or _suggestions(name, table)}")
     types_of_options = objective_options(name, table)
     unknown = [option for option in given if option not in types_of_options]
     if unknown:
@@ -152,6 +153,15 @@ def objective_options(name: str, table: ObjectiveTable = OBJECTIVES) -> dict[str
     parameters = inspect.signature(table[name].build).parameters.values()
     own = {p.name: p.annotation for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
     return own | {option: kind for option, (kind, _) in WRAPPERS.items() if table is OBJECTIVES}
+
+
+def _of_peer(name: str, table: ObjectiveTable) -> str:
+    """What to use in place of a loss of sentence-transformers; empty for other names."""
+    if not name.endswith("Loss"):
+        return ""
+    equivalent = next((ours for ours, e in table.items() if name in re.findall(r"\w+", e.sentence_transformers)), "")
+    use = f"in likewise: {equivalent}; " if equivalent else ""
+    return f"{use}docs/moving-from-sentence-transformers.md lists what replaces the losses of sentence-transformers"
 
 
 def _suggestions(name: str, known: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from ...errors import BadInput
 from ...runtime.arguments import known_name, whole_number
 from .contrastive import Contrastive, false_negative_mask
 from .distillation import check_scores
-from .labelled_pairs import check_labels, check_range, check_varies
+from .labelled_pairs import check_labels, check_range, check_varies, scaling
 from .objective import (
     Columns,
     InputColumns,
@@ -80,8 +80,7 @@ class PairRegression(RerankerObjective):
     def check_rows(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         scores = numbers["score"]
         if self.loss == "bce":
-            by = max(5, round(float(scores.max()), 2))
-            hint = f"loss=bce treats scores as probabilities; for example, divide by {by:g} (score=score/{by:g})"
+            hint = f"loss=bce treats scores as probabilities; for example, {scaling(scores)}"
             check_range("score", scores, 0, 1, hint)
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
