@@ -146,6 +146,30 @@ def test_a_folder_that_another_run_is_trained_into_is_refused(place):
     assert not (place / "lock").exists()
 
 
+@pytest.mark.parametrize(
+    ("settings", "callback", "left"),
+    [
+        ({"batch_size": -1}, None, None),
+        ({}, 0, None),
+        ({}, 2, ["log.jsonl"]),
+        ({"save_steps": 1, "logging_steps": 9}, 2, ["checkpoints", "log.jsonl"]),
+    ],
+    ids=["settings", "before the first step", "later", "after a checkpoint"],
+)
+def test_a_run_that_fails_before_its_first_step_leaves_no_folder(settings, callback, left, place):
+    def fail(state):
+        if state.step == callback:
+            raise BadInput("it fails here")
+
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    (place / "there").mkdir()
+    for output in ("out", "there"):
+        with pytest.raises(BadInput, match="it fails here|batch_size is -1"):
+            train("tiny", data, _settings(**settings), output=output, evaluator="dev.csv", callbacks=[fail])
+    assert (sorted(path.name for path in (place / "out").iterdir()) if (place / "out").exists() else None) == left
+    assert (place / "there").exists()
+
+
 def test_a_finished_run_gives_the_model_its_weights(place):
     data = load_data("pairs.csv", "cosent", COLUMNS)
     first, second = (load("tiny", precision="fp32") for _ in range(2))

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -27,7 +27,7 @@ from ..step.trainable import Trainable
 from ..step_state import TrainResult
 from ..trainer import Callback, Trainer
 from .adapter import save_adapter
-from .callbacks import ConsoleProgress, Log, TensorBoard
+from .callbacks import ConsoleProgress, Log, TensorBoard, read_log
 from .checkpoint import first_difference, latest_checkpoint
 from .model_card import model_card
 from .record import RECORD, TrainingJob, training_record, write_record
@@ -71,6 +71,7 @@ def train_in_folder(
     """
     if not is_main:
         return _train(folder, job, resume, callbacks, quiet=True)
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     lock = WriterLock(folder, "train into another folder")  # protects the log and the checkpoints
     try:
@@ -82,6 +83,8 @@ def train_in_folder(
         result = _train(folder, job, resume, callbacks, quiet=False)
     finally:
         lock.remove()
+        if is_new:
+            _remove_unstarted(folder)
     if result.interrupted:
         _note(
             f"stopped after step {result.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. Start the same run "
@@ -89,6 +92,15 @@ def train_in_folder(
         )
     _warn_if_worse(result)
     return result
+
+
+def _remove_unstarted(folder: Path) -> None:
+    """Remove the new folder of a run that failed before its first step; anything but its log is kept."""
+    log = folder / LOG
+    with suppress(OSError):  # another process may write to it by now
+        if {*folder.iterdir()} <= {log} and not any(line["step"] for line in read_log(log)):
+            log.unlink(missing_ok=True)
+            folder.rmdir()
 
 
 def _train(folder: Path, job: TrainingJob, resume: bool, callbacks: Sequence[Callback], *, quiet: bool) -> TrainResult:
