@@ -460,3 +460,15 @@ def test_a_token_without_a_vector_or_no_token_is_named(library: Library, own: Ca
         with pytest.raises(BadInput, match="threads"):
             model.encode(["dog"], threads=5000)
         assert model.encode([]).vectors.shape == (0, 32)
+
+
+def test_every_file_is_closed_even_if_it_is_number_zero(library: Library) -> None:
+    standard_input = os.dup(0)
+    try:
+        os.close(0)
+        with opened(library, BUNDLED / "likewise-static"):
+            lowest = os.open(os.devnull, os.O_RDONLY)
+            assert lowest == 0
+    finally:
+        os.dup2(standard_input, 0)
+        os.close(standard_input)

@@ -16,6 +16,7 @@ from likewise.serve.api_keys import KeyRing
     [
         (["--workers", "0"], "--workers"),
         (["--port", "70000"], "--port"),
+        (["--port", "65536"], "--port is 65536; expected 0 to 65535"),
         (["--max-body", "0"], "--max-body"),
         (["--rate", "5"], "keys add NAME"),
         (["--max-body", "nan"], "--max-body"),

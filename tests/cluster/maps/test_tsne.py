@@ -25,6 +25,11 @@ def test_few_vectors_are_at_their_principal_components(count):
     assert np.array_equal(tsne_layout(vectors, 0), principal_components(vectors, 30)[:, :2])
 
 
+def test_as_many_as_t_sne_needs_are_placed_by_it():
+    vectors = np.random.default_rng(0).normal(size=(FEWEST, 5))
+    assert not np.allclose(tsne_layout(vectors, 0), principal_components(vectors, 30)[:, :2], atol=1)
+
+
 @pytest.mark.parametrize("vectors", [np.ones((20, 4)), NOISE[:, :1], 1e-200 * NOISE])
 def test_vectors_without_two_dimensions_or_with_tiny_ones_have_places(vectors):
     assert np.isfinite(tsne_layout(vectors, 0)).all() and len(tsne_layout(vectors, 0)) == 20
