@@ -31,6 +31,10 @@ def test_what_was_stored_is_found_and_nothing_else(tmp_path):
     assert found(VectorCache(tmp_path, replace(ORIGIN, model="another name"))) == found(VectorCache(tmp_path, ORIGIN))
 
 
+def test_a_later_version_finds_the_same_file(tmp_path):
+    assert VectorCache(tmp_path, ORIGIN).path.name == "cbbe66ea17c4e3aac0180bdd9703ff17.sqlite"
+
+
 @pytest.mark.parametrize("name", [name for name in ORIGIN.as_json() if name != "model"])
 def test_another_model_or_option_finds_nothing(tmp_path, name):
     VectorCache(tmp_path, ORIGIN).add(TEXTS, VECTORS)
