@@ -472,3 +472,8 @@ def test_every_file_is_closed_even_if_it_is_number_zero(library: Library) -> Non
     finally:
         os.dup2(standard_input, 0)
         os.close(standard_input)
+
+
+def test_no_files_are_a_folder_without_a_config(library: Library) -> None:
+    with pytest.raises(BadModel, match="config.json is missing"), opened(library, {}):
+        pass
