@@ -1,4 +1,4 @@
-"""python -m benchmarks.attack [--seed 0] [--quick] [--only NAME] [--jobs 2] [--json FILE]
+"""python -m benchmarks.attack [--seed 0] [--quick] [--only NAME] [--jobs 3] [--json FILE]
 
 Prints how attempts of each kind ended, and for each failure (`attempt.FAILURES`) the command that repeats it alone; the
 exit status is 1 if there is one. Takes under ten minutes on two cores; `--quick` makes a tenth of the attempts. Needs
@@ -92,7 +92,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="only the attempt with this name, or those that match a pattern such as 'kills/save*'",
     )
     parser.add_argument("--list", action="store_true", help="only print the names of the attempts")
-    parser.add_argument("--jobs", type=int, default=2, help="number of attempts run at the same time (default: 2)")
+    parser.add_argument("--jobs", type=int, default=3, help="number of attempts run at the same time (default: 3)")
     parser.add_argument("--seconds", type=float, default=20.0, help="time limit of an attempt in seconds (default: 20)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every result to this file")
     return parser.parse_args(argv)

@@ -29,6 +29,8 @@ SIGNS = ("Traceback (most recent call last)", "Exception ignored in", "PanicExce
 """Output that no user should see."""
 NO_MEMORY = ("memory allocation of", "cannot allocate", "not enough memory", "can't allocate", "unable to allocate")
 GIB = 1 << 30
+TORCH_CACHE = "torch"
+"""A folder beside those of the attempts."""
 START = struct.Struct("<Q")
 """An attempt first writes its initial memory in bytes."""
 
@@ -60,6 +62,7 @@ def run(
     stopped = contextlib.suppress(KeyboardInterrupt)  # the results so far are shown
     with tempfile.TemporaryDirectory(prefix="likewise-attack-") as place, stopped:
         Path(place).chmod(0o711)  # processes of other users enter the folders of attempts
+        (Path(place) / TORCH_CACHE).mkdir()
         for result in _results(attempts, Path(place), limits, jobs):
             results.append(result)
             callback(result)
@@ -212,7 +215,7 @@ def _confine(folder: Path, log: Path, limits: Limits) -> None:
     (folder / "tmp").mkdir()
     cache = str(folder / "cache")
     os.environ |= {"TMPDIR": str(folder / "tmp"), "HOME": str(folder), "LIKEWISE_CACHE": cache}
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache  # torch's own, not a leftover of ours
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder.parent / TORCH_CACHE)  # torch's own, not a leftover of ours
     os.environ.pop("LIKEWISE_MODELS", None)
     os.environ.pop("LIKEWISE_DATA", None)
     tempfile.tempdir = None

@@ -53,5 +53,5 @@ def require_torch(purpose: str) -> None:
 def torch_hint() -> str:
     """A hint to install torch, for errors about features that the NumPy engine does not support."""
     if has_torch():
-        return 'engine="torch", which is installed, runs every model on every device'
-    return f"To run every model on every device: {install_hint('torch')}"
+        return 'engine="torch", which is installed, supports more models, precisions and devices'
+    return f"For more models, precisions and devices: {install_hint('torch')}"

@@ -3,8 +3,10 @@
 import multiprocessing
 import os
 import shutil
+import sqlite3
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -152,3 +154,24 @@ def test_the_files_of_the_log_have_the_owner_and_the_mode_of_the_journal(folder)
     Collection.open(str(folder)).close()
     states = [(folder / name).stat() for name in LOG_FILES]
     assert [(state.st_uid, state.st_gid, state.st_mode & 0o777) for state in states] == [(NOBODY, NOBODY, 0o640)] * 2
+
+
+class Unready(sqlite3.Connection):
+    """As beside a writer that was interrupted while it changed the log: the first statements cannot read."""
+
+    left = 3
+
+    def execute(self, *arguments):
+        if self.left:
+            self.left -= 1
+            error = sqlite3.OperationalError("attempt to write a readonly database")
+            error.sqlite_errorname = "SQLITE_READONLY_RECOVERY"
+            raise error
+        return super().execute(*arguments)
+
+
+def test_the_first_statement_waits_for_a_log_that_is_not_ready(folder, monkeypatch):
+    filled(folder)
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Unready))
+    with Collection.open(str(folder), read_only=True) as collection:
+        assert collection.count() == COUNT

@@ -94,7 +94,6 @@ class Journal:
         self._unlocked = None
         try:
             self._connect("mode=ro")
-            self._take_snapshot()
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith(LOG_MISSING) or self._log_bytes():
                 raise
@@ -106,6 +105,8 @@ class Journal:
         uri = f"{self.path.absolute().as_uri()}?{options}"
         self.db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
         self.db.create_function("fold", 1, fold, deterministic=True)
+        if self.read_only:
+            self._take_snapshot()  # reads the schema, which the settings below need
         log = f"journal_size_limit = {WAL_BYTES}", f"wal_autocheckpoint = {WAL_BYTES // PAGE_BYTES}"
         for pragma in ("synchronous = FULL", "fullfsync = ON", *log, f"cache_size = {-CACHE_BYTES // 1024}"):
             self.db.execute(f"PRAGMA {pragma}")
