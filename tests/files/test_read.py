@@ -3,13 +3,14 @@
 import csv
 import json
 import re
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from likewise.errors import BadInput
+from likewise.errors import BadInput, MissingExtra
 from likewise.files import READABLE, Table, Texts
 from likewise.files import read as reader
 from likewise.files.read import choose_text_column, column_of_texts, standard_input
@@ -235,6 +236,14 @@ def test_reading_leaves_the_process_limit_on_fields_alone(tmp_path):
     texts = iter(Texts(path, "text"))
     assert len(next(texts)) == 2 * before and csv.field_size_limit() == before
     assert list(texts) == ["y"] and csv.field_size_limit() == before
+
+
+def test_without_a_decompressor_the_error_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "a.txt.zst").write_bytes(b"(\xb5/\xfd")
+    for name in ("zstandard", "compression.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtra, match="reading a.txt.zst needs the package zstandard"):
+        list(Texts(tmp_path / "a.txt.zst"))
 
 
 def test_the_limit_on_fields_is_a_gibibyte_while_a_row_is_read(tmp_path, monkeypatch):

@@ -260,7 +260,7 @@ def _above(scan: Scan, first: int, threshold: float, begin: int) -> Iterator[Row
 
 def row_blocks(scan: Scan) -> Iterator[slice]:
     """Blocks of rows of bounded size; none if the corpus is empty."""
-    step = max(1, STREAMED // max(1, scan.corpus[:1].nbytes)) // 8 * 8 or 8
+    step = STREAMED // max(1, scan.corpus[:1].nbytes) // 8 * 8 or 8
     for start in range(0, len(scan.corpus), step):
         yield slice(start, min(start + step, len(scan.corpus)))
 

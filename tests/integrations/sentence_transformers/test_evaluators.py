@@ -69,6 +69,14 @@ def test_a_document_may_come_twice():
     assert found["base_map"] == pytest.approx((1 / 2 + 2 / 3) / 2) and found["map"] == 0.5
 
 
+def test_queries_may_have_different_numbers_of_candidates():
+    samples = [
+        {"query": "q", "positive": ["good 2"], "negative": ["bad 3"]},
+        {"query": "q", "positive": ["good 1"], "negative": ["bad 3", "bad 2", "bad 0"]},
+    ]
+    assert CrossEncoderRerankingEvaluator(samples)(Scores())["map"] == pytest.approx((1 / 2 + 1 / 3) / 2)
+
+
 class Vectors:
     """A model whose vector of the text "7" is row 7 of a table, and another one for a query."""
 
