@@ -136,6 +136,15 @@ def test_missing_data_says_where_it_was_looked_for_and_how_to_get_it(place, tmp_
             read_dataset(name)
 
 
+def test_a_folder_that_is_not_there_is_told_apart_from_one_without_the_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for folder, is_there in ((tmp_path, True), (tmp_path / "none", False)):
+        monkeypatch.setenv("LIKEWISE_DATA", str(folder))
+        with pytest.raises(DataNotFound) as error:
+            read_dataset("cr/all")
+        assert ("there is no such folder" in str(error.value)) != is_there
+
+
 def test_without_a_folder_the_setting_is_named(monkeypatch):
     monkeypatch.delenv("LIKEWISE_DATA", raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

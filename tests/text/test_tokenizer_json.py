@@ -150,6 +150,13 @@ def test_post_processors_that_are_not_known_or_repeat_a_text_are_refused():
         around([("A", 0), ((1,), 0), ("A", 0)])
 
 
+def test_pairs_are_framed_as_berts_and_as_robertas():
+    ends = {"sep": ["</s>", 2], "cls": ["<s>", 0]}
+    first = [((0,), 0), ("A", 0), ((2,), 0)]
+    assert template({"type": "BertProcessing", **ends}, pair=True) == [*first, ("B", 1), ((2,), 1)]
+    assert template({"type": "RobertaProcessing", **ends}, pair=True) == [*first, ((2,), 0), ("B", 0), ((2,), 0)]
+
+
 def test_byte_level_steps_among_post_processors_add_no_tokens():
     bytes_only, roberta = {"type": "ByteLevel"}, {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}
     for pair in (False, True):

@@ -121,7 +121,7 @@ def test_wandb_gets_the_numbers_of_every_step(name, wandb, own):
     reporter = WeightsAndBiases(project="mine")
     run_trainer(embedder, data, settings, evaluator=lambda _: {"dev": 0.5}, callbacks=[log.append, reporter])
     options, *lines, last = wandb.calls
-    assert (options, last) == ({"project": "mine"}, "finish")
+    assert (options, last, reporter.run) == ({"project": "mine"}, "finish", None)
     assert [step for step, _ in lines] == [0, 1, 2]
     assert lines[0][1] == {"dev/dev": 0.5} and lines[2][1]["dev/dev"] == 0.5
     assert [values["train/loss"] for _, values in lines[1:]] == [state.loss for state in log[1:]]

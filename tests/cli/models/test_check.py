@@ -1,5 +1,6 @@
 """likewise model check, as it is called from a shell, on five kinds of model; other libraries are stand-ins here."""
 
+import itertools
 import sys
 from types import SimpleNamespace
 
@@ -51,6 +52,13 @@ def reference(monkeypatch):
         monkeypatch.setattr(check, "import_module", lambda _: module)
 
     return stand_in
+
+
+def test_a_speed_is_the_number_of_texts_by_the_seconds_they_took(tmp_path, monkeypatch):
+    clock = itertools.count(100)
+    monkeypatch.setattr(check, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
+    found = check._speeds(model_folder(tmp_path / "m"), "embedder", ["a cat"] * 6)
+    assert found["torch fp32"] == "3 texts/s"  # the clock is read at the start, after the texts, and for the rate
 
 
 def test_an_embedder_in_one_screen(tmp_path, capsys):

@@ -1,5 +1,7 @@
 """Neighbours stay neighbours in two dimensions, and the same seed gives the same places."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,15 @@ NOISE = np.random.default_rng(0).normal(size=(20, 4))
 def test_few_vectors_are_at_their_principal_components(count):
     vectors = np.random.default_rng(0).normal(size=(count, 5))
     assert np.array_equal(tsne_layout(vectors, 0), principal_components(vectors, 30)[:, :2])
+
+
+@pytest.mark.parametrize(("count", "perplexity"), [(FEWEST, 7 / 3), (90, 89 / 3), (91, 30), (200, 30)])
+def test_the_perplexity_is_30_or_a_third_of_the_others(count, perplexity, monkeypatch):
+    given = {}
+    fake = SimpleNamespace(fit_transform=lambda rows: rows[:, :2])
+    monkeypatch.setattr("sklearn.manifold.TSNE", lambda **options: given.update(options) or fake)
+    tsne_layout(np.random.default_rng(0).normal(size=(count, 5)), 0)
+    assert given["perplexity"] == pytest.approx(perplexity)
 
 
 def test_as_many_as_t_sne_needs_are_placed_by_it():
