@@ -443,3 +443,12 @@ def test_a_page_whose_tags_do_not_end_takes_no_longer_than_it_may(tmp_path, monk
     ):
         list(read_documents([str(tmp_path)]))
     assert time.perf_counter() - began < 20
+
+
+def test_an_empty_file_has_no_text_and_an_empty_parquet_file_is_broken(tmp_path):
+    for name in ("a.csv", "b.parquet"):
+        (tmp_path / name).touch()
+    skipped = []
+    documents = [*read_documents([str(tmp_path)], skip=skipped.append)]
+    assert [document.file for document in documents] == [str(tmp_path / "a.csv")]
+    assert {file.path.name: file.is_error for file in skipped} == {"a.csv": False, "b.parquet": True}

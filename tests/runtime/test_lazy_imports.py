@@ -45,7 +45,9 @@ def test_names_that_need_torch_are_listed_where_it_is(torch, tmp_path, monkeypat
     monkeypatch.setattr(lazy_imports, "has_torch", lambda: torch)
     attribute, listed = lazy_names("villa", {"room": []}, needs_torch=["room"])
     assert listed() == ["room"] * torch and attribute("room").Chair == 1
-    assert torch_hint().startswith('engine="torch", which is installed' if torch else "For more models, precisions and devices")
+    assert torch_hint().startswith(
+        'engine="torch", which is installed' if torch else "For more models, precisions and devices"
+    )
     with nullcontext() if torch else pytest.raises(MissingExtra, match="a villa needs the package torch"):
         require_torch("a villa")
 

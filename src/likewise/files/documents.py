@@ -109,7 +109,7 @@ def _documents(path: Path, column: str | None, whole: bool, skip: Skip) -> Itera
     """
     ending = data_ending(path)
     read = _plain_text if ending == ".txt" and whole else WHOLE.get(ending)
-    is_empty = ending != ".parquet" and not path.stat().st_size
+    is_empty = ending != ".parquet" and not path.stat().st_size  # an empty Parquet file is a broken one
     try:
         if read is not None:
             found = iter([(_plain_text if is_empty else read)(path)])

@@ -75,7 +75,7 @@ def docx_text(path: str) -> tuple[str, str]:
 
 
 def _own_title(document: Any) -> str:
-    """The title in the core properties; python-docx would make up properties for a file that has none."""
+    """The title in the core properties, if the file has any; otherwise python-docx invents some."""
     from docx.opc.constants import RELATIONSHIP_TYPE
 
     kinds = {relationship.reltype for relationship in document.part.package.rels.values()}

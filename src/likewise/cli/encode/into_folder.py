@@ -49,19 +49,21 @@ def names_folder(output: str) -> bool:
 def check_no_folder_options(args: argparse.Namespace) -> None:
     given = [f"--{name.replace('_', '-')}" for name in FOLDER_OPTIONS if getattr(args, name) not in (None, False)]
     given += ["--bad-rows"] * (args.bad_rows != "error") + ["more than one source"] * (len(args.files) > 1)
-    given += [f"the {kind} {args.files[0]}" for kind in _stands_for_files(args.files[0])]
+    if kind := _stands_for_files(args.files[0]):
+        given.append(f"the {kind} {args.files[0]}")
     if given:
         raise BadInput(f"{given[0]} requires a folder as output, but {args.output} is a file (use -o NAME/)")
 
 
-def _stands_for_files(name: str) -> list[str]:
-    """What the name is, if it can stand for several files: a folder or a pattern."""
+def _stands_for_files(name: str) -> str:
+    """What a name is that can stand for several files, a folder or a pattern; empty for others."""
     from ...files.document_paths import PATTERN
     from ...runtime.home_folder import expanded
 
     path = expanded(name)
-    is_pattern = bool(PATTERN & {*name}) and not path.exists()
-    return ["folder"] if path.is_dir() else ["pattern"] * is_pattern
+    if path.is_dir():
+        return "folder"
+    return "pattern" if PATTERN & {*name} and not path.exists() else ""
 
 
 def run_into_folder(args: argparse.Namespace) -> int:

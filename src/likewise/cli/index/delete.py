@@ -1,7 +1,6 @@
 """Deletes passages from an index by file, filter or id."""
 
 import argparse
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from ...wording import counted
 from ..output import note, print_result
 from ..parser import options
 from .filter_hints import filter_hints
-from .opening import add_location
+from .opening import add_location, stored_path
 
 if TYPE_CHECKING:
     from ...search.index import Index
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 def _of_files(index: "Index", files: list[str]) -> Iterator[str]:
     from ...search.texts.stored_texts import passage_keys
 
-    wanted = {os.path.abspath(os.path.expanduser(file)): file for file in files}  # noqa: PTH100, PTH111, as they are kept
+    wanted = {stored_path(file): file for file in files}
     for path, keys in passage_keys(index, [*wanted]).items():
         if not keys:
             raise BadInput(f"{index.location} has no passages from {wanted[path]}; likewise index info lists its files")

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .opening import stored_path
+
 if TYPE_CHECKING:
     from ...search.filters.conditions import FilterValue, Leaf
     from ...search.index import Index
@@ -19,28 +21,26 @@ def filter_hints(index: "Index", condition: str) -> Iterator[str]:
     from ...search.filters.conditions import leaves, value_kind
 
     for leaf in leaves(parse_filter(condition)):
-        for value in _values(leaf)[:1]:
-            held = [kind for kind, passing in OF_KIND.items() if index.count(passing.format(leaf.column))]
-            if held and value_kind(value) not in held:
-                kinds = " and ".join(NAMES[kind] for kind in held)
-                yield f"{leaf.column} holds {kinds}, not {NAMES[value_kind(value)]}{_rewritten(leaf, held)}"
-            elif leaf.column == "file" and _is_relative(value) and _has_absolute_files(index):
-                path = os.path.abspath(os.path.expanduser(str(value)))  # noqa: PTH100, PTH111, as files are stored
-                yield f"file holds absolute paths: write {_literal(path)}"
+        value = _value(leaf)
+        if value is None:
+            continue
+        held = [kind for kind, passing in OF_KIND.items() if index.count(passing.format(leaf.column))]
+        if held and value_kind(value) not in held:
+            kinds = " and ".join(NAMES[kind] for kind in held)
+            yield f"{leaf.column} holds {kinds}, not {NAMES[value_kind(value)]}{_rewritten(leaf, held)}"
+        elif leaf.column == "file" and _is_relative(value) and _has_absolute_files(index):
+            yield f"file holds absolute paths: write {_literal(stored_path(str(value)))}"
 
 
-def _values(leaf: "Leaf") -> "tuple[FilterValue, ...]":
+def _value(leaf: "Leaf") -> "FilterValue | None":
+    """The value that the column is compared with, or the first of several, which are all of one kind."""
     from ...search.filters.conditions import Compares, MatchesPattern, OneOf
 
     match leaf:
-        case Compares(_, _, value):
-            return (value,)
-        case OneOf(_, values, _):
-            return values
-        case MatchesPattern(_, pattern, _):
-            return (pattern,)
+        case Compares(_, _, value) | OneOf(_, (value, *_), _) | MatchesPattern(_, value, _):
+            return value
         case _:
-            return ()
+            return None
 
 
 def _rewritten(leaf: "Leaf", held: list[str]) -> str:

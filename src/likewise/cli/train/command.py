@@ -92,9 +92,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _note_columns(prepared: "ReadyToTrain") -> None:
     """Say which columns of the data are read, and as what if they have other names there, as in --columns."""
+    from ...train.data.batch import TrainingRows
+
     for source in prepared.job.sources:
-        pairs = getattr(source.rows, "read_from", {}).items()
-        if pairs:
+        if isinstance(source.rows, TrainingRows):  # streams, which only Python has, are not read yet
+            pairs = source.rows.read_from.items()
             read = ", ".join(name if name == column else f"{name}={column}" for name, column in pairs)
             note(f"likewise: note: the columns read from {source.name} are {read}")
 

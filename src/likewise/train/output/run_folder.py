@@ -21,6 +21,7 @@ from ...model_files.provenance import write_provenance
 from ...runtime.atomic_files import atomic_file
 from ...runtime.installation import install_command
 from ...runtime.untrusted_files import read_object
+from ...runtime.writer_lock import FILE as LOCK
 from ...runtime.writer_lock import WriterLock
 from ..evaluators import final_scores
 from ..step.trainable import Trainable
@@ -82,9 +83,12 @@ def train_in_folder(
             _note(f"resuming after step {before.step:,}, from the checkpoint in {folder}")
         result = _train(folder, job, resume, callbacks, quiet=False)
     finally:
+        if is_new:
+            _remove_log_without_steps(folder)
         lock.remove()
         if is_new:
-            _remove_unstarted(folder)
+            with suppress(OSError):  # it holds something, or another process writes to it by now
+                folder.rmdir()
     if result.interrupted:
         _note(
             f"stopped after step {result.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. Start the same run "
@@ -94,13 +98,11 @@ def train_in_folder(
     return result
 
 
-def _remove_unstarted(folder: Path) -> None:
-    """Remove the new folder of a run that failed before its first step; anything but its log is kept."""
+def _remove_log_without_steps(folder: Path) -> None:
+    """Remove the log of a run that failed before its first step and left nothing else in its locked folder."""
     log = folder / LOG
-    with suppress(OSError):  # another process may write to it by now
-        if {*folder.iterdir()} <= {log} and not any(line["step"] for line in read_log(log)):
-            log.unlink(missing_ok=True)
-            folder.rmdir()
+    if {*folder.iterdir()} == {log, folder / LOCK} and not any(line["step"] for line in read_log(log)):
+        log.unlink()
 
 
 def _train(folder: Path, job: TrainingJob, resume: bool, callbacks: Sequence[Callback], *, quiet: bool) -> TrainResult:
