@@ -244,8 +244,10 @@ def test_two_of_the_largest_bodies_have_room_and_no_account_is_overdrawn():
     [
         (b'{"ids": [1,2,3]}', False),
         (b'{"ids": [%s]}' % b",".join([b"1"] * 12), True),
-        (b'{"ids": [%s]}' % b",".join([b"[]"] * 12), True),
+        (b'{"ids": [[]]}', True),
+        (b'{"ids": {"a": {}}}', True),
         (b'{"inputs": "%s"}' % (b"a,b " * 30), False),
+        (b'{"inputs": "%s"}' % (b"[{ " * 30), False),
         (b'{"inputs": "\\"%s"}' % (b'a,\\\\b\\", ' * 30), False),
         (b'{"inputs": [%s]}' % b",".join([b'","'] * 12), True),
         (b'{"inputs": [%s"' % (b'"",' * 40), True),
@@ -253,9 +255,9 @@ def test_two_of_the_largest_bodies_have_room_and_no_account_is_overdrawn():
 )
 def test_values_of_json_are_counted_outside_of_texts(body, is_refused):
     try:
-        check_values(body, 10)
+        check_values(body, 25)
     except ApiError as error:
-        assert is_refused and error.kind.status == 413 and "10 values" in error.message
+        assert is_refused and error.kind.status == 413 and "25 values" in error.message
     else:
         assert not is_refused
 

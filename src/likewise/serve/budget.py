@@ -25,7 +25,7 @@ class Budget:
     bodies: int = 64 * MB
     """Total of larger bodies, from their first byte to the end of the response; at least twice --max-body."""
     values: int = 2_000_000
-    """Number of JSON values (numbers, texts, lists) in one body."""
+    """Number of JSON values (numbers and texts) in one body; a list or an object counts as ten."""
     characters: int = 64_000_000
     """Characters tokenized for one request; a reranker reads the query again for each document."""
     pairs: int = 1_000_000
