@@ -53,7 +53,7 @@ def checked(*sides: Numbers) -> tuple[Numbers, ...]:
     """The sides in fp64, checked to be finite and of the same length, with at least two numbers each."""
     found = tuple(np.asarray(side, dtype=np.float64) for side in sides)
     shapes = {side.shape for side in found}
-    if len(shapes) > 1 or found[0].ndim != 1 or len(found[0]) < 2:
+    if len(shapes) > 1 or found[0].ndim != 1 or found[0].size < 2:
         raise BadInput(f"a correlation needs two sequences of the same length, 2 or more; found shapes {shapes}")
     for side in found:
         bad = np.flatnonzero(~np.isfinite(side))

@@ -89,6 +89,13 @@ def test_json_has_the_same(tmp_path, json_output):
     assert report["engines"]["torch"] == "computes it" and report["prompts"] == {} and report["notes"] == "none"
 
 
+def test_a_card_of_more_than_a_mebibyte_is_not_read(tmp_path):
+    head = "---\nlicense: mit\n---\n"
+    for more, found in ((0, "mit"), (1, "not named")):
+        (tmp_path / "README.md").write_text(head.ljust((1 << 20) + more))
+        assert check.licence(tmp_path).startswith(found)
+
+
 def test_the_lengths_are_those_of_the_users_texts(tmp_path, json_output):
     folder = model_folder(tmp_path / "m", max_seq_length=6)
     (tmp_path / "texts.csv").write_text("id,body\n1,the cat\n2,the cat and the dog on the cat\n")

@@ -72,6 +72,18 @@ def test_hard_pairs_alone_count_each_in_full(labels, margin):
     assert float(loss(a, b, label=torch.tensor(labels))) == pytest.approx(wanted, rel=1e-5)
 
 
+def test_triplets_and_pairs_have_the_distance_and_margin_that_are_given():
+    anchor, positive, negative = vectors(3)
+    near, far = (1 - (unit(anchor.numpy()) * unit(one.numpy())).sum(1) for one in (positive, negative))
+    triplets = losses.TripletLoss(Model(), "cosine", 0.25)
+    assert float(triplets(anchor, positive, negative)) == pytest.approx(
+        np.maximum(near - far + 0.25, 0).mean(), rel=1e-5
+    )
+    pairs, labels = losses.ContrastiveLoss(Model(), "cosine", 0.75), np.array([1, 0, 0, 1, 0])
+    wanted = np.where(labels, near**2, np.maximum(0.75 - near, 0) ** 2).mean() / 2
+    assert float(pairs(anchor, positive, label=torch.from_numpy(labels))) == pytest.approx(wanted, rel=1e-5)
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"temperature": 2.0}, {"student_temperature": 0.5}, {"teacher_temperature": 3.0, "temperature": 2.0}],

@@ -403,10 +403,10 @@ def test_a_callback_with_an_event_that_is_never_called_is_refused(made, name):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_by_label_every_row_but_an_odd_one_is_in_a_batch_of_two_labels_or_more(seed):
-    labels = [0.0] * 5 + [1.0] * 4 + [2.0] * 4
-    rows = OrderedSource(rows=None, objective=None, texts=[[str(i) for i in range(13)]], labels=labels)
+    labels = [0.0] * 5 + [1.0] * 6 + [2.0] * 6
+    rows = OrderedSource(rows=None, objective=None, texts=[[str(i) for i in range(17)]], labels=labels)
     batches = list(_grouped_by_label(Sampling(rows, 4, False, torch.Generator(), seed)))
     assert len(batches) == batch_count("group_by_label", rows, 4, False)
     found = [i for batch in batches for i in batch]
-    assert len(found) == len({*found}) == 12 and all(len({labels[i] for i in batch}) > 1 for batch in batches)
+    assert len(found) == len({*found}) == 16 and all(len({labels[i] for i in batch}) > 1 for batch in batches)
     assert all(sum(labels[i] == label for i in batch) % 2 == 0 for batch in batches for label in (0.0, 1.0, 2.0))

@@ -104,7 +104,7 @@ def _check_not_new(options: CommandOptions, reranker: PolyEncoder) -> None:
         raise BadInput(f"{options.model} is already a poly-encoder with the pooling {pooling}; omit --pooling")
 
 
-def _start_embedder(options: CommandOptions, labels: Sequence[str] = (), seed: int = 0) -> TorchEmbedder:  # noqa: ARG001
+def _start_embedder(options: CommandOptions, *_: object) -> TorchEmbedder:
     loading: dict[str, Any] = {"pooling": options.pooling, "max_seq_length": options.max_seq_length}
     return TorchEmbedder.load(options.model or "", precision="fp32", device=options.device, **loading)
 
