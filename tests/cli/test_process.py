@@ -139,6 +139,15 @@ def test_a_signal_lets_the_command_clean_up(number, verb, capsys, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_only_ctrl_c_interrupts_the_clean_up():
+    stop = process.Stop()
+    for number, error in ((signal.SIGTERM, process.Terminated), (signal.SIGINT, KeyboardInterrupt)):
+        with pytest.raises(error):
+            stop(number, None)
+    stop(signal.SIGTERM, None)
+    assert stop.numbers == [signal.SIGTERM, signal.SIGINT, signal.SIGTERM]
+
+
 def test_an_interrupted_import_that_ends_in_another_error_is_an_interruption(verb, capsys):
     def work():
         try:
