@@ -56,12 +56,14 @@ class Map:
         return [path for path in _importing(file) if path not in known]
 
     def of_importers(self, file: str) -> list[int]:
-        """The tests of files that import this module, or from its room, fastest first: they may read values, such as
-        constants, without running any of its functions.
+        """The tests of files that import this module, or from its room: they may read values, such as constants,
+        without running any of its functions, or run it in another process. Files that name the module come first,
+        then the fastest.
         """
-        paths = set(_importing(file))
-        found = (i for i, name in enumerate(self.tests) if name.partition("::")[0] in paths)
-        return sorted(found, key=lambda i: self.seconds[i])
+        names_it = {path: Path(file).stem in (ROOT / path).read_text("utf-8") for path in _importing(file)}
+        paths = [name.partition("::")[0] for name in self.tests]
+        found = (i for i, path in enumerate(paths) if path in names_it)
+        return sorted(found, key=lambda i: (not names_it[paths[i]], self.seconds[i]))
 
     def moved(self, file: str) -> dict[int, list[int]]:
         """The lines of the current file, and the tests that run them."""
