@@ -476,6 +476,16 @@ def test_a_saved_reranker_loads_with_the_same_scores_and_fingerprint(family, pre
     assert np.array_equal(again.logits(PAIRS, overflow="truncate"), reranker.logits(PAIRS, overflow="truncate"))
 
 
+def test_an_encoder_that_cannot_be_saved_is_refused_before_anything_is_written(classifiers, tmp_path, monkeypatch):
+    def refused(encoder):
+        raise BadModel("no")
+
+    monkeypatch.setattr("likewise.reranker.cross_encoder.checkpoint.check_writable", refused)
+    with pytest.raises(BadModel, match="no"):
+        classifiers("bert").save(tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
+
+
 CHANGES = {
     "a weight of the encoder": lambda f: reweigh(
         f, lambda n, t: t + 1e-3 if n.endswith("layer.1.output.dense.bias") else t

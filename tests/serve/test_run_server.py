@@ -36,6 +36,17 @@ def test_a_socket_may_have_an_address_of_the_sixth_version():
         assert listening.family == socket.AF_INET6
 
 
+def test_uvicorn_closes_idle_connections_after_half_a_minute_and_logs_nothing(monkeypatch):
+    configs, interval = [], sys.getswitchinterval()
+    server = SimpleNamespace(run=lambda sockets: None)
+    monkeypatch.setattr(run_server, "_Server", lambda config, *_: configs.append(config) or server)
+    run_server.run_on(None, [], [], None, ServeSettings(drain_seconds=7))
+    sys.setswitchinterval(interval)
+    found = configs[0]
+    assert (found.timeout_keep_alive, found.timeout_graceful_shutdown, found.lifespan) == (30, 7, "on")
+    assert (found.access_log, found.proxy_headers, found.server_header, found.date_header) == (False,) * 4
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a filter of Linux's kernel")
 def test_a_socket_that_refuses_connections_still_serves_those_that_it_has():
     with bound_socket(ServeSettings(port=0)) as listening:

@@ -91,8 +91,7 @@ class NativeTokenizer:
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         tokens, message = _Tokens(), ctypes.create_string_buffer(MESSAGE)
         request = (joined, len(joined), lengths.ctypes.data, len(texts), int(spans), ctypes.byref(tokens))
-        if code := self._c.lw_tokenize(self._handle, *request, message, MESSAGE):
-            check_code(code, message)
+        check_code(self._c.lw_tokenize(self._handle, *request, message, MESSAGE), message)
         try:
             yield tokens
         finally:

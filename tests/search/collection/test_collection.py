@@ -222,6 +222,9 @@ class TestManySegments:
             assert report.is_clean and report.stale == ["derived/00000002.columns", "derived/00000003.columns"]
         with Collection.open(str(folder)) as collection:
             assert collection.count("year >= 2010") == count and not collection.verify().stale
+            flip(derived[0], derived[0].stat().st_size - 70)
+            assert collection.repair().removed == {} and not derived[0].exists()
+            assert collection.count("year >= 2010") == count
 
     def test_compact_returns_the_space_of_the_dead_and_changes_nothing_else(self, folder):
         with filled(folder) as collection:
