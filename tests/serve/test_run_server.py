@@ -37,11 +37,11 @@ def test_a_socket_may_have_an_address_of_the_sixth_version():
 
 
 def test_uvicorn_closes_idle_connections_after_half_a_minute_and_logs_nothing(monkeypatch):
-    configs, interval = [], sys.getswitchinterval()
-    server = SimpleNamespace(run=lambda sockets: None)
+    configs, server = [], SimpleNamespace(run=lambda sockets: None)
     monkeypatch.setattr(run_server, "_Server", lambda config, *_: configs.append(config) or server)
+    for module, name in (("sys", "setswitchinterval"), ("signal", "signal"), ("logging.Logger", "addHandler")):
+        monkeypatch.setattr(f"{module}.{name}", lambda *_: None)
     run_server.run_on(None, [], [], None, ServeSettings(drain_seconds=7))
-    sys.setswitchinterval(interval)
     found = configs[0]
     assert (found.timeout_keep_alive, found.timeout_graceful_shutdown, found.lifespan) == (30, 7, "on")
     assert (found.access_log, found.proxy_headers, found.server_header, found.date_header) == (False,) * 4
