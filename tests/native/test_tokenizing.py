@@ -70,10 +70,11 @@ def words(normalizer, pre_tokenizer):
 
 
 def charsmap():
-    """SentencePiece's compiled normalizer with one rule, a becomes b: a trie of two units (see darts-clone), a text."""
+    """SentencePiece's compiled normalizer: a and carriage return become b (a trie, see darts-clone, and a text)."""
     units = [0] * 1024
     units[0] = 256 << 10
-    units[256 ^ ord("a")] = (256 ^ ord("a") ^ 600) << 10 | 1 << 8 | ord("a")
+    for letter in b"a\r":
+        units[256 ^ letter] = (256 ^ letter ^ 600) << 10 | 1 << 8 | letter
     units[600] = 1 << 31
     return struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + b"b\0"
 
@@ -152,7 +153,7 @@ def test_ids_spans_and_words_are_those_of_the_reference(pair, text):
 
 
 @pytest.mark.parametrize(
-    "text", [" <mask>", "a \t<mask>\u2003b", "  <mask>", "<mask> ", "\u070fa\u0301", "\u0600\u070fa\u0e33"]
+    "text", [" <mask>", "a \t<mask>\u2003b", "  <mask>", "<mask> ", "\u070fa\u0301", "\u0600\u070fa\u0e33", "a\r\nb\r"]
 )
 def test_spaces_around_added_tokens_and_characters_before_a_grapheme_are_read_as_by_the_reference(pair, text):
     check_equal(*pair, text)

@@ -14,6 +14,7 @@ from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
 from likewise.serve.budget import Budget, Memory
 from likewise.serve.routes.computing import places_by_score
 from likewise.serve.routes.tokens import groups
+from likewise.serve.web import endpoint
 from likewise.serve.web import exchange as exchange_module
 from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
 from likewise.serve.web.bodies import shown
@@ -136,6 +137,31 @@ def test_as_many_values_as_the_bound_says_may_be_in_a_body(largest, too_large):
     check_values(json.dumps(largest).encode(), 20)
     with pytest.raises(ApiError, match="more than 20 values"):
         check_values(json.dumps(too_large).encode(), 20)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"input": [{}]}', "input[0]: expected `int | str | array`; got `object`"),
+        (b'{"input": []}', "input: expected `array` of length >= 1"),
+        (b'{"input": "%s"}' % (b"a" * 500_001), "input: expected `str` of length <= 500000"),
+        (b'{"input": "a", "dimensionz": 4}', "the body has the unknown field 'dimensionz'; did you mean dimensions?"),
+        (b"{}", "input is missing"),
+        (b'{"input": "a", "encoding_format": "x"}', "encoding_format: expected one of 'base64', 'bytes', 'float'"),
+        (b"[]", "the body: expected `object`; got `array`"),
+        (b'{"input": "a', "the body is not valid JSON: Input data was truncated"),
+    ],
+)
+def test_a_large_body_is_parsed_once_and_its_error_is_the_same_without_the_value(body, message, app_of, monkeypatch):
+    with TestClient(app_of(), base_url=HOST) as client:
+        whole = client.post("/v1/embeddings", content=body)
+        monkeypatch.setattr(endpoint, "MOST_DIAGNOSED", len(body) - 1)
+        monkeypatch.delattr(exchange_module.orjson, "loads")
+        found = client.post("/v1/embeddings", content=body)
+    assert found.status_code == whole.status_code == 400
+    ours, theirs = found.json()["error"], whole.json()["error"]
+    assert ours["message"] == message and theirs["message"][:26] == message[:26]
+    assert ours | {"message": ""} == theirs | {"message": ""}
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 4, 6, 7])

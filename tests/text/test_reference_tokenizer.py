@@ -54,7 +54,7 @@ def test_letters_of_all_blocks_are_those_of_the_library(name):
 
 
 def test_graphemes_are_those_of_the_library():
-    library = PIPELINES["precompiled"]()  # with one rule: the letter a, and what it is one grapheme with, becomes b
+    library = PIPELINES["precompiled"]()  # the letter a, and what it is one grapheme with, becomes b
     ours = normalizer_of(json.loads(library.to_str())["normalizer"])
     blocks = (range(0x5F0, 0x1100), range(0x1A00, 0x1B00), range(0x2000, 0x2100), range(0xA800, 0xAC00))
     higher = (range(0xFF00, 0x10000), range(0x11000, 0x11E00), range(0x1F3F0, 0x1F410), range(0xE0000, 0xE0100))

@@ -46,7 +46,7 @@ def read(body: type[Body], value: Any, *, strict: bool = True) -> Any:
     try:
         return msgspec.convert(value, body, strict=strict)
     except msgspec.ValidationError as error:
-        raise _refusal(body, value, error) from None
+        raise refusal(body, error, value) from None
 
 
 def _with_whole_numbers(value: Any, levels: int = 3) -> Any:
@@ -58,7 +58,10 @@ def _with_whole_numbers(value: Any, levels: int = 3) -> Any:
     return int(value) if type(value) is float and value.is_integer() else value
 
 
-def _refusal(body: type[Body], value: Any, error: Exception) -> ApiError:
+def refusal(body: type[Body], error: Exception, value: Any = msgspec.UNSET) -> ApiError:
+    """Describe why a body was rejected, and what it contains there if its value is given."""
+    if not isinstance(error, msgspec.ValidationError):
+        return ApiError("invalid", f"the body is not valid JSON: {error}"[:300])
     fields = body.__struct_fields__
     if unknown := [name for name in value if name not in fields] if isinstance(value, dict) else []:
         return _unknown_field("the body", unknown[0], fields)
@@ -68,19 +71,19 @@ def _refusal(body: type[Body], value: Any, error: Exception) -> ApiError:
     inside = f"{where}." if where else ""
     name = message.partition("`")[2][:-1]
     if message.startswith("Object contains unknown field"):
-        return _unknown_field(where, name, tuple(schema["properties"]))
+        return _unknown_field(where or "the body", name, tuple(schema["properties"]))
     if message.startswith("Object missing"):
         return ApiError("invalid", f"{inside}{name} is missing", param=inside + name)
-    for key in re.findall(r"\w+", where):
+    for key in re.findall(r"\w+", where) if found is not msgspec.UNSET else ():
         found = found[int(key)] if isinstance(found, list) else found[key]
-    wanted = message.partition(", got ")[0].replace("Expected ", "")
+    wanted, _, kind_found = message.replace("Expected ", "").partition(", got ")
     choices = re.search(r"'enum': \[(.*?)\]", str(schema))
     if message.startswith("Invalid enum") and choices:
         wanted = f"one of {choices[1]}"
-    kind = (
-        "empty" if found in ("", []) and "length" in wanted else "too_long" if "str` of length" in wanted else "invalid"
-    )
-    return ApiError(kind, f"{where or 'the body'}: expected {wanted}; got {shown(found)}", param=where or None)
+    kind = "empty" if "length >= 1" in wanted else "too_long" if "str` of length" in wanted else "invalid"
+    got = kind_found if found is msgspec.UNSET else shown(found)
+    expected = f"{where or 'the body'}: expected {wanted}"
+    return ApiError(kind, f"{expected}; got {got}" if got else expected, param=where or None)
 
 
 def _unknown_field(where: str, name: str, fields: Sequence[str]) -> ApiError:

@@ -16,7 +16,7 @@ import msgspec
 
 from ...errors import BadInput, LikewiseError, ModelNotFound, TooLong
 from .api_errors import ERROR_SHAPES, ApiError, ErrorShape
-from .bodies import Body, fill_nulls, read
+from .bodies import Body, fill_nulls, read, refusal
 from .exchange import (
     LARGE_BODY,
     UNCOUNTED,
@@ -35,6 +35,9 @@ AT_ONCE = 1 << 16
 """Bytes of a response sent in one piece, which a client must read within the budget's seconds."""
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
 """Matches the folders of an absolute path; they are removed from error messages."""
+MOST_DIAGNOSED = 1 << 20
+"""Size in bytes above which a rejected body is not parsed again: it blocks all threads. The error then shows no value, and
+4.0 is not an integer."""
 LOOK_SECONDS = 0.1
 PATIENCE = 0.05
 """Seconds before checking whether a request's client has disconnected; most are answered sooner."""
@@ -183,7 +186,9 @@ class Endpoint:
             check_values(body, most)
         try:
             found = self._decode(body)
-        except ValueError:  # from msgspec or invalid UTF-8; diagnosed below
+        except ValueError as error:  # from msgspec or invalid UTF-8
+            if len(body) > MOST_DIAGNOSED:
+                raise refusal(self.route.body, error) from None
             found = read(self.route.body, parse_json(body))
         if b"null" in body:
             fill_nulls(found)
