@@ -36,8 +36,8 @@ AT_ONCE = 1 << 16
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
 """Matches the folders of an absolute path; they are removed from error messages."""
 MOST_DIAGNOSED = 1 << 20
-"""Size in bytes above which a rejected body is not parsed again: it blocks all threads. The error then shows no value, and
-4.0 is not an integer."""
+"""Size in bytes above which a rejected body is not parsed again, which would block all threads. Its error shows no
+value, and 4.0 does not count as an integer there."""
 LOOK_SECONDS = 0.1
 PATIENCE = 0.05
 """Seconds before checking whether a request's client has disconnected; most are answered sooner."""
