@@ -24,7 +24,7 @@ class Budget:
     """Total of unfinished headers, requests waiting on their connection, and bodies of up to 64 KB."""
     bodies: int = 64 * MB
     """Total of larger bodies, from their first byte to the end of the response; at least twice --max-body."""
-    values: int = 2_000_000
+    values: int = 500_000
     """Number of JSON values (numbers and texts) in one body; a list or an object counts as ten."""
     characters: int = 64_000_000
     """Characters tokenized for one request; a reranker reads the query again for each document."""
