@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import re
 import socket
 import threading
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("uvicorn")
 
@@ -21,7 +25,7 @@ from likewise.serve.bounded_protocol import PIECE
 from likewise.serve.budget import Budget, Memory
 from likewise.serve.model_store import EmbedderWork
 from likewise.serve.routes.computing import json_bytes_of
-from likewise.serve.web import endpoint
+from likewise.serve.web import endpoint, exchange
 from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
 from likewise.serve.web.endpoint import AT_ONCE, as_api_error
 from likewise.serve.web.exchange import Pieces, check_values, json_bytes
@@ -260,6 +264,15 @@ def test_values_of_json_are_counted_outside_of_texts(body, is_refused):
         assert is_refused and error.kind.status == 413 and "25 values" in error.message
     else:
         assert not is_refused
+
+
+@given(st.text('",[{}\\a', max_size=60).map(str.encode), st.sampled_from([1, 2, 3, 7]), st.integers(0, 40))
+def test_values_are_counted_in_pieces_as_in_the_whole(body, piece, most):
+    outside = re.sub(rb'"(\\.|[^"\\])*("|\\?$)|\\[\\"]', b"", body)
+    values = outside.count(b",") + 10 * (outside.count(b"[") + outside.count(b"{"))
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(ApiError) if values > most else nullcontext():
+        patch.setattr(exchange, "VALUES_PIECE", piece)
+        check_values(body, most)
 
 
 def test_large_bodies_are_read_on_another_thread(app_of, monkeypatch):
