@@ -274,15 +274,28 @@ void Chunk::round_all(const Rows& rows, const float* x, int stride) {
     watch_.lap(Work::rounding);
 }
 
+int Chunk::panels_of(const Packed& weights) const {
+    return (weights.outputs + model_.scheme.panel - 1) / model_.scheme.panel;
+}
+
+int Chunk::parts_of(const Packed& weights) const { return team_.parts(panels_of(weights)); }
+
+// The first column of a part of a product; behind the last column if there is no such part.
+int Chunk::column_of(const Packed& weights, int part) const {
+    return panels_of(weights) * part / parts_of(weights) * model_.scheme.panel;
+}
+
 void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const float* residual, float* out,
                      long stride, const Weights* next) {
     const void* data = rows.rounded ? static_cast<const void*>(rows.rounded) : rows.floats;
-    const int width = model_.scheme.panel, panels = (weights.packed().outputs + width - 1) / width;
-    const int parts = team_.parts(panels);
+    const Packed *these = &weights.packed(), *those = next ? &next->packed() : nullptr;
+    const int parts = parts_of(*these);
     team_.each(parts, [&](int part) {
-        model_.scheme.multiply({data, rows.stride, rows.scales, count, &weights.packed(), residual, out, stride,
-                                next ? &next->packed() : nullptr, panels * part / parts * width,
-                                panels * (part + 1) / parts * width});
+        const int coming = team_.next_part(part);
+        const bool here = coming < parts;
+        const int column = here ? column_of(*these, coming) : those ? column_of(*those, coming - parts) : 0;
+        model_.scheme.multiply({data, rows.stride, rows.scales, count, these, residual, out, stride,
+                                here ? these : those, column_of(*these, part), column_of(*these, part + 1), column});
     });
     watch_.lap(Work::products);
 }

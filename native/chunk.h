@@ -60,6 +60,9 @@ private:
     void round_all(const Rows&, const float* x, int stride);
     template <class RowWork>
     void each_row(int count, const RowWork&);
+    int panels_of(const Packed&) const;
+    int parts_of(const Packed&) const;
+    int column_of(const Packed&, int part) const;
     void multiply(const Weights&, const Rows&, int count, const float* residual, float* out, long stride,
                   const Weights* next);
     void write_layer(int layer);

@@ -30,9 +30,10 @@ struct Product {
     const float* residual = nullptr;  // as far apart as out
     float* out = nullptr;
     long out_stride = 0;
-    const Packed* next = nullptr;  // weights of the next product, if known, to prefetch
+    const Packed* next = nullptr;  // weights that this thread probably multiplies next, to prefetch
     int first = 0;                 // column of this part of the product: a whole panel's
     int end = 1 << 30;             // behind the part's last column
+    int next_first = 0;            // column of `next`
 };
 
 // How products are computed in one precision.

@@ -19,6 +19,9 @@ public:
     // The number of parts of a loop of `most` indivisible steps: several per thread, since threads differ in speed.
     int parts(int most) const { return threads_ == 1 ? 1 : std::min(most, PARTS_OF_A_THREAD * threads_); }
 
+    // The part that a thread probably takes after this one, if all are equally fast; it may be one of the next loop.
+    int next_part(int part) const { return part + threads_; }
+
     // Calls `part` with 0 to `count` - 1, in this thread and in those that help; it must not throw. Only one thread, the
     // one that made the team, may call this.
     template <class Part>

@@ -78,12 +78,12 @@ void tile(const Product& p, int row, int column, Ahead ahead) {
 // The share of the next panel (of these weights or the next ones) to prefetch while these rows pass this panel.
 template <class Scheme>
 Ahead ahead_of(const Product& p, int column, int row, int rows) {
-    const bool last = column + PANEL >= p.weights->outputs;
+    const bool last = column + PANEL >= std::min(p.end, p.weights->outputs);
     const Packed* weights = last ? p.next : p.weights;
-    if (weights == nullptr) return {nullptr, nullptr, 0};
+    const long following = last ? p.next_first : column + PANEL;
+    if (weights == nullptr || following >= weights->outputs) return {nullptr, nullptr, 0};
     constexpr long BYTES = sizeof(typename Scheme::Weight);
-    const char* panel = static_cast<const char*>(weights->panels);
-    if (!last) panel += static_cast<long>(column + PANEL) * weights->inputs * BYTES;
+    const char* panel = static_cast<const char*>(weights->panels) + following * weights->inputs * BYTES;
     const long lines = PANEL * weights->inputs * BYTES / LINE;
     const long from = lines * row / p.count, to = lines * (row + rows) / p.count;
     const long times = (p.weights->inputs + STEPS * Scheme::GROUP - 1) / (STEPS * Scheme::GROUP);
