@@ -1,7 +1,7 @@
 """python -m benchmarks.attack [--seed 0] [--quick] [--only NAME] [--jobs 3] [--json FILE]
 
 Prints how attempts of each kind ended, and for each failure (`attempt.FAILURES`) the command that repeats it alone; the
-exit status is 1 if there is one. Takes about thirteen minutes on two cores; `--quick` makes a tenth of the attempts.
+exit status is 1 if there is one. Takes about nine minutes on two cores; `--quick` makes a tenth of the attempts.
 Needs the tests (for their tiny models) and their dependencies.
 """
 
