@@ -69,10 +69,7 @@ def euclidean(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Flo
     lengths = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :]
     squares = np.asarray(lengths - 2 * (a @ b.T))
     rows, columns = np.nonzero(squares < _DOUBT * np.finfo(squares.dtype).eps * lengths)
-    step = max(1, _BLOCK // max(1, a.shape[1]))
-    for i in range(0, len(rows), step):  # here |a|² − 2ab + |b|² loses accuracy to cancellation
-        near = np.s_[i : i + step]
-        squares[rows[near], columns[near]] = ((a[rows[near]] - b[columns[near]]) ** 2).sum(1)
+    squares[rows, columns] = _squares(a, b, rows, columns)  # here |a|² − 2ab + |b|² loses accuracy to cancellation
     return np.asarray(-np.sqrt(np.maximum(squares, 0)))
 
 
