@@ -42,3 +42,11 @@ def test_tsne_names_the_extra_it_needs_and_components_need_none(monkeypatch):
     assert map_layout(np.eye(3), "pca").shape == (3, 2)
     with pytest.raises(MissingExtra, match="a map by t-sne needs the package scikit-learn"):
         map_layout(np.eye(3), "t-sne")
+
+
+def test_a_map_by_t_sne_has_the_seed_that_is_given_or_0(monkeypatch):
+    monkeypatch.setattr(
+        "likewise.cluster.maps.layout.tsne_layout", lambda rows, seed, _: np.full((len(rows), 2), float(seed))
+    )
+    monkeypatch.setattr("likewise.cluster.maps.layout.to_unit_square", lambda places: places)
+    assert [map_layout(np.eye(3), "t-sne", **given)[0, 0] for given in ({}, {"seed": 5})] == [0, 5]
