@@ -14,6 +14,7 @@ import pytest
 
 from likewise.distribute import shards as shards_module
 from likewise.errors import BadInput
+from likewise.files.lines import LinePlace, open_lines
 from likewise.files.vector_origin import VectorOrigin
 
 from .outputs import content, encoded, jsonl, numbered, rows_of, settings
@@ -116,6 +117,8 @@ def test_compressed_files_are_read_and_one_that_is_cut_off_or_damaged_is_refused
     cut_off(source)
     with pytest.raises(BadInput, match=r"n\.jsonl\.\w+ is truncated or damaged after line \d+"):
         encoded([source], tmp_path / "other", static, settings())
+    with open_lines(source, LinePlace(10**6, 29)) as lines, pytest.raises(BadInput, match="truncated or damaged: "):
+        lines.skip()
     source.write_bytes(whole[:40] + bytes(20) + whole[60:])
     with pytest.raises(BadInput, match="is truncated or damaged"):
         encoded([source], tmp_path / "other", static, settings())
