@@ -59,6 +59,7 @@ def test_queries_and_documents_are_encoded_by_their_own_part(older, tmp_path):
     np.testing.assert_array_equal(embedder.encode(TEXTS), document.encode(TEXTS))
     (ours,), (theirs,) = (one.encode_chunks(["the cat. a dog."]) for one in (embedder, document))
     np.testing.assert_array_equal(ours.vectors, theirs.vectors)
+    np.testing.assert_array_equal(embedder.encode_layers(TEXTS)[0], document.encode_layers(TEXTS)[0])
     assert (embedder.routes, query.routes) == (("query", "document"), ())
     assert embedder.describe() == {**document.describe(), "routes": ["query", "document"]}
     assert (embedder.dimension, embedder.is_unit, str(embedder.device)) == (32, True, "cpu")

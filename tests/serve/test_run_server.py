@@ -1,5 +1,6 @@
 """The pieces of a server's process: its socket, its end, its limit of open files and the lines of its log."""
 
+import asyncio
 import json
 import logging
 import socket
@@ -9,6 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("uvicorn")
+
+import uvicorn
 
 from likewise.errors import BadInput
 from likewise.serve import ServeSettings, run_server
@@ -45,6 +48,21 @@ def test_uvicorn_closes_idle_connections_after_half_a_minute_and_logs_nothing(mo
     found = configs[0]
     assert (found.timeout_keep_alive, found.timeout_graceful_shutdown, found.lifespan) == (30, 7, "on")
     assert (found.access_log, found.proxy_headers, found.server_header, found.date_header) == (False,) * 4
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_stopping_server_takes_no_new_connections_unless_others_share_its_socket(is_shared, monkeypatch):
+    async def nothing(*_):
+        await asyncio.sleep(0)
+
+    refused, stopped = [], []
+    monkeypatch.setattr(run_server, "refuse_connections", refused.append)
+    monkeypatch.setattr(uvicorn.Server, "shutdown", nothing)
+    state = SimpleNamespace(settings=ServeSettings(), deadlines=SimpleNamespace(stop=stopped.append))
+    app = SimpleNamespace(state=SimpleNamespace(server=state))
+    server = run_server._Server(uvicorn.Config(app), app, is_shared)
+    asyncio.run(server.shutdown(["socket"]))
+    assert refused == ["socket"] * (not is_shared) and stopped == [29.9]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a filter of Linux's kernel")

@@ -102,7 +102,7 @@ def space_of_precomputed(
     given = {name: None if vectors is None else number_table(vectors, name) for name, vectors in named.items()}
     _check_shapes(given, texts)
     anchors, positives, corpus = (
-        None if vectors is None or column is None else _check_finite(vectors, column)
+        None if vectors is None else _check_finite(vectors, column or ())
         for vectors, column in zip(given.values(), texts, strict=True)
     )
     assert anchors is not None and positives is not None

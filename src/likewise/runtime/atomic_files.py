@@ -97,9 +97,9 @@ def _check_named(path: Path) -> None:
 def check_writable_file(path: Path) -> None:
     """Check before a long computation that its output file can be written; the check leaves nothing behind."""
     _check_named(path)
-    followed(path)
+    target = followed(path)
     _check_replaceable(path)
-    _check_place(path, followed(path).parent)
+    _check_place(path, target.parent)
 
 
 def check_writable_folder(folder: Path) -> None:

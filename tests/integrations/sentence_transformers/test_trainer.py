@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -37,9 +38,10 @@ from likewise.integrations.sentence_transformers.training.batch_order import (
 )
 from likewise.integrations.sentence_transformers.training.callbacks import UNCALLED, TrainerControl
 from likewise.integrations.sentence_transformers.training.data import read_data
-from likewise.integrations.sentence_transformers.training.trainer import HOOKS, UNSERVED, rates_by_weight
+from likewise.integrations.sentence_transformers.training.trainer import HOOKS, UNSERVED, rate_factor, rates_by_weight
 from likewise.integrations.sentence_transformers.training.training_arguments import REFUSED, SERVED, WITHOUT_EFFECT
 from likewise.train.objectives.registry import OBJECTIVES, RERANKER_OBJECTIVES, parse_objective
+from likewise.train.settings import TrainSettings
 from tests.tiny import classifier_folder
 
 TEXTS = ["the cat sleeps", "a dog barks", "rain falls", "the tree grows", "a quick fox", "it naps"]
@@ -152,6 +154,23 @@ def test_checkpoints_of_another_run_are_not_counted_and_those_before_a_resumptio
     assert kept() == {"checkpoint-6", "checkpoint-3", "checkpoint-2"}
     made(**few).train(resume_from_checkpoint=True)
     assert kept() == {"checkpoint-6", "checkpoint-4", "checkpoint-3"}
+
+
+def test_a_trainer_that_was_stopped_trains_again(made):
+    def stop(_, state, control, **__):
+        control.should_training_stop = control.should_training_stop or len(steps) < 1
+        steps.append(state.global_step)
+
+    steps = []
+    trainer = made([SimpleNamespace(on_step_end=stop)], max_steps=3)
+    trainer.train()
+    trainer.train()
+    assert steps == [1, 1, 2, 3]
+
+
+def test_a_rate_that_rises_over_all_steps_does_not_decay():
+    settings = replace(TrainSettings(), warmup_ratio=1.0)
+    assert [rate_factor(step, 4, settings) for step in range(5)] == [0, 0.25, 0.5, 0.75, 1]
 
 
 def test_the_best_checkpoint_stays_however_its_path_is_written(made, tmp_path, monkeypatch):
@@ -401,7 +420,7 @@ def test_a_callback_with_an_event_that_is_never_called_is_refused(made, name):
         made([type("Own", (TrainerCallback,), {name: lambda self, *args, **more: None})])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(12))
 def test_by_label_every_row_but_an_odd_one_is_in_a_batch_of_two_labels_or_more(seed):
     labels = [0.0] * 5 + [1.0] * 6 + [2.0] * 6
     rows = OrderedSource(rows=None, objective=None, texts=[[str(i) for i in range(17)]], labels=labels)
