@@ -197,6 +197,8 @@ def test_a_long_curve_has_the_raw_loss_the_smoothed_one_and_the_learning_rate():
     assert top.get_ylim() == pytest.approx((min(loss) - 0.05 * (high - min(loss)), high + 0.08 * (high - min(loss))))
     assert (top.get_title(), top.get_xlabel(), top.get_ylabel()) == ("a run", "step", "loss (dark: smoothed)")
     (rate,) = right.lines
+    figure.draw_without_rendering()
+    assert "10^{" in right.yaxis.get_offset_text().get_text()
     assert list(rate.get_ydata()) == [line["learning_rate"] for line in lines]
     assert right.get_ylim()[0] == 0 and right.spines["right"].get_visible() and len(figure.axes) == 2
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..array_types import Float, Int, Shaped
 from ..errors import BadInput
 
-_BLOCK = 1 << 22  # floats in the temporary array of one step of `manhattan`
+_BLOCK = 1 << 22  # floats in the temporary array of one step
 _DOUBT = 64.0  # in rounding errors of squared lengths; squared distances below it are recomputed from differences
 _ROWS = 8192  # rows checked at a time
 

@@ -118,7 +118,7 @@ def _documents(path: Path, column: str | None, whole: bool, skip: Skip) -> Itera
     except (BadInput, OSError) as error:
         skip(SkippedFile(path, "", str(error), is_error=True))
         return
-    first = next(found, Document("", _source(path), row=0))
+    first = next(found, Document("", stored_path(path), row=0))
     if not first.text.strip() and (read is not None or first.row == 0):
         skip(SkippedFile(path, ending, NO_TEXT_IN_PDF if ending == ".pdf" else NO_TEXT))
     yield first
@@ -126,7 +126,7 @@ def _documents(path: Path, column: str | None, whole: bool, skip: Skip) -> Itera
 
 
 def _plain_text(path: Path) -> Document:
-    return Document(_decoded_file(path), _source(path), path.stem)
+    return Document(_decoded_file(path), stored_path(path), path.stem)
 
 
 def _markdown(path: Path) -> Document:
@@ -139,7 +139,7 @@ def _markdown(path: Path) -> Document:
     outermost = {section.headings[0] for section in document_sections(text) if section.headings}
     title = outermost.pop() if len(outermost) == 1 else path.stem  # several headings of equal rank: no title among them
     title = named if isinstance(named, str) and named.strip() else title
-    return Document(text, _source(path), title, has_headings=True, metadata=metadata)
+    return Document(text, stored_path(path), title, has_headings=True, metadata=metadata)
 
 
 def _html(path: Path) -> Document:
@@ -148,7 +148,7 @@ def _html(path: Path) -> Document:
         text, title = html_text(_decoded(data, path, _declared_encoding(data)))
     except TimeoutError as error:
         raise BadInput(f"{path} was {error}; check that its tags and comments are closed") from None
-    return Document(text, _source(path), title or path.stem, has_headings=True)
+    return Document(text, stored_path(path), title or path.stem, has_headings=True)
 
 
 def _declared_encoding(data: bytes) -> str:
@@ -165,7 +165,7 @@ def _declared_encoding(data: bytes) -> str:
 def _office(path: Path) -> Document:
     text, title = office_text(path)
     named = storable(title).strip() or path.stem
-    return Document(storable(text), _source(path), named, has_headings=data_ending(path) == ".docx")
+    return Document(storable(text), stored_path(path), named, has_headings=data_ending(path) == ".docx")
 
 
 def _checked_rows(path: Path, column: str | None, skip: Skip) -> Iterator[Document]:
@@ -180,7 +180,7 @@ def _checked_rows(path: Path, column: str | None, skip: Skip) -> Iterator[Docume
 
 
 def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
-    source, parsed, keys = _source(path), data_ending(path) in (".csv", ".tsv"), ColumnKeys()
+    source, parsed, keys = stored_path(path), data_ending(path) in (".csv", ".tsv"), ColumnKeys()
     for row, (place, names, (value, *others)) in enumerate(_text_first(path, column), 1):
         text = checked_cell(value, path, place)
         if not others:
@@ -266,8 +266,9 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _source(path: Path) -> str:
-    return os.path.abspath(path)  # noqa: PTH100, which does not follow links
+def stored_path(path: Path) -> str:
+    """A file's path as an index stores it: absolute, without following links."""
+    return os.path.abspath(path)  # noqa: PTH100, Path.resolve follows links
 
 
 def _decoded_file(path: Path) -> str:

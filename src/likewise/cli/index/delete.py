@@ -9,7 +9,7 @@ from ...wording import counted
 from ..output import note, print_result
 from ..parser import options
 from .filter_hints import filter_hints
-from .opening import add_location, stored_path
+from .opening import add_location
 
 if TYPE_CHECKING:
     from ...search.index import Index
@@ -55,9 +55,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_files(index: "Index", files: list[str]) -> Iterator[str]:
+    from ...files.documents import stored_path
+    from ...runtime.home_folder import expanded
     from ...search.texts.stored_texts import passage_keys
 
-    wanted = {stored_path(file): file for file in files}
+    wanted = {stored_path(expanded(file)): file for file in files}
     for path, keys in passage_keys(index, [*wanted]).items():
         if not keys:
             raise BadInput(f"{index.location} has no passages from {wanted[path]}; likewise index info lists its files")

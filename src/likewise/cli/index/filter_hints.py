@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .opening import stored_path
-
 if TYPE_CHECKING:
     from ...search.filters.conditions import FilterValue, Leaf
     from ...search.index import Index
@@ -17,6 +15,8 @@ OF_KIND = {"string": "`{0}` like '%'", "number": "`{0}` < 0 or `{0}` >= 0", "boo
 
 def filter_hints(index: "Index", condition: str) -> Iterator[str]:
     """For each comparison that no record can pass, what its column holds and, if possible, what to write."""
+    from ...files.documents import stored_path
+    from ...runtime.home_folder import expanded
     from ...search.filters import parse_filter
     from ...search.filters.conditions import leaves, value_kind
 
@@ -29,7 +29,7 @@ def filter_hints(index: "Index", condition: str) -> Iterator[str]:
             kinds = " and ".join(NAMES[kind] for kind in held)
             yield f"{leaf.column} holds {kinds}, not {NAMES[value_kind(value)]}{_rewritten(leaf, held)}"
         elif leaf.column == "file" and _is_relative(value) and _has_absolute_files(index):
-            yield f"file holds absolute paths: write {_literal(stored_path(str(value)))}"
+            yield f"file holds absolute paths: write {_literal(stored_path(expanded(str(value))))}"
 
 
 def _value(leaf: "Leaf") -> "FilterValue | None":

@@ -79,11 +79,6 @@ def opened_collection(location: str, *, read_only: bool, purpose: str) -> "Colle
     return index
 
 
-def stored_path(file: str) -> str:
-    """A file's path as an index stores it: absolute, without following links."""
-    return os.path.abspath(os.path.expanduser(file))  # noqa: PTH100, PTH111
-
-
 def shown_path(file: str) -> str:
     """A file's path for display: relative if it is below the working directory."""
     here = os.path.relpath(file) if file else ""
