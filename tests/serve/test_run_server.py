@@ -65,6 +65,13 @@ def test_a_stopping_server_takes_no_new_connections_unless_others_share_its_sock
     assert refused == ["socket"] * (not is_shared) and stopped == [29.9]
 
 
+def test_the_parents_socket_refuses_connections_before_it_is_closed(monkeypatch):
+    calls = []
+    monkeypatch.setattr(run_server, "refuse_connections", lambda listening: calls.append("refuse"))
+    run_server.stop_listening(SimpleNamespace(close=lambda: calls.append("close")))
+    assert calls == ["refuse", "close"]
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a filter of Linux's kernel")
 def test_a_socket_that_refuses_connections_still_serves_those_that_it_has():
     with bound_socket(ServeSettings(port=0)) as listening:
