@@ -275,3 +275,9 @@ def test_a_body_with_more_values_than_the_bound_is_refused(app_of):
         bodies = [{"ids": ids} for ids in ([5] * 11, [5] * 12, [[], []])]
         statuses = [client.post("/decode", json=body).status_code for body in bodies]
     assert statuses == [200, 413, 413]
+
+
+@pytest.mark.parametrize(("most", "status"), [(29, 413), (30, 422)])
+def test_nested_lists_are_counted_however_short_the_body_is(most, status, app_of):
+    with TestClient(app_of(budget=Budget(values=most)), base_url=HOST) as client:
+        assert client.post("/decode", content=b"[[[]]]").status_code == status
