@@ -50,11 +50,20 @@ help:
 
 setup: .venv/made $(TORCH_MADE) .venv/tests .venv/native .venv/$(RECOMMENDED)
 
-# What the demo needs and nothing more; the installation compiles the native library
+# What the demo needs and nothing more. The native library is compiled beside the installation of the packages
 .venv/made: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(INSTALL) -e ".[map]"
-	@touch $@ .venv/native
+	@$(MAKE) --no-print-directory --jobs=2 .venv/packages .venv/native
+	@touch $@
+
+.venv/packages: pyproject.toml
+	LIKEWISE_NATIVE=0 $(INSTALL) -e ".[map]"
+	@touch $@
+
+# Without a compiler, NumPy or torch computes
+.venv/native: $(wildcard native/*.cpp native/*.h native/*/*.h native/*/*.cpp native/compile.py)
+	-$(PYTHON) native/compile.py src/likewise/engines/native/likewise_native.so
+	@mkdir -p .venv && touch $@
 
 .venv/torch: .venv/made
 	@if $(BIN)/python -c "import torch" 2> /dev/null; then \
@@ -68,15 +77,10 @@ setup: .venv/made $(TORCH_MADE) .venv/tests .venv/native .venv/$(RECOMMENDED)
 	fi
 	@touch $@
 
-# LIKEWISE_NATIVE=0: the library was compiled by .venv/made, and stays where it is
+# LIKEWISE_NATIVE=0: the library was compiled by .venv/native, and stays where it is
 .venv/tests: .venv/made
 	$(INSTALL) --upgrade pip
 	LIKEWISE_NATIVE=0 $(INSTALL) -e ".[glove,parquet,map,serve,zstd]" --group test --group check
-	@touch $@
-
-# .venv/made compiles the native library; this does so again when its sources change
-.venv/native: .venv/made $(wildcard native/*.cpp native/*.h native/*/*.h native/compile.py)
-	-$(BIN)/python native/compile.py src/likewise/engines/native/likewise_native.so
 	@touch $@
 
 .venv/$(RECOMMENDED): .venv/made
