@@ -95,7 +95,7 @@ def _files_of_the_suite() -> list[str]:
 
 
 def _imports(text: str, module: str, room: str) -> bool:
-    return f"{module} import" in text or f"from {room} import" in text or f'"{module}' in text
+    return any(words in text for words in (f"{module} import", f"from {room} import", f"from {room}.", f'"{module}'))
 
 
 def _nearest(same: dict[int, int], line: int) -> int:

@@ -137,8 +137,8 @@ def _children(node: Node) -> Iterator[Node]:
             yield from ast.iter_child_nodes(node)
 
 
-OF_NO_RESULT = ("stacklevel", "strict", "copy", "parents", "exist_ok", "ignore_errors", "allow_pickle")
-"""Keywords that guard, or save time, and change no result: `zip(…, strict=True)` is an assertion."""
+OF_NO_RESULT = ("stacklevel", "strict", "copy", "parents", "exist_ok", "ignore_errors", "allow_pickle", "indent")
+"""Keywords that guard, save time or lay out JSON, and change no result: `zip(…, strict=True)` is an assertion."""
 
 
 def _body(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
