@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
+from likewise.engines.array_cross_encoder import NumpyCrossEncoder
 from likewise.serve.model_store import model_bytes
 from tests.serve.conftest import HOST, TestClient, serving
+from tests.tiny import classifier_folder, write
 
 TEXTS = ["a cat sleeps", "dogs bark", "shares fell"]
 
@@ -42,6 +44,17 @@ def test_a_vector_a_token_is_given_for_all_texts_even_if_they_are_computed_in_gr
     assert len(answer) == len(expected) == 12
     for found, vectors in zip(answer, expected, strict=True):
         np.testing.assert_allclose(found, vectors, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("path", "field", "status"), [("/v1/embeddings", "input", 400), ("/embed", "inputs", 422)])
+def test_a_prompt_that_leaves_no_room_for_text_is_refused(path, field, status, own):
+    folder = own(spoken={"prompts": {"long": "the cat " * 40, "short": "the cat "}})
+    with serving([str(folder)]) as client:
+        for truncate in (True, False):
+            body = {field: TEXTS, "truncate": truncate}
+            assert client.post(path, json={**body, "prompt_name": "short"}).status_code == 200
+            answer = client.post(path, json={**body, "prompt_name": "long"})
+            assert answer.status_code == status and "no room is left for text" in answer.text
 
 
 def test_truncation_is_reported_and_can_be_refused(client):
@@ -175,6 +188,86 @@ def test_of_two_forms_of_a_body_exactly_one_is_given(path, one, other, client):
     query = {"query": "a"} if path == "/rerank" else {}
     statuses = [client.post(path, json={**query, **body}).status_code for body in (one, other, {}, {**one, **other})]
     assert statuses == [200, 200, 422, 422]
+
+
+@pytest.mark.parametrize(
+    ("sent", "option", "remedy"),
+    [
+        ("texts", {"top_n": 1}, "leave it out, or send documents instead of texts"),
+        ("texts", {"return_documents": True}, "it is called return_text there"),
+        ("texts", {"max_chunks_per_doc": 1}, "leave it out"),
+        ("texts", {"max_tokens_per_doc": 1}, "leave it out"),
+        ("texts", {"rank_fields": ["text"]}, "leave it out"),
+        ("texts", {"priority": 0}, "leave it out"),
+        ("documents", {"raw_scores": True}, "leave it out, or send texts instead of documents"),
+        ("documents", {"return_text": True}, "it is called return_documents there"),
+    ],
+)
+def test_an_option_of_the_other_form_of_reranking_is_refused(sent, option, remedy, client):
+    body, [name] = {"query": "a cat", sent: TEXTS}, option
+    response = client.post("/rerank", json={**body, **option})
+    assert response.status_code == 422
+    assert response.json()["error"].startswith(f"{name} does not apply to {sent}: {remedy}")
+    if option[name] is True:
+        assert client.post("/rerank", json={**body, name: False}).status_code == 200
+
+
+def test_both_forms_of_reranking_read_the_prompt_that_is_named(served_models, tmp_path):
+    folder = classifier_folder(tmp_path / "reranker")
+    write(folder / "config_sentence_transformers.json", {"prompts": {"query": "the quick "}})
+    reranker = NumpyCrossEncoder.load(folder)
+    expected = reranker.score([("the quick a cat", TEXTS[0])])
+    with serving(served_models[:1], {"it": reranker}) as client:
+        for sent in ("texts", "documents"):
+            body = {"query": "a cat", sent: TEXTS[:1], "prompt_name": "query"}
+            found = client.post("/rerank", json=body).json()
+            rows = found if sent == "texts" else found["results"]
+            assert [row.get("score", row.get("relevance_score")) for row in rows] == pytest.approx(expected, abs=1e-6)
+            refused = client.post("/rerank", json={**body, "prompt_name": "x"})
+            assert (refused.status_code, "no prompt 'x'" in refused.text) == (422, True)
+
+
+def test_two_names_of_a_model_in_a_comparison_are_refused_if_they_differ(client):
+    for outer, inner, status in (("tiny", "tiny", 200), (None, "tiny", 200), ("tiny", "x", 422), ("x", "tiny", 422)):
+        body = {"texts": TEXTS, "model": outer, "parameters": {"model": inner}}
+        response = client.post("/similarity", json=body)
+        assert response.status_code == status
+        assert status == 200 or f"model is '{outer}', but parameters.model is '{inner}'" in response.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("/embed", {"inputs": "a", "model": ""}, "this server has no embedder ''; it has tiny"),
+        ("/similarity", {"texts": ["a"], "parameters": {"model": ""}}, "no embedder ''; it has tiny"),
+        ("/rerank", {"query": "a", "texts": ["a"], "model": ""}, "no reranker ''; it has tiny-reranker"),
+        ("/v1/search", {"query": "a", "rerank": ""}, "no reranker ''; it has tiny-reranker"),
+        ("/v1/search", {"query": "a", "collection": ""}, "there is no collection ''; there are: notes"),
+        ("/card?model=", None, "no embedder ''; it has tiny"),
+    ],
+)
+def test_an_empty_name_is_an_unknown_one(path, body, message, client):
+    response = client.get(path) if body is None else client.post(path, json=body)
+    assert response.status_code == 404
+    assert message in response.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "name"),
+    [
+        ("/explain", {"first": "cat " * 300, "second": "a"}, "first"),
+        ("/explain", {"first": "a", "second": "cat " * 300}, "second"),
+        ("/dissect", {"text": "cat " * 300}, "text"),
+        ("/embed", {"inputs": ["a", "cat " * 300]}, "input 1"),
+        ("/embed_all", {"inputs": ["a", "b", "cat " * 300]}, "input 2"),
+    ],
+)
+def test_a_text_that_is_too_long_is_named_in_the_words_of_the_api(path, body, name, client, monkeypatch):
+    monkeypatch.setattr("likewise.serve.routes.tokens.CHARACTERS", 2)  # a text at a time
+    response = client.post(path, json={**body, "truncate": False})
+    assert response.status_code in (400, 422)
+    assert f"{name} has 300 tokens, and the model reads" in response.text
+    assert client.post(path, json={**body, "truncate": True}).status_code == 200
 
 
 def test_rerankers_answer_in_three_manners_with_the_same_scores(client, served_models):

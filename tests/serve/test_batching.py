@@ -1,6 +1,7 @@
 """The queue of a model: fair, bounded, and each request with its own results whatever else is computed."""
 
 import asyncio
+import json
 import shutil
 import threading
 from collections import deque
@@ -454,6 +455,17 @@ def test_a_reload_during_a_request_does_not_change_its_answer(path, tmp_path, mo
         expected = client.post(path, json=body).json()
         monkeypatch.setattr(computing, "watched", and_the_model_is_reloaded)
         assert client.post(path, json=body).json() == expected
+
+
+def test_a_reload_that_fails_is_logged_and_the_old_model_serves_on(served_models, capsys):
+    with serving({"tiny": served_models[0]}, log="errors") as client:
+        server = client.app.state.server
+        server.models.named("tiny", "embedder").load = lambda: 1 / 0
+        client.portal.call(server._reload)
+        assert client.post("/embed", json={"inputs": "a cat"}).status_code == 200
+    line = json.loads(capsys.readouterr().err)
+    about = "tiny could not be reloaded, and the old version keeps serving: division by zero"
+    assert (line["level"], line["message"]) == ("error", about)
 
 
 async def test_a_larger_model_that_replaces_another_makes_room(served_models, monkeypatch):

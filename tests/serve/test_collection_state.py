@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("starlette")
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.files.documents import Document
+from likewise.migrate.in_place import BESIDE, REPLACED
 from likewise.search.collection import collection as collection_module
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import ServeSettings, create_app
@@ -245,7 +246,8 @@ def test_a_collection_that_is_refused_is_closed_so_that_it_can_be_migrated(repla
 
 
 def test_what_a_migration_fills_is_no_collection_yet_and_without_a_folder_there_is_none(client_of, parent):
-    shutil.copytree(parent / "notes", parent / "notes.migrating")
+    for ending in (BESIDE, REPLACED):
+        shutil.copytree(parent / "notes", parent / f"notes{ending}")
     with client_of() as client:
         names = [one["name"] for one in client.get("/v1/collections").json()["data"]]
         assert names == ["notes", "others"]

@@ -21,7 +21,8 @@ from likewise.cli import main
 from likewise.cluster.maps.layout import LAYOUTS
 from likewise.engines.array_cross_encoder import NumpyCrossEncoder
 from likewise.errors import MissingExtra
-from likewise.search.collection import journal
+from likewise.search import records
+from likewise.search.collection import Collection, journal
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve import map_process
 from likewise.serve.collection_store import ServedIndex, collections_in
@@ -58,6 +59,19 @@ def test_only_collections_that_are_there_are_opened(name, client):
     if name:
         assert client.post("/v1/search", json={"query": "a", "collection": name}).status_code == 404
     assert client.get(f"/v1/collections/{name}/map").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("limt=5", "the query string has the unknown field 'limt'; did you mean limit?"),
+        ("limit=5&layout=pca&limit=6", "the query string has 'limit' more than once"),
+        ("limit=0", "limit: expected `int` >= 1; got '0'"),
+    ],
+)
+def test_a_bad_query_string_is_refused_as_one(query, message, client):
+    response = client.get(f"/v1/collections/notes/map?{query}")
+    assert (response.status_code, response.json()["error"]["message"]) == (400, message)
 
 
 def test_collections_say_their_size_and_model_and_have_a_map(client):
@@ -101,6 +115,14 @@ def test_candidates_that_a_reranker_is_not_given_follow_in_the_order_of_the_sear
     ids, found = ([one["id"] for one in answer["passages"]] for answer in (plain, reranked))
     assert ({*found[:2]}, found[2:]) == ({*ids[:2]}, ids[2:])
     assert ["reranked" in one["scores"] for one in reranked["passages"]] == [True] * 2 + [False] * 4
+
+
+def test_by_default_a_reranker_scores_every_passage_that_is_returned(client, monkeypatch):
+    monkeypatch.setattr("likewise.serve.routes.collections.CANDIDATES", 2)
+    for k, count in ((1, 2), (4, 4)):
+        answer = search(client, k=k, rerank="tiny-reranker")
+        scores = [one["scores"]["reranked"] for one in answer["passages"]]
+        assert (len(scores), scores, answer["reranked"]["candidates"]) == (k, sorted(scores, reverse=True), count)
 
 
 def test_nothing_found_needs_no_reranker(client):
@@ -181,6 +203,18 @@ def test_a_map_of_another_process_is_the_one_of_this(client, collection_parent):
     with Collection.open(str(collection_parent / "notes"), read_only=True) as collection:
         expected = collection_map(collection, "t-sne", 5_000)
     assert {name: shown[name] for name in expected} == expected
+
+
+def test_the_process_of_a_map_has_low_priority_reads_beside_a_writer_and_reports(tmp_path, monkeypatch, capfdbinary):
+    niceness, folder = [], str(tmp_path / "notes")
+    monkeypatch.setattr(map_process.os, "nice", niceness.append)
+    with Collection.create(folder, 2) as writer:
+        writer.add(records.Records(["a", "b", "c"], np.eye(3, 2, dtype=np.float32) + 1, NOTES[:3]))
+        map_process.main([folder, "pca", "2"])
+        expected = collection_map(writer, "pca", 2)
+    map_process._report(0.25)
+    found = capfdbinary.readouterr()
+    assert niceness == [10] and json.loads(found.out) == expected and found.err == b"progress 0.25\n"
 
 
 async def test_a_map_without_its_package_says_what_to_install(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import pytest
@@ -12,8 +12,9 @@ pytest.importorskip("uvicorn")
 
 import uvicorn
 
+from likewise.serve import bounded_protocol
 from likewise.serve.bounded_protocol import BoundedProtocol
-from likewise.serve.budget import Budget
+from likewise.serve.budget import Budget, Memory
 from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
 from tests.serve.requests_by_route import GOOD, posted
 
@@ -54,6 +55,114 @@ async def answer(connection, data):
     head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
     headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
     return int(head.split(" ")[1]), headers, await reader.readexactly(int(headers["content-length"]))
+
+
+async def slow(scope, receive, send):
+    """An application that answers every request after a while."""
+    await asyncio.sleep(0.2)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"hi"})
+
+
+@asynccontextmanager
+async def connected(**budget):
+    """The protocol of a connection to the slow application, and the client's reader and writer."""
+    ours, theirs = socket.socketpair()
+    config = uvicorn.Config(slow, log_config=None)
+    memory = Memory(Budget(**budget), 1)
+    http = partial(BoundedProtocol, config, uvicorn.server.ServerState(), {}, most_connections=1, memory=memory)
+    _, protocol = await asyncio.get_running_loop().connect_accepted_socket(http, ours)
+    reader, writer = await asyncio.open_connection(sock=theirs)
+    try:
+        yield protocol, (reader, writer)
+    finally:
+        writer.close()
+        protocol.transport.abort()
+
+
+async def rest(connection):
+    """What the server sends until the connection ends."""
+    with suppress(ConnectionError):
+        return await asyncio.wait_for(connection[0].read(), 5)
+    return b""
+
+
+async def test_a_request_for_two_hosts_is_refused(app_of):
+    async with listening(app_of()) as (_, connect):
+        for hosts in (b"Host: evil\r\nHost: localhost", b"host: localhost\r\nX-A: b\r\nX-A: c\r\nHOST: localhost"):
+            for path in (b"/health", b"/info", b"/nowhere"):
+                request = b"GET %s HTTP/1.1\r\n%s\r\n\r\n" % (path, hosts)
+                status, _, body = await answer(await connect(), request)
+                assert (status, b"several Host headers" in body) == (400, True)
+        twice = HEALTH.replace(b"\r\n\r\n", b"\r\nX-A: b\r\nX-A: c\r\n\r\n")
+        assert (await answer(await connect(), twice))[0] == 200
+
+
+async def test_a_page_of_an_allowed_origin_may_ask_for_permission_on_a_real_connection(app_of):
+    asked = b"OPTIONS /embed HTTP/1.1\r\nHost: localhost\r\nOrigin: https://mine.example\r\n\r\n"
+    async with listening(app_of(allowed_origins=("https://mine.example",))) as (_, connect):
+        reader, writer = await connect()
+        writer.write(asked)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+        assert head.startswith(b"HTTP/1.1 204 ") and b"content-length" not in head
+        assert b"access-control-allow-origin: https://mine.example\r\n" in head
+        assert (await answer((reader, writer), HEALTH))[0] == 200
+
+
+async def test_a_client_that_reads_after_a_pause_keeps_its_connection():
+    async with connected(write_seconds=0.1) as (protocol, connection):
+        protocol.transport.write(bytes(4 << 20))
+        assert protocol.flow.write_paused
+        await connection[0].readexactly(4 << 20)
+        await asyncio.sleep(0.15)
+        assert not protocol.flow.write_paused and (await answer(connection, HEALTH))[0] == 200
+
+
+async def test_an_idle_connection_ends_even_if_its_client_has_not_read_everything():
+    async with connected(write_seconds=0.02) as (protocol, (reader, _)):
+        reader._transport.pause_reading()
+        while not protocol.transport.get_write_buffer_size():
+            protocol.transport.write(bytes(1000))
+        assert not protocol.flow.write_paused
+        protocol.timeout_keep_alive_handler()
+        assert protocol.transport.is_closing()
+        await asyncio.sleep(0.1)
+        assert protocol.connections == set()
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+async def test_a_stopping_server_closes_an_idle_connection(is_used, monkeypatch):
+    monkeypatch.setattr(bounded_protocol, "IDLE_SECONDS", 0.02)
+    async with connected() as (protocol, connection):
+        if is_used:
+            assert (await answer(connection, HEALTH))[0] == 200
+        protocol.shutdown()
+        assert await rest(connection) == b""
+
+
+@pytest.mark.parametrize("place", ["in the kernel", "half of it here", "being answered"])
+async def test_a_stopping_server_answers_a_last_request_wherever_it_is(place, monkeypatch):
+    monkeypatch.setattr(bounded_protocol, "IDLE_SECONDS", 0.02)
+    async with connected() as (protocol, connection):
+        sent = HEALTH[:9] if place == "half of it here" else HEALTH
+        if place == "in the kernel":
+            protocol.transport.pause_reading()
+        connection[1].write(sent)
+        await asyncio.sleep(0.01)
+        assert protocol._is_answering == (place == "being answered")
+        protocol.shutdown()
+        await asyncio.sleep(0.03)
+        protocol.transport.resume_reading()
+        status, headers, _ = await answer(connection, HEALTH[len(sent) :])
+        assert (status, headers["connection"]) == (200, "close") and await rest(connection) == b""
+
+
+async def test_too_large_headers_behind_a_running_request_end_the_connection():
+    async with connected(head=1000) as (_, connection):
+        connection[1].write(HEALTH)
+        await asyncio.sleep(0.01)
+        connection[1].write(b"GET /health HTTP/1.1\r\nX-A: " + b"b" * 2000)
+        assert await rest(connection) == b""
 
 
 async def test_a_connection_too_many_is_refused_in_the_shape_of_the_api_and_closed(app_of):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import nullcontext
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -19,7 +20,7 @@ from likewise.serve.web import exchange as exchange_module
 from likewise.serve.web.api_errors import ERROR_SHAPES, ApiError
 from likewise.serve.web.bodies import shown
 from likewise.serve.web.endpoint import as_api_error, error_reply
-from likewise.serve.web.exchange import Exchange, check_values, json_around, json_rows
+from likewise.serve.web.exchange import Exchange, Pieces, Reply, check_values, json_around, json_rows
 from tests.serve.conftest import HOST, TestClient
 
 KB = 1024
@@ -223,6 +224,19 @@ def test_an_error_says_in_its_headers_what_to_do(kind, seconds, headers):
     reply = error_reply(ApiError(kind, "no", retry_after=seconds), ERROR_SHAPES["tei"])
     assert dict(reply.headers) == headers and reply.status == ERROR_SHAPES["tei"].status(kind)
     assert json.loads(b"".join(reply.body))["error"] == "no"
+
+
+@pytest.mark.parametrize("was_cut", [False, True])
+def test_an_answer_whose_end_is_not_read_is_an_error(was_cut):
+    async def nothing(*_):
+        await asyncio.sleep(0)
+
+    server = SimpleNamespace(admission=SimpleNamespace(cors_headers=lambda _: ()))
+    flow = SimpleNamespace(write_paused=True, drain=nothing)
+    connection = SimpleNamespace(flow=flow, was_cut=was_cut)
+    exchange = SimpleNamespace(request_id="1", server=server, connection=connection)
+    with pytest.raises(ConnectionError, match="not read the whole response") if was_cut else nullcontext():
+        asyncio.run(endpoint.send_reply(exchange, Reply(Pieces([b"a"])), nothing))
 
 
 @pytest.mark.parametrize(

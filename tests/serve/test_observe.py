@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from types import SimpleNamespace
 from typing import ClassVar
@@ -13,10 +14,14 @@ from hypothesis import strategies as st
 
 pytest.importorskip("starlette")
 
+from starlette.testclient import TestClient
+
+from likewise.errors import MissingExtra
 from likewise.serve.batching import Job
 from likewise.serve.observe import DURATIONS, KEPT, SIZES, TOKENS, Histogram, LiveLoad, Metrics, RequestLog
 from likewise.serve.routes.computing import timing_headers
 from likewise.serve.web.exchange import Exchange
+from tests.serve.conftest import HOST
 
 
 @given(values=st.lists(st.floats(0, 50), max_size=60))
@@ -225,6 +230,38 @@ def test_a_line_of_the_log_has_all_that_is_known_of_a_request(capsys, clock):
 def test_a_log_has_all_requests_or_those_that_were_refused_or_failed(level, lines, capsys):
     statuses = (399, 400, 500)
     assert [len(logged(capsys, request_of(), status, 0.1, None, level=level)) for status in statuses] == lines
+
+
+def test_every_request_has_an_id_and_a_line_in_the_log(app_of, capsys):
+    requests = [("GET", "/nowhere", 404), ("PUT", "/embed", 405), ("DELETE", "/v1/collections/notes", 405)]
+    requests += [("OPTIONS", "/embed", 403), ("OPTIONS", "/embed", 204)]
+    with TestClient(app_of(log="all", allowed_origins=("https://mine.example",)), base_url=HOST) as client:
+        for number, (method, path, status) in enumerate(requests):
+            headers = {"X-Request-Id": f"mine-{number}"} | ({"Origin": "https://mine.example"} if status == 204 else {})
+            response = client.request(method, path, headers=headers)
+            assert (response.status_code, response.headers["x-request-id"]) == (status, f"mine-{number}")
+            allowed = {*response.headers.get("allow", "").split(", ")}
+            assert allowed == {"PUT": {"POST"}, "DELETE": {"GET", "HEAD"}}.get(method, {""})
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["method"], line["path"], line["status"]) for line in lines] == requests
+    assert [line["request"] for line in lines] == [f"mine-{number}" for number in range(len(requests))]
+    assert "there is no such route" in lines[0]["error"] and "does not support this method" in lines[1]["error"]
+
+
+def test_requests_are_traced_if_the_settings_say_so(app_of, monkeypatch):
+    spans, app = [], app_of()
+    app.state.server.traces = SimpleNamespace(
+        request=lambda exchange, *given: spans.append((exchange.scope["method"], *given)),
+        close=lambda: spans.append("closed"),
+    )
+    with TestClient(app, base_url=HOST) as client:
+        client.get("/health")
+    (method, path, status, seconds), end = spans
+    assert (method, path, status, end) == ("GET", "/health", 200, "closed") and 0 < seconds < 20
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    monkeypatch.delitem(sys.modules, "likewise.serve.tracing", raising=False)
+    with pytest.raises(MissingExtra, match="exporting traces needs the package opentelemetry-sdk"):
+        app_of(traces=True)
 
 
 def test_headers_of_times_are_in_milliseconds():

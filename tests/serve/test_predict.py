@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from likewise.arrays.similarity import unit
 from likewise.classify import Classifier
 from likewise.embedder import Embedder
 from tests.serve.conftest import HOST, TestClient, serving
@@ -47,6 +48,18 @@ def test_with_several_labels_per_text_each_has_a_score_of_its_own(served_models,
     scores = [[{one["label"]: one["score"] for one in row}[label] for label in classifier.classes] for row in found]
     np.testing.assert_allclose(scores, classifier.predict_proba(TEXTS), atol=1e-6)
     assert np.abs(np.sum(scores, 1) - 1).max() > 0.01
+
+
+def test_a_model_is_served_without_the_classifier_that_was_fitted_to_another(served_models):
+    folder = served_models[0].manifest.encoder
+    other = Embedder.load(folder, engine="numpy", pooling="cls")
+    with serving({"tiny": served_models[0], "other": other}) as client:
+        found = client.post("/embed", json={"inputs": TEXTS, "model": "other"}).json()
+        np.testing.assert_allclose(found, unit(other.encode(TEXTS)), atol=1e-6)
+        refused = client.post("/predict", json={"inputs": "a", "model": "other"})
+        assert refused.status_code == 424
+        assert "the classifier in the folder of other was fitted to another model" in refused.json()["error"]
+        assert client.post("/predict", json={"inputs": "a"}).status_code == 200
 
 
 def test_many_probabilities_are_the_same(client, classifier, monkeypatch):

@@ -5,6 +5,7 @@ import json
 import logging
 import socket
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -12,9 +13,10 @@ import pytest
 pytest.importorskip("uvicorn")
 
 import uvicorn
+from starlette.testclient import TestClient
 
-from likewise.errors import BadInput
-from likewise.serve import ServeSettings, run_server
+from likewise.errors import BadInput, LikewiseError
+from likewise.serve import ServeSettings, create_app, run_server
 from likewise.serve.observe import RequestLog
 from likewise.serve.run_server import UvicornLog, bound_socket, collections_found, end_surely, refuse_connections
 
@@ -48,6 +50,32 @@ def test_uvicorn_closes_idle_connections_after_half_a_minute_and_logs_nothing(mo
     found = configs[0]
     assert (found.timeout_keep_alive, found.timeout_graceful_shutdown, found.lifespan) == (30, 7, "on")
     assert (found.access_log, found.proxy_headers, found.server_header, found.date_header) == (False,) * 4
+
+
+@pytest.mark.parametrize(
+    ("is_stopped", "failure", "raised"),
+    [(True, None, None), (False, None, KeyError), (False, BadInput("no model"), BadInput)],
+)
+def test_the_signal_that_stops_a_server_is_no_error_and_the_cause_of_a_failed_start_is(
+    is_stopped, failure, raised, monkeypatch
+):
+    def run(sockets):
+        raise KeyError
+
+    monkeypatch.setattr(run_server, "_Server", lambda *_: SimpleNamespace(run=run, should_exit=is_stopped))
+    app = SimpleNamespace(state=SimpleNamespace(server=SimpleNamespace(memory=None, log=None), failure=failure))
+    monkeypatch.setattr(run_server, "create_app", lambda *_, **__: app)
+    for module, name in (("sys", "setswitchinterval"), ("signal", "signal"), ("logging.Logger", "addHandler")):
+        monkeypatch.setattr(f"{module}.{name}", lambda *_: None)
+    with nullcontext() if raised is None else pytest.raises(raised):
+        run_server.run_on(None, [], [], None, ServeSettings())
+
+
+def test_an_application_does_not_start_without_its_model(tmp_path):
+    app = create_app([str(tmp_path / "absent")])
+    with pytest.raises(LikewiseError, match="absent") as caught, TestClient(app):
+        pytest.fail("it has started")
+    assert app.state.failure is caught.value
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

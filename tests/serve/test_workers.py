@@ -88,16 +88,19 @@ def test_workers_that_do_not_end_after_sigterm_are_killed_soon_after_the_time_fo
 
     def fork():
         signal.raise_signal(signal.SIGTERM)  # to the parent, which notes it
+        assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL, "the system would bury the dead of a parent"
         return 7
 
     system.os.fork, system.os.waitpid = fork, lambda *_: (0, 0)
     system.os.kill = lambda child, number: sent.append((child, number, system.clock[0]))
+    own = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     before = [signal.getsignal(number) for number in SIGNALS]
     assert Supervisor(1, lambda: None, lambda: None, 4.0).run() == 0
     (_, asked), (_, killed) = [(child, at) for child, _, at in sent]
     assert [(child, number) for child, number, _ in sent] == [(7, signal.SIGTERM), (7, signal.SIGKILL)]
     assert killed - asked == pytest.approx(5.75, abs=0.06)
     assert [signal.getsignal(number) for number in SIGNALS] == before
+    assert signal.signal(signal.SIGCHLD, own) == signal.SIG_IGN
 
 
 def test_each_sighup_is_passed_on_to_every_worker(system):

@@ -31,7 +31,9 @@ class Admission:
         """Reject unauthorized requests, and connections beyond the limit."""
         if exchange.connection is not None and exchange.connection.is_surplus:
             raise ApiError("overloaded", "too many connections are open; try again later", retry_after=RETRY_SECONDS)
-        headers = exchange.headers
+        headers, lines = exchange.headers, exchange.scope["headers"]
+        if len(lines) > len(headers) and sum(name == b"host" for name, _ in lines) > 1:
+            raise ApiError("hosts", "the request has several Host headers; expected one (RFC 9112, section 3.2)")
         host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin")
         if self._checks_host and re.sub(r":\d*$", "", host) not in self._hosts:
             about = f"this server does not accept the host name {host[:80]!r}; allow it with --allow-host"

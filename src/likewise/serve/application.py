@@ -32,9 +32,9 @@ from .routes.rerank import rerank_routes
 from .routes.tei import tei_routes
 from .routes.tokens import token_routes
 from .serve_settings import ServeSettings
-from .web.api_errors import ERROR_SHAPES, ApiError
+from .web.api_errors import ApiError
 from .web.endpoint import ApiRoute, Deadlines, Endpoint
-from .web.exchange import Exchange, Receive, Scope, Send, json_bytes
+from .web.exchange import Exchange, Receive, Reply, Scope, Send, json_bytes
 from .web.openapi_document import openapi_document
 
 if TYPE_CHECKING:
@@ -102,11 +102,16 @@ class ServerState:
         """The OpenAPI document; making it takes longer than most requests."""
         return json_bytes(openapi_document(self.routes, __version__))
 
-    def finished(self, exchange: Exchange, route: ApiRoute, status: int, error: BaseException | None) -> None:
+    def record(self, exchange: Exchange, path: str, status: int, error: BaseException | None) -> float:
+        """Log and trace a finished request; returns its seconds."""
         seconds = time.perf_counter() - exchange.began
         self.log.request(exchange, status, seconds, error)
         if self.traces is not None:
-            self.traces.request(exchange, route.path, status, seconds)
+            self.traces.request(exchange, path, status, seconds)
+        return seconds
+
+    def finished(self, exchange: Exchange, route: ApiRoute, status: int, error: BaseException | None) -> None:
+        seconds = self.record(exchange, route.path, status, error)
         if route.measured_as is not None:
             self.load.observe_request(seconds, status)
             if error is not None or exchange.job is None:
@@ -156,9 +161,7 @@ def _traces() -> Any:
     """OpenTelemetry spans of requests."""
     try:
         from .tracing import RequestTraces
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "opentelemetry":
-            raise
+    except ModuleNotFoundError:
         raise missing_extra("opentelemetry-sdk", "traces", "exporting traces") from None
     return RequestTraces()
 
@@ -191,12 +194,14 @@ class ServerApplication(Starlette):  # type: ignore[misc]
                 await super().__call__(scope, receive, send)
 
     async def _answer_preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = dict(scope["headers"])
+        exchange = Exchange(scope, receive, self.state.server)
+        given = exchange.headers
         origin, wanted = given.get(b"origin", b"").decode("latin-1"), given.get(b"access-control-request-headers", b"")
         headers = self.state.server.admission.preflight_headers(origin, wanted) if origin else None
         response = Response(status_code=204 if headers else 403)
-        response.raw_headers += headers or ()
+        response.raw_headers += ((b"x-request-id", exchange.request_id.encode()), *(headers or ()))
         await response(scope, receive, send)
+        self.state.server.record(exchange, "preflight", response.status_code, None)
 
 
 @asynccontextmanager
@@ -210,10 +215,13 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     await app.state.server.close()
 
 
-async def _not_served(request: Request, error: HTTPException) -> Response:
-    """The error for an unknown path or method, in OpenAI's format."""
+async def _not_served(request: Request, error: HTTPException) -> Endpoint:
+    """The answer to an unknown path or method: an error in OpenAI's format, with an id and a line in the log."""
     kind = "not_found" if error.status_code == 404 else "method"
     about = "there is no such route" if kind == "not_found" else "this route does not support this method"
-    where = f"{request.method} {request.url.path[:200]}"
-    body = ERROR_SHAPES["openai"].body(ApiError(kind, f"{where}: {about}; /openapi.json lists all routes"))
-    return Response(json_bytes(body), error.status_code, error.headers, "application/json")
+    where, allow = f"{request.method} {request.scope['path'][:200]}", (error.headers or {}).get("Allow")
+
+    async def reject(_: Exchange) -> Reply:
+        raise ApiError(kind, f"{where}: {about}; /openapi.json lists all routes", allow=allow)
+
+    return Endpoint(ApiRoute(request.method, "unknown", reject, about, is_open=True), request.app.state.server)

@@ -135,6 +135,12 @@ Slot = tuple[Job, int, TokenizedInput]
 """A slot in a batch: an input of a job, and its position there."""
 
 
+def too_long(name: str, tokens: int, used: int) -> TooLong:
+    """The error for a text that would be truncated although its request does not allow it."""
+    how = 'Allow truncation ("truncate": true) or send a shorter text'
+    return TooLong(f"{name} has {tokens:,} tokens, and the model reads {used:,} of them. {how}")
+
+
 def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
     """Choose the inputs to compute next; jobs with inputs left stay in the queue.
 
@@ -302,10 +308,7 @@ class ModelThread:
             job.add_tokenized(islice(found, len(part)))
             if job.refuse_truncation and job.truncated:
                 cut = job.truncated[0]
-                about = (
-                    f"input {cut['index']} has {cut['tokens']:,} tokens, and the model reads {cut['used']:,} of them. "
-                )
-                job.error = TooLong(about + 'Allow truncation ("truncate": true) or send a shorter text')
+                job.error = too_long(f"input {cut['index']}", cut["tokens"], cut["used"])
                 failed.append(job)
         return failed
 

@@ -299,7 +299,8 @@ class OneWrite:
         if not cycle.keep_alive and CLOSE not in lines:
             lines.append(CLOSE)
         head = b"\r\n".join(lines)
-        if head.count(b"\n") != len(lines) - 1 or b"content-length: %d" % len(body) not in lines:
+        has_length = b"content-length: %d" % len(body) in lines or (status == 204 and not body)
+        if head.count(b"\n") != len(lines) - 1 or not has_length:
             raise RuntimeError("a header of the reply has a line break, or its content length is wrong")
         cycle.response_started = True
         cycle.waiting_for_100_continue = False

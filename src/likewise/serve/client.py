@@ -118,7 +118,7 @@ class Client:
     ) -> list[dict[str, Any]]:
         """The id, text, score and metadata of the passages of a collection that best answer a query.
 
-        `rerank` names a reranker on the server, which reorders the best 100.
+        `rerank` names a reranker on the server, which reorders the best 100, or k if that is more.
         """
         body = {"query": query, "k": k, "filter": where, "collection": collection, "hybrid": hybrid, "rerank": rerank}
         return list(self._json("/v1/search", body)["passages"])

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..array_types import Float
 from ..errors import BadInput, BadModel, LikewiseError, ModelNotFound
-from ..migrate.in_place import BESIDE
+from ..migrate.in_place import BESIDE, REPLACED
 from ..runtime.cancellation import cancellable
 from ..search.collection import Collection, journal
 from ..search.index import ModelIdentity
@@ -280,7 +280,8 @@ class CollectionStore:
 
 def collections_in(folder: Path) -> list[str]:
     """The names of the collections in a folder."""
-    return sorted(path.name for path in folder.iterdir() if _is_collection(path) and path.suffix != BESIDE)
+    others = (BESIDE, REPLACED)  # of a migration that is not complete
+    return sorted(path.name for path in folder.iterdir() if _is_collection(path) and path.suffix not in others)
 
 
 def _is_collection(folder: Path) -> bool:

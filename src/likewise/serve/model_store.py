@@ -94,7 +94,9 @@ class ServedModel:
     users: int = 0
     """How many requests use it now; it is only unloaded at 0."""
     classifier: "Classifier | None" = None
-    """The `Classifier` in an embedder's folder, if there is one."""
+    """The `Classifier` in an embedder's folder, if there is one for this model."""
+    has_other_classifier: bool = False
+    """Whether the classifier in the folder was fitted to another model, such as this one with another pooling."""
     loading: "asyncio.Future[None] | None" = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     generation: int = 0
@@ -160,7 +162,7 @@ class ModelStore:
         if name is None and known:
             return known[0]
         there_are = f"; it has {', '.join(model.name for model in known)}" if known else ""
-        raise ModelNotFound(f"this server has no {kind}{f' {name!r:.80}' if name else ''}{there_are}")
+        raise ModelNotFound(f"this server has no {kind}{'' if name is None else f' {name!r:.80}'}{there_are}")
 
     async def loaded(self, name: str | None, kind: Kind) -> ServedModel:
         """Like `named`, but loads the model first; it may be unloaded at the next wait, unless it is in use."""
@@ -199,9 +201,16 @@ class ModelStore:
         model = await asyncio.to_thread(served.load)
         is_embedder = served.kind == "embedder"
         work = EmbedderWork(model) if is_embedder else RerankerWork(model)
-        classifier = await asyncio.to_thread(classifier_of, model) if is_embedder else None
+        classifier, is_other = None, False
+        try:
+            classifier = await asyncio.to_thread(classifier_of, model) if is_embedder else None
+        except BadInput:
+            if served.classifier is not None:  # a reload: rather the old model than no classifier
+                raise
+            is_other = True
+        size = model_bytes(model)
         # From here on nothing can fail or be awaited, so a request sees either the old model or the new one.
-        served.model, served.size, served.classifier = model, model_bytes(model), classifier
+        served.model, served.size, served.classifier, served.has_other_classifier = model, size, classifier, is_other
         served.generation += 1
         served.thread = ModelThread(served.name, work, self._settings, self._observe)
 
@@ -222,7 +231,11 @@ class ModelStore:
 
 
 def classifier_of(model: Embedder) -> "Classifier | None":
-    """The classifier that is saved in the model's folder, or None."""
+    """The classifier that is saved in the model's folder, or None.
+
+    Raises:
+        BadInput: it was fitted to another model.
+    """
     folder = model_folder(model)
     if not regular_file_exists(folder / CLASSIFIER):
         return None

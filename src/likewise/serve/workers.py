@@ -78,10 +78,7 @@ class Supervisor:
 
     def _bury(self) -> bool:
         """Handle a dead worker; returns False if there is none."""
-        try:
-            child, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return False
+        child, status = os.waitpid(-1, os.WNOHANG)
         if not child:
             return False
         lived = time.monotonic() - self._began.pop(child, 0.0)
@@ -110,6 +107,7 @@ class Supervisor:
         """Record signals instead of being terminated by them."""
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before: dict[int, Any] = {n: signal.signal(n, lambda number, _: self._signals.append(number)) for n in numbers}
+        before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # otherwise `waitpid` may find nobody
         try:
             yield
         finally:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..collection_store import OpenCollection
     from ..model_store import ServedModel
 
+CANDIDATES = 100  # as in `TextIndex.search`, which is imported only on demand
 Thousand = Annotated[int, Meta(ge=1, le=1000)]
 
 
@@ -50,7 +51,10 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
         ] = None
         hybrid: Annotated[bool | None, Meta(description="search by words too, and combine both rankings")] = False
         rerank: Annotated[Name | None, Meta(description="the name of a reranker, which sorts the candidates")] = None
-        candidates: Annotated[Thousand | None, Meta(description="how many passages the reranker scores")] = 100
+        candidates: Annotated[
+            Thousand | None,
+            Meta(description="how many passages the reranker scores; by default 100, or k if it is more"),
+        ] = None
         truncate: Annotated[
             bool | None, Meta(description="false: reject a query or a pair that is longer than the model's limit")
         ] = None
@@ -69,8 +73,8 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
 async def search_collection(exchange: Exchange) -> Reply:
     """Search a collection by meaning, optionally also by words and with a reranker."""
     body = exchange.body
-    name = body.collection or next(iter(exchange.server.collections.names()), "")
-    reranker = body.rerank and await model_for(exchange, body.rerank, "reranker")
+    name = next(iter(exchange.server.collections.names()), "") if body.collection is None else body.collection
+    reranker = None if body.rerank is None else await model_for(exchange, body.rerank, "reranker")
     # opened last, since the model may be replaced during any earlier wait
     found: OpenCollection = await exchange.server.collections.opened(name)
     exchange.hold(found.model, 1)
@@ -79,11 +83,11 @@ async def search_collection(exchange: Exchange) -> Reply:
     prompt = prompts.get("query", found.model.model.default_prompt)
     job = await computed(exchange, found.model, [body.query], prompt=prompt, truncate=body.truncate)
     assert job.rows is not None
-    depth = max(body.k, body.candidates) if reranker else body.k
-    passages: Sequence[Passage] = await _found(exchange, found, job.rows, depth)
+    candidates = 0 if reranker is None else body.candidates or max(body.k, CANDIDATES)
+    passages: Sequence[Passage] = await _found(exchange, found, job.rows, max(body.k, candidates))
     answer = {"collection": name, "model": found.model.name, "truncated": job.truncated}
-    if reranker:
-        passages, answer["reranked"] = await _reranked(exchange, reranker, passages)
+    if reranker is not None:
+        passages, answer["reranked"] = await _reranked(exchange, reranker, passages, candidates)
     seconds = round(time.perf_counter() - began, 6)
     shown = [_plain(one, found.texts.headings) for one in passages[: body.k]]
     return Reply({**answer, "passages": shown, "seconds": seconds})
@@ -100,10 +104,10 @@ async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: i
 
 
 async def _reranked(
-    exchange: Exchange, reranker: "ServedModel", passages: "Sequence[Passage]"
+    exchange: Exchange, reranker: "ServedModel", passages: "Sequence[Passage]", most: int
 ) -> "tuple[list[Passage], dict[str, Any]]":
     """The best candidates in the order of a reranker's scores, then the rest; and a report for the response."""
-    body, candidates = exchange.body, passages[: exchange.body.candidates]
+    body, candidates = exchange.body, passages[:most]
     report = {"model": reranker.name, "candidates": len(candidates), "truncated": []}
     if not candidates:
         return [], report
@@ -114,7 +118,7 @@ async def _reranked(
         one._replace(scores={**one.scores, "reranked": float(s)}) for one, s in zip(candidates, scores, strict=True)
     ]
     ordered = [scored[i] for i in places_by_score(scores)]
-    return [*ordered, *passages[body.candidates :]], {**report, "truncated": job.truncated}
+    return [*ordered, *passages[most:]], {**report, "truncated": job.truncated}
 
 
 def _plain(one: "Passage", headings: bool) -> dict[str, Any]:

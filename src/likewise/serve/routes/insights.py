@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Meta, structs
 
 from ...embedder import Embedder
-from ...text.truncation import Overflow
+from ..batching import too_long
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.bodies import Body
@@ -83,7 +83,11 @@ async def similarity(exchange: Exchange) -> Reply:
     if (body.inputs is None) == (body.texts is None):
         raise ApiError("invalid", 'expected either "inputs" (source_sentence, sentences) or "texts"', param="inputs")
     options = body.parameters or TruncationFields()
-    options = structs.replace(options, model=body.model or options.model)
+    if body.model is not None:
+        if options.model not in (None, body.model):
+            found = f"model is {body.model[:80]!r}, but parameters.model is {options.model[:80]!r}; expected one name"
+            raise ApiError("invalid", found, param="model")
+        options = structs.replace(options, model=body.model)
     compared = body.texts or [body.inputs.source_sentence, *body.inputs.sentences]
     numbers = len(compared) if body.texts else 1
     served, job, rows, headers = await embedded(exchange, compared, options, lambda _: json_bytes_of(numbers))
@@ -122,9 +126,12 @@ async def _explained(exchange: Exchange, function: Callable[..., Any], *texts: s
     served = await model_for(exchange, body.model, "embedder")
     model = served.model  # a reload may swap it meanwhile
     report = await called(exchange, served, partial(model.encode_report, texts))
+    if not body.truncate:
+        for i in report.cut.tolist():
+            name = ("first", "second")[i] if len(texts) > 1 else "text"
+            raise too_long(name, report.tokens[i], report.used[i])
     _check_size(exchange, model, report)
-    overflow: Overflow = "truncate" if body.truncate else "error"
-    found = await called(exchange, served, lambda: function(model, *texts, overflow=overflow).as_json())
+    found = await called(exchange, served, lambda: function(model, *texts, overflow="truncate").as_json())
     rows = zip(report.cut.tolist(), report.tokens[report.cut].tolist(), report.used[report.cut].tolist(), strict=True)
     truncated = [{"index": i, "tokens": tokens, "used": used} for i, tokens, used in rows]
     return Reply({"model": served.name, **found, "truncated": truncated})

@@ -43,6 +43,9 @@ async def predict(exchange: Exchange) -> Reply:
     body = exchange.body
     served = await model_for(exchange, body.model, "embedder")
     classifier = served.classifier
+    if served.has_other_classifier:
+        about = f"the classifier in the folder of {served.name} was fitted to another model, or to other options"
+        raise ApiError("not_supported", f"{about}; serve that model, or fit a classifier to this one and save it there")
     if classifier is None:
         how = "Classifier.fit(texts, labels, model).save(folder) writes one into the model's folder"
         raise ApiError("not_supported", f"{served.name} has no classifier; {how}")

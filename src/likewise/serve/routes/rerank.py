@@ -1,6 +1,7 @@
 """Reranking in the APIs of TEI, Cohere (v1 and v2) and Jina: one query, many documents, best first."""
 
 import uuid
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,6 +26,12 @@ from .computing import (
 
 Count = Annotated[int, Meta(ge=1, le=1 << 31)]
 IGNORED = Meta(description="ignored: documents are not split into chunks")
+OF_TEXTS = {"raw_scores": None, "return_text": "return_documents"}
+"""The options that requests with `documents` do not have, and what they call the same option."""
+OF_DOCUMENTS = {"return_documents": "return_text"} | dict.fromkeys(
+    ("top_n", "max_chunks_per_doc", "max_tokens_per_doc", "rank_fields", "priority")
+)
+"""The options that requests with `texts` do not have, and what they call the same option."""
 
 
 def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -54,8 +61,12 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
 
     class TeiRerankRequest(RankingFields):
         texts: Annotated[strings | None, Meta(description="TEI's name for documents")] = None
-        raw_scores: Annotated[bool | None, Meta(description="whether scores are logits, not probabilities")] = False
-        return_text: Annotated[bool | None, Meta(description="whether results include the texts")] = False
+        raw_scores: Annotated[
+            bool | None, Meta(description="only with texts: whether scores are logits, not probabilities")
+        ] = False
+        return_text: Annotated[
+            bool | None, Meta(description="only with texts: whether results include them, as return_documents does")
+        ] = False
         documents: ranked | None = None
         prompt_name: PromptName = None
         truncation_direction: Direction = "right"
@@ -74,18 +85,28 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def rerank_any(exchange: Exchange) -> Reply:
-    """Return TEI's list of ranks for `texts`, or Jina's object for `documents`."""
+    """Return TEI's list of ranks for `texts`, or Jina's object for `documents`; each API has options of its own."""
     body = exchange.body
     if (body.texts is None) == (body.documents is None):
         raise ApiError("invalid", 'expected either "texts" or "documents"', param="texts")
     if body.documents is not None:
+        _check_options(body, OF_TEXTS, "documents", "texts")
         return await rerank_v1(exchange)
+    _check_options(body, OF_DOCUMENTS, "texts", "documents")
     _, scores, headers = await _scored(exchange, body.texts, body.raw_scores, body.prompt_name)
     ranks = [
         {"index": i, "score": float(scores[i])} | ({"text": body.texts[i]} if body.return_text else {})
         for i in places_by_score(scores)
     ]
     return Reply(ranks, headers)
+
+
+def _check_options(body: Body, foreign: Mapping[str, str | None], sent: str, other: str) -> None:
+    """Reject options that a request with `sent` does not have, unless they ask for nothing."""
+    for name, own in foreign.items():
+        if getattr(body, name) is not None and getattr(body, name) is not False:
+            remedy = f"it is called {own} there" if own else f"leave it out, or send {other} instead of {sent}"
+            raise ApiError("invalid", f"{name} does not apply to {sent}: {remedy}", param=name)
 
 
 async def rerank_v1(exchange: Exchange) -> Reply:
@@ -109,7 +130,7 @@ def _cohere(version: str) -> dict[str, Any]:
 async def _results(exchange: Exchange) -> tuple[Job, list[dict[str, Any]], Headers]:
     body = exchange.body
     texts = [one if isinstance(one, str) else one.text for one in body.documents]
-    job, scores, headers = await _scored(exchange, texts, False, None)
+    job, scores, headers = await _scored(exchange, texts, False, getattr(body, "prompt_name", None))
     results = [
         {"index": i, "relevance_score": float(scores[i])}
         | ({"document": {"text": texts[i]}} if body.return_documents else {})

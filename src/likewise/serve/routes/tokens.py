@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Meta
 
 from ...embedder import Embedder
+from ..batching import too_long
 from ..model_store import ServedModel
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
@@ -67,12 +68,11 @@ async def embed_all(exchange: Exchange) -> Reply:
     served = await model_for(exchange, body.model, "embedder")
     texts, model = as_inputs(exchange, "inputs"), served.model
     prompt = prompt_of(served, body.prompt_name)
-    tokens, cut = await _token_counts(exchange, served, texts, prompt)
+    tokens, cut = await _token_counts(exchange, served, texts, prompt, body.truncate)
     exchange.hold_answer(sum(tokens) * json_bytes_of(model.encoder.width))
-    overflow = "error" if body.truncate is False else "truncate"
     answer = Pieces()
     for some in groups(texts, tokens, exchange.server.settings.batch_tokens):
-        encode = partial(model.encode_tokens, some, prompt=prompt, overflow=overflow)
+        encode = partial(model.encode_tokens, some, prompt=prompt, overflow="truncate")
         for vectors in await called(exchange, served, encode):
             answer += [b",", *await json_rows(vectors, lambda _, row: row)]
     return Reply(_as_list(answer), ((b"x-truncated-inputs", b"%d" % cut),))
@@ -123,12 +123,19 @@ async def decode(exchange: Exchange) -> Reply:
 
 
 async def _token_counts(
-    exchange: Exchange, served: ServedModel, texts: Sequence[str], prompt: str
+    exchange: Exchange, served: ServedModel, texts: Sequence[str], prompt: str, truncate: bool | None
 ) -> tuple[list[int], int]:
-    """How many tokens of each text the model reads, including special tokens, and how many texts are truncated."""
+    """How many tokens of each text the model reads, including special tokens, and how many texts are truncated.
+
+    Raises:
+        TooLong: a text would be truncated, and `truncate` is false.
+    """
     model, tokens, cut = served.model, list[int](), 0
     for some in groups(texts, [*map(len, texts)], CHARACTERS):
         report = await called(exchange, served, partial(model.encode_report, some, prompt=prompt))
+        if truncate is False and len(report.cut):
+            i = int(report.cut[0])
+            raise too_long(f"input {len(tokens) + i}", report.tokens[i], report.used[i])
         cut += len(report.cut)
         tokens += np.minimum(report.tokens, model.tokenizer.max_content_length).tolist()
     special = len(model.tokenizer.prefix) + len(model.tokenizer.suffix)

@@ -15,6 +15,7 @@ class ErrorKind(NamedTuple):
 
 
 ERROR_KINDS: dict[str, ErrorKind] = {
+    "hosts": ErrorKind(400, "invalid_request_error", None, "Validation"),
     "invalid": ErrorKind(400, "invalid_request_error", None, "Validation"),
     "empty": ErrorKind(400, "invalid_request_error", None, "Empty"),
     "too_long": ErrorKind(400, "invalid_request_error", "context_length_exceeded", "Validation"),
@@ -45,10 +46,19 @@ An API may use another status for a kind: `ErrorShape.statuses`.
 
 
 class ApiError(Exception):
-    """An error that rejects or fails a request; `param` is the field concerned."""
+    """An error that rejects or fails a request; `param` is the field concerned, `allow` lists the route's methods."""
 
-    def __init__(self, kind: str, message: str, *, param: str | None = None, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        param: str | None = None,
+        retry_after: float | None = None,
+        allow: str | None = None,
+    ) -> None:
         super().__init__(message)
+        self.allow = allow
         self.kind, self.message, self.param, self.retry_after = ERROR_KINDS[kind], message, param, retry_after
         self.name = kind
 

@@ -1,6 +1,7 @@
 """The allowed JSON of requests: msgspec structs check it and describe it in the OpenAPI document."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any
@@ -40,13 +41,25 @@ def shown(value: Any) -> str:
     return "null" if value is None else str(value).lower()[:40]
 
 
-def read(body: type[Body], value: Any, *, strict: bool = True) -> Any:
-    """Parse a body; 4.0 counts as an integer, as in JSON Schema. If not `strict`, numbers may be given as strings."""
+def read(body: type[Body], value: Any) -> Any:
+    """Parse a body; 4.0 counts as an integer, as in JSON Schema."""
     value = _with_whole_numbers(value)
     try:
-        return msgspec.convert(value, body, strict=strict)
+        return msgspec.convert(value, body)
     except msgspec.ValidationError as error:
         raise refusal(body, error, value) from None
+
+
+def read_query(fields: type[Body], given: Sequence[tuple[str, str]]) -> Any:
+    """Parse the values of a query string."""
+    value = dict(given)
+    if len(value) < len(given):
+        [(name, _)] = Counter(name for name, _ in given).most_common(1)
+        raise ApiError("invalid", f"the query string has {name[:80]!r} more than once", param=name[:80])
+    try:
+        return msgspec.convert(value, fields, strict=False)
+    except msgspec.ValidationError as error:
+        raise refusal(fields, error, value, "the query string") from None
 
 
 def _with_whole_numbers(value: Any, levels: int = 3) -> Any:
@@ -58,20 +71,20 @@ def _with_whole_numbers(value: Any, levels: int = 3) -> Any:
     return int(value) if type(value) is float and value.is_integer() else value
 
 
-def refusal(body: type[Body], error: Exception, value: Any = msgspec.UNSET) -> ApiError:
-    """Describe why a body was rejected, and what it contains there if its value is given."""
+def refusal(body: type[Body], error: Exception, value: Any = msgspec.UNSET, whole: str = "the body") -> ApiError:
+    """Describe why a body or a query string was rejected, and what it contains there if its value is given."""
     if not isinstance(error, msgspec.ValidationError):
         return ApiError("invalid", f"the body is not valid JSON: {error}"[:300])
     fields = body.__struct_fields__
     if unknown := [name for name in value if name not in fields] if isinstance(value, dict) else []:
-        return _unknown_field("the body", unknown[0], fields)
+        return _unknown_field(whole, unknown[0], fields)
     message, place = [*str(error).rsplit(" - at `$", 1), ""][:2]  # the last: a field's name may look like a path
     where = place.strip(".`")
     schema, found = _schema_at(body, where), value
     inside = f"{where}." if where else ""
     name = message.partition("`")[2][:-1]
     if message.startswith("Object contains unknown field"):
-        return _unknown_field(where or "the body", name, tuple(schema["properties"]))
+        return _unknown_field(where or whole, name, tuple(schema["properties"]))
     if message.startswith("Object missing"):
         return ApiError("invalid", f"{inside}{name} is missing", param=inside + name)
     for key in re.findall(r"\w+", where) if found is not msgspec.UNSET else ():
@@ -82,7 +95,7 @@ def refusal(body: type[Body], error: Exception, value: Any = msgspec.UNSET) -> A
         wanted = f"one of {choices[1]}"
     kind = "empty" if "length >= 1" in wanted else "too_long" if "str` of length" in wanted else "invalid"
     got = kind_found if found is msgspec.UNSET else shown(found)
-    expected = f"{where or 'the body'}: expected {wanted}"
+    expected = f"{where or whole}: expected {wanted}"
     return ApiError(kind, f"{expected}; got {got}" if got else expected, param=where or None)
 
 

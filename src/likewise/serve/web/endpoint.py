@@ -16,7 +16,7 @@ import msgspec
 
 from ...errors import BadInput, LikewiseError, ModelNotFound, TooLong
 from .api_errors import ERROR_SHAPES, ApiError, ErrorShape
-from .bodies import Body, fill_nulls, read, refusal
+from .bodies import Body, fill_nulls, read, read_query, refusal
 from .exchange import (
     LARGE_BODY,
     UNCOUNTED,
@@ -171,7 +171,7 @@ class Endpoint:
                 given = parse_qsl(exchange.scope.get("query_string", b"").decode("ascii"), True, errors="strict")
             except ValueError:  # UnicodeDecodeError is a ValueError
                 raise ApiError("invalid", "the query string is not valid UTF-8") from None
-            exchange.query = read(route.query, dict(given), strict=False)
+            exchange.query = read_query(route.query, given)
         if route.body is not None:
             body = await exchange.read_body(settings.max_body, settings.body_timeout)
             if len(body) > LARGE_BODY:
@@ -212,6 +212,8 @@ def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     if error.retry_after is not None:
         headers = ((b"retry-after", b"%d" % max(1, math.ceil(error.retry_after))),)
+    if error.allow is not None:
+        headers = ((b"allow", error.allow.encode()),)
     if error.name == "unauthorized":
         headers = ((b"www-authenticate", b"Bearer"),)
     if error.name in ("body_too_large", "slow_body"):
