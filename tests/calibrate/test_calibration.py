@@ -109,6 +109,16 @@ def test_another_model_is_refused_by_name(calibration, tiny):
         calibration.check_model(ModelIdentity("mini", "abc" * 10))
 
 
+def test_cosines_of_another_kind_of_pair_are_refused(calibration):
+    of_queries = replace(calibration, queries=100)
+    calibration.check_pairs(with_queries=False)
+    of_queries.check_pairs(with_queries=True)
+    with pytest.raises(BadInput, match="is for pairs of texts.*likewise calibrate TEXTS --queries QUERIES"):
+        calibration.check_pairs(with_queries=True)
+    with pytest.raises(BadInput, match="is for a query and a text.*likewise calibrate TEXTS, without --queries"):
+        of_queries.check_pairs(with_queries=False)
+
+
 def test_a_score_is_the_share_of_positive_pairs_and_the_threshold_separates(labelled):
     assert labelled.scores(np.array([0.0, 0.9])).tolist() == [0, 1]
     fit = labelled.labelled

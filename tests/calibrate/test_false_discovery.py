@@ -70,6 +70,14 @@ def test_the_best_cosines_alone_give_the_cut_off_of_all():
     assert few == CALIBRATION.chance.cosine_at(0.1)
 
 
+@pytest.mark.parametrize("copies", [1, 20])
+def test_a_few_copies_are_found_in_the_very_texts_that_were_calibrated(copies):
+    chance, related = RANDOM.normal(0.1, 0.1, 100_000 - copies), RANDOM.uniform(0.9, 1.0, copies)
+    cosines = np.concatenate([chance, related])
+    own = replace(CALIBRATION, chance=NullDistribution.of(cosines))
+    assert cut_off(own, cosines, comparisons=len(cosines), fdr=0.05).discoveries == pytest.approx(copies, abs=3)
+
+
 @pytest.mark.parametrize("pairs", [2000, 4000, 5000, 8000, 9000])
 @pytest.mark.parametrize(("beyond", "extrapolated"), [(0.0, False), (1e-6, True)])
 def test_the_last_quantile_is_counted_and_what_is_beyond_it_is_not(pairs, beyond, extrapolated):

@@ -15,6 +15,7 @@ from likewise.classify.logistic import calibration_error, fit_path, log_loss, lo
 from likewise.embedder import Embedder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadInput, BadModel
+from tests.native_library import needs_native
 
 RANDOM = np.random.default_rng(1)
 WORDS = {"animal": ["cat", "dog", "a"], "query": ["query", "quick", "on"], "letter": ["b", "c", "x"]}
@@ -187,6 +188,23 @@ def test_a_saved_classifier_loads_as_itself_with_its_model(name, request, tmp_pa
         assert loaded.predict(TEXTS[:3]) == classifier.predict(TEXTS[:3])
 
 
+@needs_native
+def test_one_fitted_in_int8_is_loaded_in_int8_and_warns_of_a_model_in_another_precision(folders, tmp_path):
+    of = {precision: Embedder.load(folders("bert"), precision=precision) for precision in ("fp32", "int8")}
+    for precision, other in (("fp32", "int8"), ("int8", "fp32")):
+        place = tmp_path / precision
+        Classifier.fit(TEXTS, LABELS, of[precision], show_progress_bar=False).save(place)
+        assert Classifier.load(place).embedder.precision == precision
+        Classifier.load(place, of[precision])
+        with pytest.warns(UserWarning, match=f"fitted in {precision}, but its model was loaded in {other}"):
+            Classifier.load(place, of[other])
+        written = json.loads((place / "classifier.json").read_text())
+        for key in ("engine", "precision", "arithmetic"):
+            del written["model"][key]
+        (place / "classifier.json").write_text(json.dumps(written))  # as an earlier version wrote it
+        assert Classifier.load(place, of[other]).embedder.precision == other
+
+
 def test_it_is_saved_beside_its_own_model_and_refused_beside_another(fitted, folders, tmp_path):
     ours, other = tmp_path / "ours", tmp_path / "other"
     shutil.copytree(folders("bert"), ours)
@@ -211,6 +229,7 @@ DAMAGE = [
     ("classes", ["a", "b", "b"]), ("classes", [{}]), ("model", {"fingerprint": 3}), ("abstain_below", -0.1),
     ("report", {"log_loss": float("inf")}), ("report", {"temperature": 20.1}), ("report", {"temperature": 0.049}),
     ("report", {"temperature": 5e-324}), ("report", {"temperature": 1e300}), ("report", {"texts": "4"}),
+    ("model", {"fingerprint": "f", "precision": 8}),
 ]  # fmt: skip
 
 

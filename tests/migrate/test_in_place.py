@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.migrate import MigrationReport, in_place, migrate_in_place
+from likewise.migrate import MigrationReport, in_place, migrate_in_place, migrate_into
 from likewise.search.collection import Collection
 from likewise.search.index import ModelIdentity
 from likewise.search.records import Records
@@ -72,8 +72,9 @@ def test_the_collection_is_the_new_model_s_and_nothing_lies_beside_it(tmp_path, 
         assert collection.model.headings == headings
 
 
-@pytest.mark.parametrize("step", ["encode", "leave_log", "rename old", "rename new", "rmtree"])
-def test_a_kill_at_any_step_leaves_what_the_same_call_completes(folder, step, monkeypatch):
+@pytest.mark.parametrize("keep_old", [False, True])
+@pytest.mark.parametrize("step", ["encode", "leave_log", "rename old", "rename new", "last"])
+def test_a_kill_at_any_step_leaves_what_the_same_call_completes(folder, step, keep_old, monkeypatch):
     def killed(*_, **__):
         raise KeyboardInterrupt
 
@@ -83,19 +84,20 @@ def test_a_kill_at_any_step_leaves_what_the_same_call_completes(folder, step, mo
             patch.setattr("tests.migrate.test_in_place.encode", killed)
         elif step == "leave_log":
             patch.setattr(in_place.journal.Journal, "leave_log", killed)
-        elif step == "rmtree":
+        elif step == "last" and not keep_old:
             patch.setattr(in_place.shutil, "rmtree", killed)
         else:
-            chosen = "notes" if step == "rename old" else "notes" + in_place.BESIDE
+            endings = {"rename old": "", "rename new": in_place.BESIDE, "last": in_place.REPLACED}
+            chosen = "notes" + endings[step]
             patch.setattr(Path, "rename", lambda path, to: killed() if path.name == chosen else rename(path, to))
         with pytest.raises(KeyboardInterrupt):
-            migrated(folder)
-    with Collection.open(str(folder)) if step == "rmtree" else nullcontext():  # nothing is left that a writer hinders
-        report = migrated(folder)
-    expected = {"encode": MigrationReport(7, 0, 0, 3), "rmtree": MigrationReport(0, 7, 0, 0)}
+            migrated(folder, keep_old=keep_old)
+    with Collection.open(str(folder)) if step == "last" else nullcontext():  # nothing is left that a writer hinders
+        report = migrated(folder, keep_old=keep_old)
+    expected = {"encode": MigrationReport(7, 0, 0, 3), "last": MigrationReport(0, 7, 0, 0)}
     assert report == expected.get(step, MigrationReport(0, 7, 0, 2))
     assert_migrated(folder)
-    assert names(folder) == {"notes"}
+    assert names(folder) == ({"notes", "notes.before-migration"} if keep_old else {"notes"})
 
 
 def test_the_data_type_stays_and_so_do_files_that_belong_to_no_collection(tmp_path):
@@ -120,7 +122,7 @@ def test_files_of_the_old_one_replace_none_of_the_new_one_s(folder, monkeypatch)
 
     monkeypatch.setattr(in_place, "_change_names", changed)
     migrated(folder)
-    for ending, text in (("", "new"), (in_place.REPLACED, "old")):
+    for ending, text in (("", "new"), (in_place.KEPT, "old")):
         assert (folder / f"kept{ending}" / "file").read_text() == text
         assert (folder / f"damaged-1.jsonl{ending}").read_text() == text
     assert_migrated(folder)
@@ -131,7 +133,7 @@ def test_what_a_writer_changes_meanwhile_is_migrated_too(folder, monkeypatch):
         patch.setattr(in_place.journal.Journal, "leave_log", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             migrated(folder)
-    writer, fill, more = Collection.open(str(folder)), in_place.migrate_into, iter([some(["later"])])
+    writer, fill, more = Collection.open(str(folder)), in_place._fill, iter([some(["later"])])
     writer.delete(["id of text 5"])
 
     def then_written(*how):
@@ -142,7 +144,7 @@ def test_what_a_writer_changes_meanwhile_is_migrated_too(folder, monkeypatch):
             writer.close()
         return report
 
-    monkeypatch.setattr(in_place, "migrate_into", then_written)
+    monkeypatch.setattr(in_place, "_fill", then_written)
     assert migrated(folder) == MigrationReport(1, 7, 2, 4)
     assert_migrated(folder, [text for text in TEXTS if text not in ("text 3", "text 5")] + ["later"])
 
@@ -159,14 +161,53 @@ def test_who_has_it_open_is_waited_for_by_nobody_and_nothing_is_embedded_again(f
     assert_migrated(folder)
 
 
-def test_the_old_one_can_be_kept_and_is_not_overwritten(folder):
+def test_the_old_one_can_be_kept_and_is_never_overwritten_or_removed(folder):
     migrated(folder, keep_old=True)
-    kept = folder.with_name("notes.before-migration")
-    with Collection.open(str(kept)) as old:
-        assert old.model.fingerprint == OLD.fingerprint and len(old) == 7 and old.verify().is_clean
-    assert_migrated(folder)
+    with Collection.open(str(folder)) as collection:
+        collection.delete([*collection.ids()][1:])
+    for keep_old in (False, True):
+        with pytest.raises(BadInput, match="already contains vectors from new; there is nothing to migrate"):
+            migrated(folder, keep_old=keep_old)
     with pytest.raises(BadInput, match="before-migration was kept by an earlier migration"):
-        migrate_in_place(folder, OTHER, 4, encode, show_progress_bar=False)
+        migrate_in_place(folder, OTHER, 4, encode, keep_old=True, show_progress_bar=False)
+    assert migrate_in_place(folder, OTHER, 4, encode, show_progress_bar=False).encoded == 1
+    assert names(folder) == {"notes", "notes.before-migration"}
+    with Collection.open(str(folder.with_name("notes.before-migration"))) as old:
+        assert old.model.fingerprint == OLD.fingerprint and len(old) == 7 and old.verify().is_clean
+
+
+@pytest.mark.parametrize("kind", ["another model", "created since"])
+def test_the_old_one_of_an_interrupted_migration_is_not_removed_by_another(folder, kind):
+    folder.rename(old := folder.with_name("notes" + in_place.REPLACED))
+    filled(folder, OTHER if kind == "another model" else NEW)
+    if kind == "created since":
+        filled(folder.with_name("notes" + in_place.BESIDE), NEW)
+    with pytest.raises(BadInput, match="migrating-from is the old index of an interrupted migration"):
+        migrated(folder)
+    assert len(Collection.open(str(old))) == 7
+
+
+@pytest.mark.parametrize("change", ["other record", "other text", "other metadata"])
+def test_an_index_elsewhere_loses_nothing_that_another_source_gave_it(folder, tmp_path, change):
+    elsewhere = str(tmp_path / "elsewhere")
+    records = some(["text 3"])
+    with Collection.create(elsewhere, 4, NEW) as target:
+        target.add(Records(records.ids, encode(records.texts), records.texts, records.metadata))  # an interrupted one
+    assert migrate_into(str(folder), elsewhere, NEW, 4, encode, False) == MigrationReport(6, 1, 0, 2)
+    assert migrate_into(str(folder), elsewhere, NEW, 4, encode, False) == MigrationReport(0, 7, 0, 1)
+    ids = ["mine"] if change == "other record" else records.ids
+    texts = ["mine"] if change == "other text" else records.texts
+    rows = [{"year": 1}] if change == "other metadata" else records.metadata
+    with Collection.open(elsewhere) as target:
+        target.upsert(Records(ids, encode(texts), texts, rows))
+        before = repr([*target.records()])
+    with pytest.raises(BadInput, match=rf"elsewhere already contains 1 record that .*notes .*such as '{ids[0]}'"):
+        migrate_into(str(folder), elsewhere, NEW, 4, encode, False)
+    with Collection.open(elsewhere) as target:
+        assert repr([*target.records()]) == before
+        target.delete(ids)
+    assert migrate_into(str(folder), elsewhere, NEW, 4, encode, False).deleted == 0
+    assert_migrated(Path(elsewhere))
 
 
 def test_what_cannot_be_migrated_is_refused(folder, tmp_path):

@@ -58,6 +58,20 @@ class Calibration:
         if difference := self.model.difference(model):
             raise BadInput(f"the calibration is for {difference}. To calibrate this one: likewise calibrate")
 
+    def check_pairs(self, *, with_queries: bool) -> None:
+        """Raise if the random pairs were two texts, but cosines are of a query and a text, or the reverse."""
+        if with_queries and self.queries is None:
+            raise BadInput(
+                "the calibration is for pairs of texts, but these are cosines of a query and a text, which are "
+                "distributed differently. To calibrate them: likewise calibrate TEXTS --queries QUERIES"
+            )
+        if not with_queries and self.queries is not None:
+            raise BadInput(
+                "the calibration is for a query and a text (it was made with --queries), but these are cosines of two "
+                "texts, which are distributed differently. To calibrate them: likewise calibrate TEXTS, without "
+                "--queries"
+            )
+
     def save(self, path: Path) -> None:
         with atomic_file(path) as partial:
             partial.write_text(json.dumps(self.as_json(), indent=1) + "\n", "utf-8")

@@ -29,7 +29,8 @@ class NullDistribution:
 
     The tail is a generalized Pareto distribution (Pickands 1975), never lighter than exponential: a lighter tail would
     end at some cosine and call everything above it impossible. Related texts that happen to be drawn as random pairs
-    make the tail heavier and p-values larger.
+    make the tail heavier and p-values larger. A few copies among the pairs hardly do, so that p can be smaller than
+    their own share: a p-value of at least that share would never let copies be found in the texts of the calibration.
     """
 
     cosines: Float[np.ndarray, " K"]

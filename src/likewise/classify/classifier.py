@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
@@ -14,6 +15,7 @@ import numpy as np
 
 from ..array_types import Bool, Float
 from ..embedder import Embedder
+from ..engine_registry import INT8, computation_of, mixes_int8
 from ..errors import BadInput, BadModel
 from ..evaluate.statistics.significance import Interval
 from ..model_files.folder import write_json
@@ -155,14 +157,17 @@ class Classifier:
             write_json(partial / CLASSIFIER, self._as_json(_digest(partial / WEIGHTS), fingerprint))
 
     def _as_json(self, digest: str, fingerprint: str) -> dict[str, Any]:
-        model = {"name": Path(self.embedder.manifest.encoder).name, "fingerprint": fingerprint}
+        computed = computation_of(self.embedder)._asdict()
+        model = {"name": Path(self.embedder.manifest.encoder).name, "fingerprint": fingerprint, **computed}
         decisions = {"is_multi_label": self.is_multi_label, "abstain_below": self.abstain_below}
         numbers = {"dimension": self.weights.shape[1] - 1, "weights": digest, "report": asdict(self.report)}
         return {"format": FORMAT, "model": model, "classes": self.classes, **decisions, **numbers}
 
     @classmethod
     def load(cls, folder: str | Path, model: Embedder | None = None) -> "Classifier":
-        """Load what `save` wrote, with the folder's model unless the same model is passed.
+        """Load what `save` wrote, with the folder's model (in int8 if fitted in int8) unless the same model is passed.
+
+        A warning is issued if one of the two, the passed model or the classifier, is in int8 and the other is not.
 
         Raises:
             BadInput: there is no classifier, or it belongs to another model.
@@ -172,9 +177,16 @@ class Classifier:
         if not regular_file_exists(folder / CLASSIFIER):
             raise BadInput(f"{folder} has no {CLASSIFIER}; Classifier.fit(texts, labels).save(folder) writes it")
         found = _checked(read_object(folder / CLASSIFIER), folder)
-        embedder = Embedder.load(folder) if model is None else model
+        fitted_in = found["model"].get("precision")  # None: recorded by an earlier version
+        embedder = Embedder.load(folder, precision=INT8 if fitted_in == INT8 else None) if model is None else model
         anew = f"fit one to this model and save it there, or delete {CLASSIFIER} to use the model alone"
         _check_fingerprint(found["model"]["fingerprint"], embedder.fingerprint, folder, anew)
+        if fitted_in is not None and mixes_int8(fitted_in, embedder.precision):
+            warnings.warn(
+                f"the classifier in {folder} was fitted in {fitted_in}, but its model was loaded in "
+                f"{embedder.precision}: int8 changes vectors, and so probabilities; load the model in {fitted_in}",
+                stacklevel=2,
+            )
         weights = _read_weights(folder, found["weights"], (len(found["classes"]), embedder.dimension + 1))
         report = FitReport(**found["report"])
         decisions = bool(found["is_multi_label"]), float(found["abstain_below"])
@@ -270,6 +282,7 @@ def _checked(found: dict[str, Any], folder: Path) -> dict[str, Any]:
         sound = sound and all(map(is_label, classes)) and len({*map(type, classes)}) == 1
         sound = sound and len({*classes}) == len(classes) and type(found["is_multi_label"]) is bool
         sound = sound and 0 <= found["abstain_below"] <= 1 and isinstance(found["model"]["fingerprint"], str)
+        sound = sound and isinstance(found["model"].get("precision"), str | None)
         sound = sound and {*report} == {one.name for one in fields(FitReport)} and isinstance(found["weights"], str)
         sound = sound and all(type(one) in (int, float) and math.isfinite(one) for one in report.values())
         sound = sound and 1 / HOTTEST <= report["temperature"] <= HOTTEST

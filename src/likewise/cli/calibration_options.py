@@ -46,16 +46,19 @@ def check_calibration(args: argparse.Namespace, *, without_rate: bool = True) ->
         raise BadInput(f"--fdr is {args.fdr}; expected a rate above 0 and below 1, such as 0.05")
 
 
-def load_calibration(args: argparse.Namespace) -> "Calibration | None":
+def load_calibration(args: argparse.Namespace, *, with_queries: bool) -> "Calibration | None":
+    """Load it, if there is one; `with_queries`: whether the cosines are of a query and a text, not of two texts."""
     if args.calibration is None:
         return None
     from ..calibrate import Calibration
 
-    return Calibration.load(args.calibration)
+    calibration = Calibration.load(args.calibration)
+    calibration.check_pairs(with_queries=with_queries)
+    return calibration
 
 
 def load_with_calibration(args: argparse.Namespace) -> "tuple[Embedder, Calibration | None]":
-    calibration = load_calibration(args)
+    calibration = load_calibration(args, with_queries=False)
     embedder = load_from_options(args)
     check_same_model(calibration, embedder, args.model)
     return embedder, calibration

@@ -80,7 +80,7 @@ class Migration:
             BadInput: a record in the old index has no text, or the old index changed during each of ten passes.
         """
         block = whole_number("block", block)
-        known = {name: sign for records in self.new.records(block) for name, sign in _signatures(records).items()}
+        known = {name: sign for records in self.new.records(block) for name, sign in record_signatures(records).items()}
         kept = len(known)
         encoded = deleted = 0
         for number in range(1, MOST_PASSES + 1):
@@ -103,7 +103,7 @@ class Migration:
         """Make one pass over the old index; return how many records were encoded, and all ids."""
         changed, seen = 0, set[str]()
         for records in self.old.records(block):
-            signatures = _signatures(records)
+            signatures = record_signatures(records)
             seen.update(signatures)
             rows = [i for i, name in enumerate(records.ids) if known.get(name) != signatures[name]]
             if rows:
@@ -126,7 +126,7 @@ class Migration:
         return replace(chosen, vectors=self.encode(texts))
 
 
-def _signatures(records: Records) -> dict[str, bytes]:
+def record_signatures(records: Records) -> dict[str, bytes]:
     """For each id, a 16-byte digest of the record's text and metadata."""
     return {
         name: blake2b(json.dumps([text, dict(row)], sort_keys=True).encode(), digest_size=16).digest()

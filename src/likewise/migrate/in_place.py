@@ -2,8 +2,9 @@
 
     notes.index                      searched and written to while the new one is filled
     notes.index.migrating            the new model's, until it is complete
-    notes.index.before-migration     the old model's, once both have changed names; then it is removed, and files in it
+    notes.index.migrating-from       the old model's, once both have changed names; then it is removed, and files in it
                                      that belong to no collection, such as repair's, move to notes.index
+    notes.index.before-migration     the old model's if it is to be kept: renamed last, and never touched again
 
 If killed at any moment, the same call resumes.
 """
@@ -19,11 +20,12 @@ from ..runtime.syncing import sync_folder
 from ..runtime.writer_lock import WriterLock
 from ..search.collection import Collection, journal
 from ..search.collection.collection_folder import LEFT_BY_CREATE
-from ..search.index import ModelIdentity
+from ..search.index import Index, ModelIdentity
 from ..search.indexes import open_index, opened_or_created
-from .background import EncodeRecords, Migration, MigrationReport
+from ..wording import counted
+from .background import EncodeRecords, Migration, MigrationReport, record_signatures
 
-BESIDE, REPLACED = ".migrating", ".before-migration"
+BESIDE, REPLACED, KEPT = ".migrating", ".migrating-from", ".before-migration"
 
 
 def migrate_in_place(
@@ -49,15 +51,18 @@ def migrate_in_place(
             collection is open elsewhere when it is about to be replaced.
     """
     folder = folder.resolve()
-    beside, replaced = (folder.with_name(folder.name + ending) for ending in (BESIDE, REPLACED))
-    if folder.exists() and _is_migrated(folder, model, replaced):
+    beside, replaced, kept = (folder.with_name(folder.name + ending) for ending in (BESIDE, REPLACED, KEPT))
+    is_migrated = folder.exists() and _is_migrated(folder, model, beside, replaced)
+    if keep_old and os.path.lexists(kept):
+        raise BadInput(f"{kept} was kept by an earlier migration, but its name is needed; move or remove it first")
+    if is_migrated:
         with Collection.open(str(folder), read_only=True) as collection:
             return _cleared(replaced, folder, keep_old, MigrationReport(0, len(collection), 0, 0))
-    old = replaced if replaced.exists() else folder  # killed between the two renames
-    first = migrate_into(str(old), str(beside), model, dimension, encode, show_progress_bar)
+    old = folder if folder.exists() or not replaced.exists() else replaced  # killed between the two renames
+    first = _fill(str(old), str(beside), model, dimension, encode, show_progress_bar)
     lock = WriterLock(old)
     try:
-        last = migrate_into(str(old), str(beside), model, dimension, encode, show_progress_bar)
+        last = _fill(str(old), str(beside), model, dimension, encode, show_progress_bar)
         _change_names(folder, beside, replaced)
     finally:
         lock.release()
@@ -69,23 +74,69 @@ def migrate_in_place(
 def migrate_into(
     old: str, new: str, model: ModelIdentity, dimension: int, encode: EncodeRecords, show_progress_bar: Progress = None
 ) -> MigrationReport:
-    """Fill an index with the records of another one, embedded with the new model, with headings if they were before."""
+    """Fill an index with the records of another one, embedded with the new model, with headings if they were before.
+
+    If killed at any moment, the same call resumes.
+
+    Raises:
+        BadInput: the new index already has records that the old one does not have, or has with another text or other
+            metadata: they would be deleted or replaced.
+    """
+    return _fill(old, new, model, dimension, encode, show_progress_bar, only_part=True)
+
+
+def _fill(
+    old: str,
+    new: str,
+    model: ModelIdentity,
+    dimension: int,
+    encode: EncodeRecords,
+    show_progress_bar: Progress,
+    only_part: bool = False,
+) -> MigrationReport:
+    """Migrate; `only_part`: refuse a new index with records that are not in the old one."""
     with open_index(old, read_only=True) as source:
         headings = source.model is not None and source.model.headings
         with opened_or_created(new, dimension, replace(model, headings=headings), like=source) as target:
+            if only_part:
+                _check_part_of(target, source)
             return Migration(source, target, encode).run(show_progress_bar=show_progress_bar)
 
 
-def _is_migrated(folder: Path, model: ModelIdentity, replaced: Path) -> bool:
-    """Whether a killed call did everything except remove the old collection."""
+def _check_part_of(new: Index, old: Index) -> None:
+    """Raise if a record of the new index is not in the old one; an interrupted migration leaves none there.
+
+    That is, unless the old one has changed since; nothing tells this from an index with passages of its own.
+    """
+    others = {name: sign for records in new.records() for name, sign in record_signatures(records).items()}
+    for records in old.records() if others else ():
+        for name, sign in record_signatures(records).items():
+            if others.get(name) == sign:
+                del others[name]
+    if others:
+        raise BadInput(
+            f"{new.location} already contains {counted(len(others), 'record')} that {old.location} does not have with "
+            f"the same text and metadata, such as {min(others)!r}; a migration would delete or replace them. Give the "
+            "location of a new index or, if an interrupted migration left this one and the old index has changed "
+            "since, delete these records (likewise index delete) and migrate again"
+        )
+
+
+def _is_migrated(folder: Path, model: ModelIdentity, beside: Path, replaced: Path) -> bool:
+    """Whether a killed call did everything except remove or keep the old collection."""
     with Collection.open(str(folder), read_only=True) as collection:
         found = collection.model
     same = found is not None and not found.difference(model)
-    if same and not replaced.exists():
-        raise BadInput(f"{folder} already contains vectors from {model.name}; there is nothing to migrate")
-    if not same and replaced.exists():
-        raise BadInput(f"{replaced} was kept by an earlier migration, but its name is needed; move or remove it first")
-    return same
+    if not replaced.exists():
+        if same:
+            raise BadInput(f"{folder} already contains vectors from {model.name}; there is nothing to migrate")
+        return False
+    if not same or beside.exists():
+        raise BadInput(
+            f"{replaced} is the old index of an interrupted migration: run the command that was interrupted again or, "
+            f"if {folder} was created since, move it away first"
+        )
+    return True
 
 
 def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
@@ -104,14 +155,17 @@ def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
 def _free(path: Path) -> Path:
     """The path, or one with an ending that nothing in its folder has yet."""
     while os.path.lexists(path):
-        path = path.with_name(path.name + REPLACED)
+        path = path.with_name(path.name + KEPT)
     return path
 
 
 def _cleared(replaced: Path, folder: Path, keep_old: bool, report: MigrationReport) -> MigrationReport:
-    if not keep_old:
-        for path in replaced.iterdir():
-            if path.name not in LEFT_BY_CREATE:  # such as the only copy of damaged records, which repair writes
-                path.rename(_free(folder / path.name))
-        shutil.rmtree(replaced)
+    if keep_old:
+        replaced.rename(folder.with_name(folder.name + KEPT))
+        sync_folder(folder.parent)
+        return report
+    for path in replaced.iterdir():
+        if path.name not in LEFT_BY_CREATE:  # such as the only copy of damaged records, which repair writes
+            path.rename(_free(folder / path.name))
+    shutil.rmtree(replaced)
     return report

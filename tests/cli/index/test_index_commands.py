@@ -11,6 +11,7 @@ from likewise import Reranker, TextIndex
 from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
 from likewise.cli.index import describe, opening
+from likewise.search.backends.memory_index import MemoryIndex
 from likewise.search.collection import Collection
 from likewise.search.indexes import open_index
 from likewise.search.records import Records
@@ -169,6 +170,11 @@ def test_an_index_is_migrated_to_another_model(filled, call, own):
     other = str(own(seed=3))
     elsewhere = json_of(call, "index", "migrate", filled, "-m", other, "-o", "other.index")
     assert (elsewhere["embedded"], elsewhere["location"]) == (4, "other.index")
+    Path("own.txt").write_text("a passage of its own\n")
+    assert call("index", "add", "other.index", "own.txt")[0] == 0
+    code, _, err = call("index", "migrate", filled, "-m", other, "-o", "other.index")
+    assert code == 2 and "other.index already contains 1 record that notes.index does not have" in err
+    assert json_of(call, "index", "info", "other.index")["passages"] == 5
     assert json_of(call, "index", "migrate", filled, "-m", other)["embedded"] == 4
     assert json_of(call, "index", "info", filled)["model"]["name"] == other
     assert {path.name for path in Path().glob("*.index*")} == {"notes.index", "other.index"}
@@ -207,6 +213,17 @@ def test_an_index_is_verified_compacted_and_repaired(filled, call):
     assert json_of(call, "index", "add", filled, "notes")["added"] == 1
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_a_damaged_file_is_reported_and_a_repair_says_where_the_rest_is(filled, call):
+    [segment] = Path(filled, "vectors").iterdir()
+    segment.write_bytes(segment.read_bytes()[:64])
+    assert "\n  vectors/00000001.rows has 0 of 4 rows\n" in call("index", "verify", filled)[1]
+    code, out, _ = call("index", "repair", filled)
+    assert code == 0 and f"{filled}: 0 passages kept, 4 damaged passages removed" in out
+    rest = Path(out.splitlines()[-1].removeprefix("The parts that could still be read are in "))
+    assert "the quick cat" in rest.read_text()
+
+
 def test_only_the_first_damaged_passages_are_listed_and_the_others_counted(monkeypatch, capsys):
     monkeypatch.setattr(opening, "SHOWN", 2)
     opening.print_first({"a": "text", "b": "vector", "c": "row"})
@@ -236,6 +253,7 @@ def test_a_reranker_is_given_the_best(filled, call, tmp_path):
     reranker = str(classifier_folder(tmp_path / "reranker"))
     found = json_of(call, "search", filled, "cat", "--rerank", reranker, "--budget", "60000")
     assert found["reranked"] == 4
+    assert "4 passages reranked\n" in call("search", filled, "cat", "--rerank", reranker)[2]
     scores = [one["score"] for one in found["passages"]]
     assert scores == sorted(scores, reverse=True) and "cosine" in found["passages"][0]["scores"]
     code, _, err = call("search", filled, "cat", "--budget", "5")
@@ -257,6 +275,7 @@ def test_a_reranker_is_given_the_best(filled, call, tmp_path):
         (["index", "add", "memory:x", "rows.csv"], "memory:x would vanish with this command; expected a folder"),
         (["index", "copy", "x.index", "memory:x"], "memory:x would vanish"),
         (["index", "migrate", "x.index", "-m", "M", "-o", "memory:x"], "memory:x would vanish"),
+        (["index", "migrate", "faiss:x.index", "-m", "M"], "faiss:x.index is not a folder, so it cannot be replaced"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(place, call, words, message):
@@ -278,7 +297,9 @@ def calibrated(place, call, folders):
     texts = [f"the {a} {b} {c}" for a, b, c in product(*words)]
     Path("texts.txt").write_text("\n".join(texts) + "\n")
     assert call("index", "add", place, "texts.txt", "-m", model)[0] == 0
-    assert call("calibrate", "texts.txt", "-m", model, "-o", "c.json", "--chance-pairs", "5000", "-q")[0] == 0
+    how = ("calibrate", "texts.txt", "-m", model, "--chance-pairs", "5000", "-q")
+    assert call(*how, "--queries", "texts.txt", "-o", "c.json")[0] == 0
+    assert call(*how, "-o", "of-texts.json")[0] == 0
     make_pairs_rarer(Path("c.json"))
     return place
 
@@ -293,6 +314,8 @@ def test_passages_get_p_values_and_those_like_chance_are_left_out(calibrated, ca
     cut = cut_off(Calibration.load(Path("c.json")), np.array(cosines), comparisons=150, fdr=0.5)
     assert cut.discoveries > 0 and len(found["passages"]) == cut.discoveries
     assert found["cut_off"]["comparisons"] == 150 and found["cut_off"]["cosine"] == cut.cosine
+    code, _, err = call("search", calibrated, "the cat", "--calibration", "of-texts.json")
+    assert code == 2 and "is for pairs of texts" in err and "--queries" in err
     code, out, err = call(*how, "--fdr", "1e-9")
     assert (code, out) == (0, "") and "no passage is more similar than chance at a false discovery rate of 1e-09" in err
 
@@ -395,6 +418,34 @@ def test_a_filter_that_nothing_can_pass_is_explained(filled, call):
         assert call("index", "delete", filled, "--filter", condition)[2] == f"{hint}\n"
     assert call("search", filled, "cat", "--filter", "year = 1")[2] == "nothing was found\n"
     assert len(json_of(call, "search", filled, "cat", "--filter", written)["passages"]) == 2
+
+
+@pytest.fixture
+def memory():
+    with MemoryIndex.create("memory:pets", 2) as index:
+        yield index
+    MemoryIndex.discard("memory:pets")
+
+
+def test_info_lists_the_columns_of_the_first_passages_of_other_indexes(memory, call, monkeypatch):
+    assert json_of(call, "index", "info", memory.location)["columns"] == []
+    monkeypatch.setattr(describe, "SAMPLE", 2)
+    memory.add(Records(["x", "y", "z"], np.ones((3, 2)), None, [{"kind": "cat", "age": 3}, {}, {"size": 1}]))
+    assert json_of(call, "index", "info", memory.location)["columns"] == ["age", "kind"]
+    assert "  columns     age, kind (of the first 2 passages)\n" in call("index", "info", memory.location)[1]
+
+
+def test_only_folders_are_verified_and_other_indexes_closed_again(memory, call, monkeypatch):
+    closed = []
+    monkeypatch.setattr(MemoryIndex, "close", lambda index: closed.append(index))
+    code, _, err = call("index", "verify", memory.location)
+    assert code == 2 and "verify works only on folders; memory:pets is not a folder" in err and len(closed) == 1
+
+
+def test_info_lists_some_files_and_counts_the_others(filled, call, monkeypatch):
+    assert "more file" not in call("index", "info", filled)[1]
+    monkeypatch.setattr(describe, "SHOWN", 1)
+    assert call("index", "info", filled)[1].endswith("\n  and 1 more file: --json lists them all\n")
 
 
 def test_info_lists_the_columns_of_all_passages(filled, call, monkeypatch):

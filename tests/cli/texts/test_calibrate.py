@@ -79,6 +79,26 @@ def test_a_plot_is_drawn(place, model):
     assert Calibration.load(place / "p.json").queries == len(TEXTS)
 
 
+@pytest.mark.parametrize("verb", ["pairs", "duplicates", "cluster"])
+def test_a_calibration_of_queries_is_refused_for_pairs_of_texts(verb, place, model, calibration, tmp_path, capsys):
+    of_queries = replace(Calibration.load(calibration), queries=100)
+    of_queries.save(tmp_path / "q.json")
+    words = [verb, str(place / "in.txt"), "-m", model, "--calibration", str(tmp_path / "q.json"), "--fdr", "0.05"]
+    assert main(words) == 2
+    assert "it was made with --queries" in capsys.readouterr().err
+
+
+def test_labelled_pairs_of_queries_are_encoded_as_queries_and_texts(place, folders, tmp_path, monkeypatch):
+    monkeypatch.setattr(Embedder, "encode_query", lambda self, texts, **how: self.encode([*texts], prompt="cat", **how))
+    fits = []
+    for number, options in enumerate(([], ["--queries", str(place / "in.txt")])):
+        out = tmp_path / f"{number}.json"
+        words = ["calibrate", str(place / "in.txt"), "-m", str(folders("bert")), "-o", str(out), "-q"]
+        assert main([*words, "--pairs", str(place / "labelled.jsonl"), *options]) == 0
+        fits.append(Calibration.load(out).labelled.score.x.tolist())
+    assert fits[0] != fits[1]
+
+
 def reference(model, calibration, fdr):
     """The pairs at this rate, by the cosines of all pairs."""
     vectors = Embedder.load(model).encode(TEXTS)

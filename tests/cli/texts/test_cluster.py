@@ -100,6 +100,14 @@ def test_a_map_without_scikit_learn_says_what_it_shows(words, tmp_path, monkeypa
     assert "a map by t-sne needs the package scikit-learn" in capsys.readouterr().err
 
 
+def test_a_map_of_many_texts_announces_that_it_takes_time(words, tmp_path, monkeypatch, capsys):
+    command = [*words, "-k", "2", "--map", str(tmp_path / "map.html")]
+    for slow, options, shown in ((8, [], True), (9, [], False), (8, ["-q"], False), (8, ["--layout", "pca"], False)):
+        monkeypatch.setattr(cluster_command, "SLOW", slow)
+        assert main([*command, *options]) == 0
+        assert ("Placing 8 texts with t-SNE" in capsys.readouterr().err) == shown
+
+
 def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
     for package in ("sklearn", "matplotlib"):
         monkeypatch.setitem(sys.modules, package, None)

@@ -72,11 +72,18 @@ def test_what_was_one_line_when_it_was_read_is_written_as_one(words, tmp_path):
     assert (tmp_path / "out.txt").read_text("utf-8") == lines
 
 
-def test_a_text_of_two_lines_does_not_become_two_texts(words, tmp_path, capsys):
-    (tmp_path / "in.jsonl").write_text(json.dumps({"text": "one\ntwo"}) + "\n")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("one\ntwo", "'one\\ntwo' has a line break"),
+        ("half \ud83d", "out.txt must be UTF-8, but 'half \\ud83d' contains half of a surrogate pair"),
+    ],
+)
+def test_a_text_that_a_text_file_cannot_hold_is_refused(text, message, words, tmp_path, capsys):
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in ("a cat", text)))
     words[1] = str(tmp_path / "in.jsonl")
     assert main([*words, "-o", str(tmp_path / "out.txt")]) == 2
-    assert "'one\\ntwo' has a line break" in capsys.readouterr().err and not (tmp_path / "out.txt").exists()
+    assert message in capsys.readouterr().err and not (tmp_path / "out.txt").exists()
 
 
 @pytest.mark.parametrize(

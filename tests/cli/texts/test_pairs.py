@@ -110,6 +110,7 @@ def test_two_files_are_paired_by_margin(words, tmp_path, capsys, json_output):
         (["--margin"], "a second file requires --margin"),
         (["--per-text", "0"], "--per-text is 0; expected a whole number, 1 or more"),
         (["--per-text", "2", "--above", "0.5"], "expected one of them"),
+        (["--calibration", "c.json", "--margin"], "--calibration describes cosines, but --margin ranks by margins"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, message, words, capsys):

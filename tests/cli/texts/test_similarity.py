@@ -59,6 +59,19 @@ def test_a_dash_among_texts_stands_for_the_lines_of_standard_input(model, monkey
     assert "standard input (-) can be read only once" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("count", "options", "message"),
+    [
+        (41, [], "a matrix of 41 texts is unreadable (at most 40 are shown); --json prints it"),
+        (41, ["--json"], "there is no model"),
+        (40, [], "there is no model"),
+    ],
+)
+def test_a_large_matrix_is_printed_only_as_json(count, options, message, capsys):
+    assert main(["similarity", *map(str, range(count)), "-m", "no-such-model", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 def test_on_a_real_terminal_until_ctrl_d():
     leader, follower = pty.openpty()

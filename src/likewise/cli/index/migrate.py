@@ -25,7 +25,8 @@ Meanwhile, you can search the old index and add to it; additions are embedded to
 new index takes the old one's name, and the old one is deleted (--keep-old keeps it as notes.index.before-migration). No
 other process may have it open at that moment. After an interruption, run the same command again to resume.
 
-With -o, the new index is created at that location, and the old one does not change."""
+With -o, the new index is created at that location, and the old one does not change. An existing index there is filled
+only if all of its passages are in the old one too, as after an interruption."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -39,11 +40,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from ...search.indexes import kind_of_location
+
     if args.model is None:
         raise BadInput("no model was given for the new index; expected -m MODEL")
     if args.output is not None and args.keep_old:
         raise BadInput("--keep-old applies only if the index is replaced, but -o does not replace it")
     check_durable(args.output or args.location)
+    if args.output is None and kind_of_location(args.location).scheme:
+        raise BadInput(f"{args.location} is not a folder, so it cannot be replaced; give a new location with -o")
     embedder = load_from_options(args)
     report = _migrate(args, embedder)
     about = {"model": args.model, "fingerprint": embedder.fingerprint, "location": args.output or args.location}
@@ -56,15 +61,12 @@ def run(args: argparse.Namespace) -> int:
 def _migrate(args: argparse.Namespace, embedder: "Embedder") -> "MigrationReport":
     from ...migrate import migrate_in_place, migrate_into
     from ...runtime.atomic_files import target_folder
-    from ...search.indexes import kind_of_location
     from ...search.texts.text_index import identity_of_embedder
 
     model, show = identity_of_embedder(embedder, recorded_name(args)), not args.quiet
     encode = partial(embedder.encode_document, show_progress_bar=False, overflow="mean")
     if args.output is not None:
         return migrate_into(args.location, args.output, model, embedder.dimension, encode, show)
-    if kind_of_location(args.location).scheme:
-        raise BadInput(f"{args.location} is not a folder, so it cannot be replaced; give a new location with -o")
     return migrate_in_place(
         target_folder(args.location), model, embedder.dimension, encode, keep_old=args.keep_old, show_progress_bar=show
     )

@@ -29,15 +29,20 @@ EPILOG = f"""examples:
   likewise calibrate questions.csv --column title --pairs labelled.csv -o calibration.json --plot calibration.png
 
 A random pair is two different texts of FILE, drawn at random. Its cosine depends on the model and on the kind of text,
-so calibrate with the kind of text that you will compare. The p-value of a cosine is the fraction of random pairs that
-reach it; the smallest p-values come from a tail fitted to the most similar random pairs and are marked as extrapolated.
-If some random pairs happen to be related, p-values increase and fewer results are found. Texts that are more similar
-than chance need not mean the same thing: to find texts that do, label some pairs.
+so calibrate with the kind of text that you will compare. likewise search requires a calibration made with --queries;
+pairs, duplicates and cluster require one made without.
+
+The p-value of a cosine is the fraction of random pairs that reach it. Above the hundred most similar pairs it comes
+from a tail fitted to the most similar 2 % and is marked as extrapolated: a few copies among the random pairs hardly
+change it, so they can be found, although p is then smaller than their own fraction. If many random pairs happen to be
+related, p-values increase and fewer results are found. Texts that are more similar than chance need not mean the same
+thing: to find texts that do, label some pairs.
 
 {FORMATS}
 
---pairs is a table with the columns sentence1, sentence2 and label (0 or 1). It adds probabilities that a pair is
-positive (assuming the same fraction of positives as in the table) and the threshold with the best F1."""
+--pairs is a table with the columns sentence1 (with --queries: a query), sentence2 and label (0 or 1). It adds
+probabilities that a pair is positive (assuming the same fraction of positives as in the table) and the threshold with
+the best F1."""
 
 SHOWN = (0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 PLOT = "calibrate.calibration_plot"
@@ -62,6 +67,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
+    from ...arrays.similarity import PAIRWISE
     from ...calibrate import calibrate, fit_labelled_pairs
     from ...calibrate.calibration import ChanceDraw
 
@@ -75,7 +81,11 @@ def run(args: argparse.Namespace) -> int:
     calibration = calibrate(embedder, args.model, texts, queries=queries, show_progress_bar=progress, **options)
     if labelled is not None:
         first, second, labels = labelled
-        cosines = embedder.pair_scores(first, second, overflow=args.overflow, show_progress_bar=progress)
+        how = {"overflow": args.overflow, "show_progress_bar": progress}
+        if queries is None:
+            cosines = embedder.pair_scores(first, second, **how)
+        else:
+            cosines = PAIRWISE["cosine"](embedder.encode_query(first, **how), embedder.encode_document(second, **how))
         calibration = replace(calibration, labelled=fit_labelled_pairs(cosines, np.array(labels)))
     calibration.save(args.output)
     if args.plot is not None:

@@ -199,8 +199,6 @@ def _check_map(args: argparse.Namespace) -> None:
             raise BadInput(f"--layout {args.layout} requires --map FILE")
         return
     check_new_file(args.map, MAPS, input_files(args.file))
-    if args.output is not None and args.output.resolve() == args.map.resolve():
-        raise BadInput(f"--map and -o are the same file, {args.map}; give them different names")
     if args.layout == "t-sne" and find_spec("sklearn") is None:
         raise missing_extra("scikit-learn", "map", "a map by t-sne")
     if args.map.suffix.lower() != ".html" and find_spec("matplotlib") is None:

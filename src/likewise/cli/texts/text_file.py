@@ -84,12 +84,14 @@ def read_text_rows(file: str, column: str | None) -> TextRows:
     if file == STDIN:
         return TextRows({"text": texts}, "text")
     path = Path(file)
-    return TextRows(Table.read(path, list, every_key=True).columns, column_of_texts(path, column))
+    return TextRows(Table.read(path, list).columns, column_of_texts(path, column))
 
 
 def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: str) -> None:
     """Write the columns; a .txt file gets only the texts, one per line."""
     from ...files import write_table
+    from ...files.lines import is_utf8
+    from ...files.write import not_utf8
 
     if path.suffix.lower() != ".txt":
         write_table(path, columns)
@@ -99,8 +101,8 @@ def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: st
     if broken is not None:
         shown = f"{broken[:40]!r} has a line break"
         raise BadInput(f"{path} would have one text per line, but {shown}; write .csv or .jsonl")
+    bad = next((text for text in texts if not is_utf8(text)), None)
+    if bad is not None:
+        raise not_utf8(path, bad)
     with atomic_file(path) as partial:
-        try:
-            partial.write_text("".join(f"{text}\n" for text in texts), "utf-8")
-        except UnicodeEncodeError as error:
-            raise BadInput(f"{path} must be UTF-8, which cannot encode {error.object[:40]!r}; write .jsonl") from None
+        partial.write_text("".join(f"{text}\n" for text in texts), "utf-8")
