@@ -1,5 +1,7 @@
 """Conditions and renamed columns: what would be misread is refused."""
 
+import re
+
 import pytest
 
 from likewise.data.column_names import ColumnNames, as_number, numbers_of, renaming_example, select_rows
@@ -93,6 +95,10 @@ def test_labels_are_numbered_by_their_positions_whatever_their_case_and_else_mus
     assert numbers_of("label", [None, 2], labels) == [None, 2]
     with pytest.raises(BadInput, match="row 1: label is 'maybe'; expected a number or one of no, Yes$"):
         numbers_of("label", ["1", "maybe"], labels)
+    with pytest.raises(BadInput, match="row 1: label is '2'; expected one of no, Yes, as in other rows$"):
+        numbers_of("label", ["yes", "2"], labels)
+    with pytest.raises(BadInput, match="the labels are no, Yes, yes; expected labels that differ in more than case"):
+        ColumnNames(labels=("no", "Yes", "yes"))
     with pytest.raises(BadInput, match="row 0: label is 'yes'; expected a number$"):
         numbers_of("label", ["yes"])
 
@@ -104,7 +110,15 @@ def test_columns_are_scaled_renamed_and_left_and_those_that_apply_are_told():
     assert ColumnNames({"a": "b", "b": "a"}).rename({"a": [1], "b": [2]}) == {"a": [2], "b": [1]}
     with pytest.raises(BadInput, match="--columns has d=e/5, but there is no column 'e'; found a, b, c/2"):
         ColumnNames({"d": "e/5"}).rename(columns)
-    assert str(ColumnNames({"score": "a/0"}).rename(columns)["score"]) == "[nan, nan]"
+    assert ColumnNames({"text": "d", "score": "n/2"}).rename({" d": ["x"], "n ": [4]}) == {
+        "text": ["x"],
+        "score": [2.0],
+    }
+    for scaled in ("a/0", "a*1e999", "a/1e-320"):
+        with pytest.raises(
+            BadInput, match=re.escape(f"--columns has score={scaled}; expected to multiply by a finite")
+        ):
+            ColumnNames({"score": scaled}).rename(columns)
     names = ColumnNames({"score": "a/5", "text": "b", "b": "a", "x": "nowhere"}, ["l"], "b==x")
     assert names.applicable(columns, ["text", "score", "b", "x", "other"]) == ColumnNames(
         {"text": "b", "score": "a/5"}, ["l"]

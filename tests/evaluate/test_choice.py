@@ -9,7 +9,7 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate import Candidate, StoppingRule, Variations, choose, collection_task, data_task, evaluate
 from likewise.evaluate.choice import Choice, Entrant
-from likewise.evaluate.collection import read_collection
+from likewise.evaluate.collection import JudgedCollection, read_collection
 from likewise.evaluate.items import items_of_collection, items_of_data
 from likewise.evaluate.metrics.binary_classification import auc
 from likewise.evaluate.rankers import WordRanker
@@ -306,6 +306,7 @@ def test_a_picture_has_a_candidate_in_each_row_and_losers_are_hollow():
         ({"one": good, "two": lambda texts: np.ones((len(texts) + 1, 2))}, {}, TRIPLETS, "two was given 48 texts"),
         ({"one": good, "two": lambda texts: np.ones(len(texts))}, {}, TRIPLETS, r"array of shape \(48,\)"),
         ({"one": good}, {"hybrid": [0.5, -0.1]}, PAIRS, "from 0"),
+        ({"one": good, "two": poor}, {}, JudgedCollection("x", ("d",), ("",), ("a cat",)), "x has no judged queries"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused_with_the_reason(models, variations, data, message):

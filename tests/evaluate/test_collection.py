@@ -171,10 +171,15 @@ def test_missing_files_columns_and_halves_are_named(tmp_path):
     parts = write(tmp_path)
     with pytest.raises(BadInput, match="nowhere.jsonl does not exist"):
         read_collection(tmp_path / "nowhere.jsonl")
+    for ending in (".tsv", ".trec"):
+        with pytest.raises(BadInput, match=f"nowhere{ending} does not exist"):
+            read_collection(parts["corpus"], parts["queries"], tmp_path / f"nowhere{ending}")
+    with pytest.raises(BadInput, match=r"corpus\.csv has no documents"):
+        read_collection(write(tmp_path, ".csv", corpus=[])["corpus"])
     with pytest.raises(BadInput, match=r"queries.jsonl has the columns _id, text; expected one named query-id or"):
         read_collection(parts["corpus"], parts["queries"], parts["queries"])
     with pytest.raises(BadInput, match="found only one of them"):
         read_collection(parts["corpus"], parts["queries"])
-    parts["corpus"].unlink()
+    (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="is not a folder in BEIR's layout"):
-        read_collection(tmp_path)
+        read_collection(tmp_path / "empty")

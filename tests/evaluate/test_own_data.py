@@ -1,5 +1,7 @@
 """Your own data: the columns decide what is measured, under any names; what does not fit is named."""
 
+import json
+
 import numpy as np
 import pandas
 import pytest
@@ -222,3 +224,16 @@ def test_an_anchor_with_two_positives_counts_once():
     result = data_task(pairs).run(encode, {}.__getitem__, EvaluationSettings())
     assert result.headline.n == 2 and result["hit@1"] == 1.0
     assert "2 anchors" in result.protocol and "all 3" in result.protocol
+
+
+def test_keys_that_start_after_the_first_line_select_the_metric_too(tmp_path):
+    rows = [{"anchor": "a", "positive": "b"}, {"anchor": "c", "positive": "d", "negative": "e"}]
+    for ordered in (rows, rows[::-1]):
+        (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ordered))
+        with pytest.raises(BadInput, match=rf"line {ordered.index(rows[0]) + 1}: negative is None; expected a text"):
+            data_task(tmp_path / "t.jsonl")
+
+
+def test_a_column_in_other_letters_is_suggested():
+    with pytest.raises(BadInput, match="To rename columns: --columns sentence1=Sentence1,score=Score$"):
+        data_task({"Sentence1": ["a"], "sentence2": ["b"], "Score ": [1]})

@@ -160,6 +160,18 @@ def test_files_without_text_or_with_a_password_are_told_apart(tmp_path):
     assert all(reason in file.reason for reason, file in zip(reasons, skipped, strict=True))
 
 
+def test_encryption_that_needs_another_package_says_so(tmp_path, monkeypatch):
+    class Encrypted:
+        is_encrypted = True
+
+        def decrypt(self, password):
+            raise pypdf.errors.DependencyError("cryptography>=3.1 is required for AES algorithm")
+
+    monkeypatch.setattr(pypdf, "PdfReader", lambda path: Encrypted())
+    error = office_reader.answer(str(pdf(tmp_path / "a.pdf", "secret")))["error"]
+    assert error == "is encrypted; save it without encryption, or: pip install cryptography"
+
+
 def test_pages_bytes_parts_and_characters_are_bounded(tmp_path, word, monkeypatch):
     path = pdf(tmp_path / "a.pdf", "Horses sleep", "standing up.")
     for name, value, file, message in [

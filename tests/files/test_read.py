@@ -112,7 +112,7 @@ def test_lines_have_no_columns(tmp_path):
     path = written(tmp_path, ".txt", ["a"])
     with pytest.raises(BadInput, match="has lines but no columns, so --column x does not apply"):
         list(Texts(path, "x"))
-    assert Table.read(path, list, every_key=True).columns == {"text": ["a"]}
+    assert Table.read(path, list).columns == {"text": ["a"]}
 
 
 def test_parquet_is_counted_without_being_read(tmp_path, monkeypatch):
@@ -161,8 +161,7 @@ def test_a_table_of_no_rows_still_asks_for_its_columns(tmp_path):
 def test_keys_that_the_first_json_object_lacks_are_columns_too(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"text": "a"}\n{"title": "T", "text": "b"}\n"c"\n')
-    assert Table.read(path, list, every_key=True).columns == {"text": ["a", "b", "c"], "title": [None, "T", None]}
-    assert Table.read(path, list).columns == {"text": ["a", "b", "c"]}
+    assert Table.read(path, list).columns == {"text": ["a", "b", "c"], "title": [None, "T", None]}
     assert list(Texts(path)) == ["a", "b", "c"] and column_of_texts(path, None) == "text"
 
 
@@ -244,6 +243,13 @@ def test_without_a_decompressor_the_error_says_what_to_install(tmp_path, monkeyp
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtra, match="reading a.txt.zst needs the package zstandard"):
         list(Texts(tmp_path / "a.txt.zst"))
+
+
+def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "a.parquet").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingExtra, match="reading a.parquet needs the package pyarrow"):
+        list(Texts(tmp_path / "a.parquet"))
 
 
 def test_the_limit_on_fields_is_a_gibibyte_while_a_row_is_read(tmp_path, monkeypatch):

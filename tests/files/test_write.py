@@ -1,13 +1,14 @@
 """Vectors come back from every kind of file, and a failure leaves nothing behind."""
 
 import json
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from likewise.errors import BadInput
-from likewise.files import WRITABLE, writer
+from likewise.errors import BadInput, MissingExtra
+from likewise.files import WRITABLE, write_table, writer
 
 TEXTS = ["one", "two\nlines", '"', "🙂"]
 VECTORS = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
@@ -74,6 +75,12 @@ def test_a_million_rows_have_room_in_the_header(tmp_path):
         for _ in range(4):
             write([], np.zeros((300_000, 1), np.float32))
     assert np.load(path, mmap_mode="r").shape == (1_200_000, 1)
+
+
+def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match="writing a.parquet needs the package pyarrow"):
+        write_table(tmp_path / "a.parquet", {"text": ["one"]})
 
 
 HALF = ["whole \U0001f642", "half \ud83d of it"]

@@ -154,7 +154,7 @@ def test_the_label_beyond_a_models_last_is_named_with_its_row():
         labels = ("no", "yes")
 
         def logits(self, first, second, **how):
-            assert how == {"show_progress_bar": False, "overflow": "truncate"}
+            assert how == {"prompt": None, "show_progress_bar": False, "overflow": "truncate"}
             return np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
 
     pairs = {"sentence1": ["a"] * 3, "sentence2": ["b"] * 3}

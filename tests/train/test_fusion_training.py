@@ -260,6 +260,7 @@ def test_half_of_unlabelled_pairs_are_near_neighbours_and_half_are_drawn_from_al
     alike = unit @ unit.T - 9 * np.eye(70)
     rank = (alike[left, :] > alike[left, right][:, None]).sum(1)
     assert sorted(set(rank[::2])) == list(range(50)) and sorted(set(rank[1::2])) == list(range(69))
+    assert sorted(set((right - left)[1::2] % 70)) == list(range(1, 70))
     again, other = unlabelled_examples(vectors, 7000), unlabelled_examples(vectors, 7000, seed=1)
     assert np.array_equal(examples.rows, again.rows) and not np.array_equal(examples.rows, other.rows)
     assert len(unlabelled_examples(vectors[:20], 30)) == 30
@@ -328,6 +329,7 @@ class Scorer(fusion_training._HeldOutScorer):
         ([(4, 5), (5, 5), (9, 9), (0, 0)], 1, 2, (5, 1.0)),  # one epoch without a better one
         ([(4, 5), (5, 5), (1, 1), (0, 0), (9, 9)], 3, 4, (5, 1.0)),  # three
         ([(3, 3), (3, 3), (9, 9)], 0, 1, (3, 0.0)),  # no better than plain pooling
+        ([(4, 5), (3, 3), (9, 9)], 0, 2, (5, 1.0)),  # 0 counts as 1
         ([(4, 4), (1, 1), (5, 2), (1, 1), (6, 6), (0, 0)], 2, 6, (6, 1.0)),  # counted anew after a better one
     ],
 )
@@ -379,6 +381,15 @@ def test_a_fusion_is_trained_as_a_plain_loop_would(size):
         optimizer.step()
     for a, b in zip(result.parameters(), slow.parameters(), strict=True):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_a_map_of_vectors_and_their_imitation_becomes_one_of_the_vectors_alone():
+    torch.manual_seed(0)
+    anchor, trained, target = torch.nn.Linear(6, 3), torch.nn.Linear(9, 3), torch.nn.Linear(6, 3)
+    fusion_training._write_map(target, trained, anchor)
+    x = torch.randn(5, 6)
+    torch.testing.assert_close(target(x), trained(torch.cat([x, anchor(x)], dim=1)))
 
 
 def test_an_imitation_has_a_penalty_of_a_thousandth_of_the_mean_variance():

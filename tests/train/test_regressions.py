@@ -1,6 +1,7 @@
 """What once went wrong in training, and does not again."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,6 +158,11 @@ def test_a_text_without_tokens_and_a_prompt_that_is_left_out_cannot_be_trained_o
     hiding = load(own(pooling=pooling, spoken=spoken))
     with pytest.raises(BadInput, match="leaves prompts out of the pooling, which is not supported in training"):
         tokenized_batch(hiding, Contrastive(), batch)
+    shown = load(own(spoken={"prompts": {"query": "the cat " * 40}, "default_prompt_name": "query"}))
+    for model, prompts in ((shown, ()), (shown, (None, "a ")), (embedder, ("", "dog " * 90))):
+        with pytest.raises(BadInput, match="tokens, and the model reads 64: no room is left for text"):
+            tokenized_batch(model, Contrastive(), replace(batch, prompts=prompts))
+    tokenized_batch(shown, Contrastive(), replace(batch, prompts=("", "a ")))
 
 
 def test_before_a_step_is_repeated_a_gpu_gives_its_cached_memory_back(monkeypatch):

@@ -1,6 +1,9 @@
 """`train` in Python does as the command does; evaluators and what they are loaded from."""
 
 import json
+import shutil
+import signal
+import sys
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from likewise.train.evaluators import RetrievalEvaluator, SpearmanEvaluator, loa
 from likewise.train.layers.early_exit import with_lower_layers
 from likewise.train.objectives import RERANKER_OBJECTIVES
 from likewise.train.output.callbacks import TIMING_FIELDS, read_log
+from likewise.train.output.run_folder import train_in_folder
 from likewise.train.run import training_job
 from tests.train.run_trainer import load
 
@@ -82,7 +86,11 @@ def test_an_adapter_is_not_written_if_it_would_not_describe_the_model(place, cap
     train(changed, data, _settings(lora_rank=2), output="changed")
     pruned = with_lower_layers(load(place / "tiny", precision="fp32"), 2)
     train(pruned, data, _settings(lora_rank=2), output="pruned")
-    assert capsys.readouterr().err.count("no adapter/ is written") == 3
+    shutil.copytree(place / "tiny", place / "moved")
+    orphan = load(place / "moved", precision="fp32")
+    (place / "moved").rename(place / "elsewhere")
+    train(orphan, data, _settings(lora_rank=2), output="orphan")
+    assert capsys.readouterr().err.count("no adapter/ is written") == 4
     assert not list(place.glob("*/adapter*"))
 
 
@@ -170,6 +178,23 @@ def test_a_run_that_fails_before_its_first_step_leaves_no_folder(settings, callb
     assert (place / "there").exists()
 
 
+def test_only_the_main_process_reports_an_interruption(place, capsys):
+    data = load_data("pairs.csv", "regression", COLUMNS)
+    for is_main in (True, False):
+        model = load(place / "tiny", precision="fp32")
+        job = training_job("tiny", model, [data], _settings(show_progress_bar=False), None)
+        stop = [lambda _: signal.raise_signal(signal.SIGTERM)]
+        assert train_in_folder(place / f"out-{is_main}", job, callbacks=stop, is_main=is_main).steps == 1
+        assert ("stopping after this step" in capsys.readouterr().err) is is_main
+
+
+def test_without_matplotlib_there_is_a_note_instead_of_a_curve(place, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "likewise.train.output.curve", None)
+    train("tiny", load_data("pairs.csv", "regression", COLUMNS), _settings(), output="out")
+    assert "curve.png needs matplotlib: pip install" in capsys.readouterr().err
+    assert (place / "out/README.md").exists() and not (place / "out/curve.png").exists()
+
+
 def test_a_finished_run_gives_the_model_its_weights(place):
     data = load_data("pairs.csv", "cosent", COLUMNS)
     first, second = (load("tiny", precision="fp32") for _ in range(2))
@@ -237,6 +262,7 @@ def test_columns_of_the_training_data_apply_to_dev_where_they_fit(place):
         (("anchor", "positive", "score"), 1, "sentence1=COLUMN,sentence2=COLUMN"),
         (("sentence1", "sentence2"), 3, "label=COLUMN"),
         (("anchor", "positive"), 2, "sentence1=COLUMN,sentence2=COLUMN,label=COLUMN"),
+        (("sentence1", "sentence2", " Score"), 1, "score=Score"),
     ],
 )
 def test_columns_that_evaluation_lacks_are_to_be_named(columns, labels, missing, tmp_path):
@@ -278,19 +304,39 @@ def test_labels_to_evaluate_on_are_whole_numbers_however_they_are_written(place)
     (place / "labels.csv").write_text("sentence1,sentence2,label\na,b,1.0\nc,d,0\n")
     assert load_evaluator("labels.csv", labels=2).columns["label"] == [1, 0]
     (place / "labels.csv").write_text("sentence1,sentence2,label\na,b,1.5\nc,d,0\n")
-    with pytest.raises(BadInput, match="expected whole numbers from 0"):
+    with pytest.raises(BadInput, match=r"labels\.csv, line 2: label is 1\.5; expected a whole number from 0"):
         load_evaluator("labels.csv", labels=2)
     (place / "labels.csv").write_text("sentence1,sentence2,label\na,b,entailment\nc,d,neutral\n")
-    assert load_evaluator("labels.csv", labels=3).columns["label"] == [1, 2]
+    for labels, numbers in ((3, [1, 2]), (["Neutral", "entailment", "x"], [1, 0]), (["LABEL_0", "LABEL_1"], [1, 2])):
+        assert load_evaluator("labels.csv", labels=labels).columns["label"] == numbers
+    with pytest.raises(BadInput, match=r"labels\.csv, line 3: label is 'neutral'; expected one of entailment, other"):
+        load_evaluator("labels.csv", labels=["entailment", "other"])
     (place / "dev.csv").write_text("sentence1,sentence2,score\na,b,entailment\nc,d,neutral\n")
     with pytest.raises(BadInput, match="score"):
         load_evaluator("dev.csv")
     line = '{"sentence1": "a", "sentence2": "b", "score": %d}\n'
     (place / "dev.jsonl").write_text(line % 1 + line % 2)
     assert load_evaluator("dev.jsonl").columns["score"] == [1, 2]
-    (place / "dev.jsonl").write_text('{"sentence1": "a", "sentence2": null, "score": 1}\n' * 2)
-    with pytest.raises(BadInput, match="row 0: sentence2 is None; expected a text"):
-        load_evaluator("dev.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"sentence2": None}, "sentence2 is None; expected a text"),
+        ({"sentence2": " "}, "sentence2 is ' '; expected a text"),
+        ({"score": None}, "score is None; expected a finite number"),
+        ({"score": 10**400}, "score is 1000.*; expected a finite number"),
+    ],
+)
+def test_what_a_row_lacks_to_evaluate_on_is_named_with_its_line(row, problem, tmp_path):
+    first = {"sentence1": "a", "sentence2": "b"}
+    rows = [{**first, "score": 1}, {**first, "score": 2, **row}]
+    (tmp_path / "dev.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    with pytest.raises(BadInput, match=rf"dev\.jsonl, line 2: {problem}"):
+        load_evaluator(tmp_path / "dev.jsonl")
+    (tmp_path / "dev.jsonl").write_text(json.dumps(first) + "\n" + json.dumps({**first, "score": 1}) + "\n")
+    with pytest.raises(BadInput, match=r"dev\.jsonl, line 1: score is None; expected a finite number"):
+        load_evaluator(tmp_path / "dev.jsonl")
 
 
 ANCHORS = ["a cat", "two dogs", "rain", "a cat", "the sun", "snow on a road", "an owl"]
@@ -308,7 +354,7 @@ def test_the_figure_is_that_of_likewise_evaluate(tiny):
 
 def test_a_positive_beyond_rank_10_is_not_found_and_nothing_is_shown(tiny, monkeypatch):
     def encode(self, texts, **how):
-        assert how == {"show_progress_bar": False, "overflow": "truncate"}
+        assert how == {"prompt": None, "show_progress_bar": False, "overflow": "truncate"}
         angles = np.array([float(text) if text.isdigit() else 0.0 for text in texts])
         return np.stack([np.cos(angles / 20), np.sin(angles / 20)], 1).astype(np.float32)
 

@@ -120,6 +120,15 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_the_checkpoint(own, t
     assert [p.name for p in (tmp_path / "r").glob("step-*")] == ["step-00000003"]
 
 
+@pytest.mark.parametrize("rate", [1e10, 1e38])  # at the lower one, only the vectors are infinite
+@pytest.mark.parametrize("evaluator", [None, lambda model: {"finite": 1.0}])
+def test_weights_that_the_last_step_breaks_are_neither_evaluated_nor_saved(rate, evaluator, own, tmp_path):
+    settings = TrainSettings(max_steps=1, batch_size=8, learning_rate=rate)
+    with pytest.raises(Diverged, match=r"after step 1, weights or outputs .* Try a lower learning rate"):
+        run_trainer(load(own()), _courses(), settings, evaluator=evaluator, checkpoint_folder=tmp_path / "r")
+    assert not [*tmp_path.glob("r/step-*")]
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
@@ -127,6 +136,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_the_checkpoint(own, t
         ({"anchor": ["a"], "positive": ["b"], "label": [1]}, "would ignore the column label"),
         ({"anchor": ["a", "b"], "positive": ["b"]}, "equal length"),
         ({"anchor": ["a", None], "positive": ["b", "c"]}, "row 1: anchor is None"),
+        ({"anchor": ["a", " "], "positive": ["b", "c"]}, "row 1: anchor is ' '; expected a text"),
         ({}, "no columns"),
     ],
 )

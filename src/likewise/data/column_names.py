@@ -4,16 +4,17 @@
 {'anchor': 'question', 'score': 'similarity/5'}
 """
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 from typing import Any
 
-from ..errors import BadInput
+from ..errors import BadInput, BadRow
 
 ColumnValues = Mapping[str, Sequence[Any]]
 
@@ -40,6 +41,12 @@ class ColumnNames:
     names: Mapping[str, str] = field(default_factory=dict)  # name to file column; "similarity/5" also scales
     labels: Sequence[str] = NLI_LABELS  # text labels; a label's number is its position
     where: str | None = None  # "label==1" selects rows
+
+    def __post_init__(self) -> None:
+        spelled = [str(label).strip().lower() for label in self.labels]
+        if len(set(spelled)) < len(spelled):
+            found = ", ".join(map(str, self.labels))
+            raise BadInput(f"the labels are {found}; expected labels that differ in more than case and spaces")
 
     @classmethod
     def parse(cls, pairs: Sequence[str], labels: Sequence[str] = (), where: str | None = None) -> "ColumnNames":
@@ -88,14 +95,42 @@ def renaming_example(columns: Iterable[str]) -> str:
     return "--columns " + ",".join(f"{name}={column}" for name, column in zip(PAIR, names, strict=True))
 
 
+def similar_column(missing: str, columns: Iterable[str]) -> str | None:
+    """The column that differs from the missing one only in case or in spaces around it."""
+    return next((column for column in columns if column.strip().lower() == missing.lower()), None)
+
+
+@contextmanager
+def named_data(
+    name: str, places: Sequence[str] = (), columns: ColumnValues | None = None, where: str | None = None
+) -> Iterator[None]:
+    """Name the data in errors, and rows by their places in the file ("line 3"); `where` has selected some of them."""
+    try:
+        yield
+    except BadRow as error:
+        if not name:
+            raise
+        kept = select_rows({**(columns or {}), "": places}, where)[""] if places and where else places
+        place = kept[error.row] if kept else f"row {error.row}"
+        raise BadInput(f"{name}, {place}: {error.problem}") from None
+    except BadInput as error:
+        if not name or name in str(error):
+            raise
+        raise BadInput(f"{name}: {error}") from None
+
+
 def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> list[Any]:
     """Convert to numbers: numbers, texts that spell numbers, or text labels by their positions in `labels`."""
     if not any(isinstance(value, str) for value in values):
         return list(values)
     number = {label.strip().lower(): float(i) for i, label in enumerate(labels)}
-    if all(isinstance(value, str) and value.strip().lower() in number for value in values):
-        return [number[value.strip().lower()] for value in values]
-    return _numbers(name, values, f" or one of {', '.join(labels)}" if labels else "")
+    found = [number.get(value.strip().lower()) if isinstance(value, str) else None for value in values]
+    if all(one is None for one in found):
+        return _numbers(name, values, f" or one of {', '.join(labels)}" if labels else "")
+    if None in found:
+        row = found.index(None)
+        raise BadRow(row, f"{name} is {values[row]!r}; expected one of {', '.join(labels)}, as in other rows")
+    return found
 
 
 def as_number(cell: Any) -> float | None:
@@ -127,21 +162,24 @@ def select_from_stream(
 
 
 def source_column(columns: ColumnValues, column: str) -> str:
-    """The source column: "similarity" for "similarity/5"."""
+    """The source column: "similarity" for "similarity/5"; spaces around its name in the data do not matter."""
     scaled = None if column in columns else _SCALED.fullmatch(column)
-    return scaled[1] if scaled else column
+    source = scaled[1] if scaled else column
+    return source if source in columns else next((one for one in columns if one.strip() == source), source)
 
 
 def _renamed_column(columns: ColumnValues, name: str, column: str) -> list[Any]:
     source = source_column(columns, column)
     if source not in columns:
         raise BadInput(f"--columns has {name}={column}, but there is no column {source!r}; found {', '.join(columns)}")
-    if source == column:
+    scaled = None if column in columns else _SCALED.fullmatch(column)
+    if scaled is None:
         return list(columns[source])
-    scaled = _SCALED.fullmatch(column)
-    assert scaled is not None
     number = float(scaled[3])
-    factor = number if scaled[2] == "*" else 1 / (number if number else float("nan"))
+    factor = number if scaled[2] == "*" else 1 / (number or math.nan)
+    if not math.isfinite(factor):
+        expected = "expected to multiply by a finite number, or to divide by one other than 0"
+        raise BadInput(f"--columns has {name}={column}; {expected}")
     return [value * factor for value in _numbers(source, columns[source])]
 
 
@@ -150,7 +188,7 @@ def _numbers(name: str, values: Sequence[Any], alternatives: str = "") -> list[f
     for i, value in enumerate(values):
         number = as_number(value)
         if number is None:
-            raise BadInput(f"row {i}: {name} is {value!r}; expected a number{alternatives}")
+            raise BadRow(i, f"{name} is {value!r:.80}; expected a number{alternatives}")
         numbers.append(number)
     return numbers
 

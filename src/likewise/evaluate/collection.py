@@ -205,7 +205,8 @@ def _table_rows(path: Path) -> Iterator[tuple[str, str, str, Any]]:
 
 def trec_fields(path: Path, count: int, form: str) -> Iterator[tuple[str, list[str]]]:
     """The place ("line 3") and fields of each line of a TREC file, which are separated by spaces or tabs."""
-    _check_file(path)
+    if not path.is_file():
+        raise BadInput(f"{path} does not exist" if not path.exists() else f"{path} is not a file")
     with open_lines(path) as lines:
         for number, line in enumerate(lines, 1):
             fields = line.split()
@@ -217,9 +218,8 @@ def trec_fields(path: Path, count: int, form: str) -> Iterator[tuple[str, list[s
 
 def _is_trec(path: Path) -> bool:
     """Whether a file holds TREC's judgements: four fields without a header."""
-    if data_ending(path) != ".tsv":
+    if data_ending(path) != ".tsv" or not path.is_file():
         return data_ending(path) == ".txt" or data_ending(path) not in READABLE
-    _check_file(path)
     with open_lines(path) as lines:
         first = next((line.split() for line in lines if line.strip()), [])
     return len(first) == 4 and first[1] in ("0", "Q0")
@@ -251,11 +251,6 @@ def _table(
         return [name for name in chosen if name]
 
     return Table.read(path, choose), chosen
-
-
-def _check_file(path: Path) -> None:
-    if not path.is_file():
-        raise BadInput(f"{path} does not exist" if not path.exists() else f"{path} is not a file")
 
 
 def _distinct_ids(table: Table, column: str) -> list[str]:

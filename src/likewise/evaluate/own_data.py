@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..data.catalogue.entry import TEXT_COLUMNS
-from ..data.column_names import PAIR, ColumnNames, renaming_example
+from ..data.column_names import PAIR, ColumnNames, named_data, renaming_example, similar_column
 from ..data.columns import DatasetColumns
 from ..data.datasets import read_dataset
-from ..errors import BadInput
+from ..errors import BadInput, BadRow
 from ..files import READABLE, Table
 from ..runtime.home_folder import expanded
 from .task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
@@ -63,16 +63,14 @@ def own_columns(
     title = name or ("own data" if isinstance(data, Mapping) else str(data))
     table, places = _table(data)
     names = columns if isinstance(columns, Mapping) else ColumnNames.parse(columns or ()).names
-    try:
+    with named_data(title, places):
         renamed = ColumnNames(names).rename(table) if names else table
-    except BadInput as error:
-        raise BadInput(f"{title}: {error}") from None
-    expected = _expected_columns(renamed, title, table)
-    values = {column: list(renamed[column]) for column in expected}
-    for column, problem in CHECKS.items():
-        for row, value in enumerate(values.get(column, ())):
-            if found := problem(value):
-                raise BadInput(f"{title}, {places[row] if places else f'row {row}'}: {column} is {value!r}; {found}")
+        expected = _expected_columns(renamed, title, table)
+        values = {column: list(renamed[column]) for column in expected}
+        for column, problem in CHECKS.items():
+            for row, value in enumerate(values.get(column, ())):
+                if found := problem(value):
+                    raise BadRow(row, f"{column} is {value!r:.80}; {found}")
     unused = [column for column in ("score", "label", *SIDES) if column in renamed and column not in expected]
     return title, expected, values, unused
 
@@ -103,9 +101,12 @@ def _expected_columns(columns: DatasetColumns, title: str, unrenamed: DatasetCol
                 raise BadInput(f"{title} has no rows")
             return expected
     kinds = "; or ".join(", ".join(expected) for expected in MEASURES)
+    known = dict.fromkeys(column for expected in MEASURES for column in expected if column not in columns)
+    similar = {column: found for column in known if (found := similar_column(column, columns))}
+    renaming = ",".join(f"{column}={found.strip()}" for column, found in similar.items())
+    example = f"--columns {renaming}" if similar else renaming_example(unrenamed)
     raise BadInput(
-        f"{title} has the columns {', '.join(columns) or '(none)'}; expected {kinds}. To rename "
-        f"columns: {renaming_example(unrenamed)}"
+        f"{title} has the columns {', '.join(columns) or '(none)'}; expected {kinds}. To rename columns: {example}"
     )
 
 

@@ -126,7 +126,7 @@ def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def object_rows(lines: LineReader, choose: Choose) -> Iterator[Row]:
-    """Take the columns from the first object (`Table` can take them from all); missing values are None."""
+    """Take the columns from the first object (`Table` takes them from all); missing values are None."""
     expected: Sequence[str] | None = None
     lines.skip()
     for place, row in json_objects(lines):

@@ -58,11 +58,10 @@ class Table:
     places: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path, choose: Choose, *, every_key: bool = False) -> "Table":
+    def read(cls, path: Path, choose: Choose) -> "Table":
         """Read the columns of the file that `choose` selects (a .txt file has one, named text).
 
-        JSON objects may have different keys: the columns are those of the first or, with `every_key`, of all; missing
-        values are None.
+        JSON objects may have different keys: the columns are those of all of them, and missing values are None.
         """
         _check(path)
         table = cls(path, {})
@@ -71,7 +70,7 @@ class Table:
             table.columns.update({name: [] for name in choose(names)})
             return list(table.columns)
 
-        rows = _object_rows if every_key and data_ending(path) == ".jsonl" else file_rows
+        rows = _object_rows if data_ending(path) == ".jsonl" else file_rows
         for place, values in rows(path, chosen):
             table.places.append(place)
             for column, value in zip(table.columns.values(), values, strict=True):
@@ -93,7 +92,7 @@ class Table:
         for place, value in zip(self.places, self.columns[name], strict=True):
             try:
                 found.append(float(value))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise BadInput(f"{self.path}, {place}: {name} is {value!r}; expected a number") from None
         return found
 

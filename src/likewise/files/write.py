@@ -44,7 +44,7 @@ def write_table(path: Path, columns: Values) -> None:
         try:
             TABLES[path.suffix.lower()](partial, columns)
         except UnicodeEncodeError as error:
-            raise _not_utf8(path, str(error.object)) from None
+            raise not_utf8(path, str(error.object)) from None
 
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
@@ -104,7 +104,7 @@ def _plain(value: Any) -> Any:
     raise BadInput(f"{str(value)[:40]!r} ({type(value).__name__}) has no form in JSON; convert it to a text or a list")
 
 
-def _not_utf8(path: Path, text: str) -> BadInput:
+def not_utf8(path: Path, text: str) -> BadInput:
     return BadInput(f"{path} must be UTF-8, but {text[:40]!r} contains half of a surrogate pair; write .jsonl instead")
 
 
@@ -127,7 +127,7 @@ def _parquet(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:
         def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
             bad = next((text for text in texts if not is_utf8(text)), None)
             if bad is not None:
-                raise _not_utf8(path, bad)
+                raise not_utf8(path, bad)
             flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
             columns = [pa.array(texts, pa.string()), pa.FixedSizeListArray.from_arrays(flat, width)]
             file.write_table(pa.Table.from_arrays(columns, schema=schema))

@@ -1,7 +1,9 @@
 """Evaluators that score a model during training: on scored pairs, on labelled pairs, or by how it ranks positives."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -9,17 +11,18 @@ import numpy as np
 
 from ..array_types import Float, Int
 from ..arrays.correlation import spearman
-from ..data.column_names import ColumnNames, is_negative, numbers_of
+from ..data.column_names import ColumnNames, as_number, is_negative, named_data, numbers_of, similar_column
 from ..data.datasets import load_dataset
 from ..engines.torch.torch_embedder import TorchEmbedder
-from ..errors import BadInput
+from ..errors import BadInput, BadRow
 from ..evaluate.statistics.significance import interval, intervals
 from ..files import Table
 from ..reranker import Reranker
 from ..search import search
-from .data.batch import text_column
+from .data.batch import Batch, TrainingRows, text_column
+from .data.schedule import DataSource
 from .data.sources import file_path
-from .step.trainable import Trainable, model_kind
+from .step.trainable import Trainable, has_label_names, model_kind, prompted_columns
 
 SCORED_PAIRS = ("sentence1", "sentence2", "score")
 LABELLED_PAIRS = ("sentence1", "sentence2", "label")
@@ -38,16 +41,17 @@ class SpearmanEvaluator:
 
     columns: PairColumns
     name: str = "dev"
+    prompts: Mapping[str, str] = field(default_factory=dict)  # by column; others get the model's own prompt
 
     def __post_init__(self) -> None:
         gold_scores(self.columns, self.name)
 
     def __call__(self, model: Trainable) -> dict[str, float]:
-        return {f"{self.name} spearman": spearman(predict_scores(model, self.columns), self._gold)}
+        return {f"{self.name} spearman": spearman(predict_scores(model, self.columns, self.prompts), self._gold)}
 
     def final_scores(self, model: Trainable) -> FinalScores:
         """The correlation with a bootstrap confidence interval."""
-        found = interval(predict_scores(model, self.columns), self._gold)
+        found = interval(predict_scores(model, self.columns, self.prompts), self._gold)
         return {f"{self.name} spearman": {**asdict(found), "n": len(self._gold)}}
 
     @property
@@ -61,6 +65,7 @@ class AccuracyEvaluator:
 
     columns: PairColumns
     name: str = "dev"
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         gold_labels(self.columns, self.name)
@@ -72,8 +77,8 @@ class AccuracyEvaluator:
             raise BadInput(
                 f"{self.name}, row {row}: the label is {gold[row]}, but the model has {len(model.labels)} labels"
             )
-        pairs = self.columns["sentence1"], self.columns["sentence2"]
-        predicted = model.logits(*pairs, show_progress_bar=False, overflow="truncate").argmax(1)
+        pairs, prompt = _prompted_pairs(model, self.columns, self.prompts)
+        predicted = model.logits(*pairs, prompt=prompt, show_progress_bar=False, overflow="truncate").argmax(1)
         return {f"{self.name} accuracy": float((predicted == gold).mean())}
 
     def final_scores(self, model: Reranker) -> FinalScores:
@@ -86,11 +91,12 @@ class RetrievalEvaluator:
     """MRR@10 of an embedder: the mean over anchors of the first positive's reciprocal rank, or 0 beyond rank 10.
 
     The documents are all distinct texts of `positive`, `negative`, `negative_1` and so on. They are ranked by cosine
-    similarity, as in `likewise evaluate --data`.
+    similarity, as in `likewise evaluate --data`. Anchors get the prompt of `anchor`, all documents that of `positive`.
     """
 
     columns: Mapping[str, Sequence[str]]
     name: str = "dev"
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self._documents) < 2:
@@ -117,8 +123,8 @@ class RetrievalEvaluator:
         for anchor, positive in zip(self.columns["anchor"], self.columns["positive"], strict=True):
             relevant.setdefault(anchor, []).append(number[positive])
         queries, documents = (
-            model.encode(texts, show_progress_bar=False, overflow="truncate")
-            for texts in (list(relevant), self._documents)
+            model.encode(texts, prompt=self.prompts.get(column), show_progress_bar=False, overflow="truncate")
+            for column, texts in (("anchor", list(relevant)), ("positive", self._documents))
         )
         ranked = search(queries, documents, k=min(DEPTH, len(documents))).indices
         rows = np.array([np.isin(row, positives) for row, positives in zip(ranked, relevant.values(), strict=True)])
@@ -138,7 +144,7 @@ def load_evaluator(
     columns: ColumnNames | None = None,
     *,
     training_columns: ColumnNames | None = None,
-    labels: int = 1,
+    labels: int | Sequence[str] = 1,
 ) -> PairEvaluator:
     """Create the evaluator for the pairs in a file or data set.
 
@@ -147,33 +153,78 @@ def load_evaluator(
             (`labels` > 1), sentence1, sentence2 and label.
         columns: your names for the columns: `ColumnNames({"sentence1": "question"})`.
         training_columns: the training data's column names, used if `columns` is not given and they match.
-        labels: the model's number of labels.
+        labels: the model's labels, which number label texts, or only how many it has (`columns.labels` number them).
     """
-    expected, name = LABELLED_PAIRS if labels > 1 else SCORED_PAIRS, str(data)
-    path = file_path(data)
-    values = load_dataset(name).columns if path is None else Table.read(path, list).columns
-    if labels <= 1 and (pairs := _unscored_pairs(values, columns, training_columns, name)):
-        return RetrievalEvaluator(pairs, name)
-    names = columns or (training_columns or ColumnNames()).applicable(values, expected)
-    renamed = names.rename(values)
-    _check_present(renamed, expected, name)
-    texts = {column: text_column(column, renamed[column], name) for column in expected[:2]}
-    numbers = numbers_of(expected[2], renamed[expected[2]], names.labels if labels > 1 else ())
-    if labels > 1:
-        whole = [int(number) if float(number).is_integer() else number for number in numbers]
+    count, name, path = labels if isinstance(labels, int) else len(labels), str(data), file_path(data)
+    expected = LABELLED_PAIRS if count > 1 else SCORED_PAIRS
+    table = None if path is None else Table.read(path, list)
+    values = load_dataset(name).columns if table is None else table.columns
+    with named_data(name, table.places if table else (), values, columns.where if columns else None):
+        if count <= 1 and (pairs := _unscored_pairs(values, columns, training_columns)):
+            return RetrievalEvaluator(pairs, name)
+        names = columns or (training_columns or ColumnNames()).applicable(values, expected)
+        renamed = names.rename(values)
+        _check_present(renamed, expected, name)
+        texts = {column: text_column(column, renamed[column]) for column in expected[:2]}
+        if count <= 1:
+            scores = numbers_of("score", renamed["score"])
+            _check_each("score", scores, _is_finite, "a finite number")
+            return SpearmanEvaluator({**texts, "score": scores}, name)
+        own = [] if isinstance(labels, int) or not has_label_names(labels) else labels
+        numbers = numbers_of("label", renamed["label"], own or names.labels)
+        whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in numbers]
+        _check_each("label", whole, lambda n: isinstance(n, int) and n >= 0, "a whole number from 0")
         return AccuracyEvaluator({**texts, "label": whole}, name)
-    return SpearmanEvaluator({**texts, "score": numbers}, name)
+
+
+def _is_finite(value: Any) -> bool:
+    number = as_number(value)
+    return number is not None and math.isfinite(number)
+
+
+def _check_each(column: str, values: Sequence[Any], fits: Callable[[Any], bool], expected: str) -> None:
+    for row, value in enumerate(values):
+        if not fits(value):
+            raise BadRow(row, f"{column} is {value!r:.80}; expected {expected}")
+
+
+def with_data_prompts(evaluator: PairEvaluator, sources: Sequence[DataSource]) -> PairEvaluator:
+    """The evaluator with the prompts that the training data have for columns of the same names.
+
+    A warning names the columns for which they have none, or different ones.
+    """
+    names = UNSCORED_PAIRS if isinstance(evaluator, RetrievalEvaluator) else SCORED_PAIRS[:2]
+    given = [_prompts_by_column(source, names) for source in sources]
+    if not any(prompt for one in given for prompt in one.values()):
+        return evaluator
+    found = {name: {one[name] for one in given if name in one} for name in names}
+    if unclear := [name for name, prompts in found.items() if len(prompts) != 1]:
+        warnings.warn(
+            f"{evaluator.name}: {' and '.join(unclear)} will be read with the model's default prompt, if any: the "
+            "training data have no column of that name, or different prompts for it",
+            stacklevel=3,
+        )
+    prompts = {name: one.pop() for name, one in found.items() if len(one) == 1}
+    return replace(evaluator, prompts={name: prompt for name, prompt in prompts.items() if prompt is not None})
+
+
+def _prompts_by_column(source: DataSource, names: Sequence[str]) -> Mapping[str, str | None]:
+    """The prompt of each column of texts; a stream, whose columns are unknown, may have all these names."""
+    rows = source.rows
+    if isinstance(rows, TrainingRows):
+        return {name: rows.prompts.get(name) for name in rows.texts}
+    return dict.fromkeys(names, rows.prompts or None) if isinstance(rows.prompts, str) else dict(rows.prompts)
 
 
 def _unscored_pairs(
-    values: PairColumns, columns: ColumnNames | None, training_columns: ColumnNames | None, name: str
+    values: PairColumns, columns: ColumnNames | None, training_columns: ColumnNames | None
 ) -> dict[str, Sequence[str]]:
     """The text columns of unscored pairs and triplets; empty for other data."""
     renamed = (columns or (training_columns or ColumnNames()).applicable(values, UNSCORED_PAIRS)).rename(values)
     if "score" in renamed or not set(UNSCORED_PAIRS) <= set(renamed):
         return {}
     wanted = [column for column in renamed if column in UNSCORED_PAIRS or is_negative(column)]
-    return {column: text_column(column, renamed[column], name) for column in wanted}
+    return {column: text_column(column, renamed[column]) for column in wanted}
 
 
 def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
@@ -183,9 +234,23 @@ def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
     return {} if evaluator is None else {name: {"value": float(value)} for name, value in evaluator(model).items()}
 
 
-def predict_scores(model: Trainable, columns: PairColumns) -> Float[np.ndarray, " N"]:
+def predict_scores(
+    model: Trainable, columns: PairColumns, prompts: Mapping[str, str] | None = None
+) -> Float[np.ndarray, " N"]:
     """The model's score for each pair: an embedder's cosine similarity, or a reranker's score."""
-    return model.pair_scores(columns["sentence1"], columns["sentence2"], show_progress_bar=False, overflow="truncate")
+    pairs, prompt = _prompted_pairs(model, columns, prompts or {})
+    return model.pair_scores(*pairs, prompt=prompt, show_progress_bar=False, overflow="truncate")
+
+
+def _prompted_pairs(
+    model: Trainable | Reranker, columns: PairColumns, prompts: Mapping[str, str]
+) -> tuple[list[Sequence[str]], str | None]:
+    """The texts as the model reads them in training, and the prompt that it must still add: none, or its default."""
+    pairs = [columns["sentence1"], columns["sentence2"]]
+    if not prompts:
+        return pairs, None
+    batch = Batch(tuple(map(tuple, pairs)), {}, prompts=(prompts.get("sentence1"), prompts.get("sentence2")))
+    return list(prompted_columns(model, batch)), ""
 
 
 def gold_scores(columns: PairColumns, name: str) -> Float[np.ndarray, " N"]:
@@ -193,7 +258,7 @@ def gold_scores(columns: PairColumns, name: str) -> Float[np.ndarray, " N"]:
     _check_present(columns, SCORED_PAIRS, name)
     try:
         gold = np.asarray([float(score) for score in columns["score"]])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BadInput(f"{name}: the score column is not numeric") from None
     if len(np.unique(gold)) < 2 or not np.isfinite(gold).all():
         raise BadInput(f"{name} has {len(gold)} pairs; expected at least two, with finite scores that differ")
@@ -215,7 +280,10 @@ def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> 
     if missing:
         meant = UNSCORED_PAIRS if "score" in missing and len(columns) == len(UNSCORED_PAIRS) else missing
         alternative = f" (or {', '.join(UNSCORED_PAIRS)})" if "score" in expected else ""
+        similar = {column: similar_column(column, columns) for column in meant}
+        hint = "".join(f"; did you mean {one!r}?" for one in similar.values() if one)
+        renamed = ",".join(f"{one}={(column or 'COLUMN').strip()}" for one, column in similar.items())
         raise BadInput(
             f"{name} has no column {missing[0]!r}; expected {', '.join(expected)}{alternative}, found "
-            f"{', '.join(columns)}. Rename columns with --dev-columns {','.join(f'{one}=COLUMN' for one in meant)}"
+            f"{', '.join(columns)}{hint or '.'} Rename columns with --dev-columns {renamed}"
         )

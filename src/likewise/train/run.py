@@ -10,12 +10,12 @@ from ..errors import BadInput
 from ..model_files.provenance import provenance
 from ..runtime.atomic_files import check_not_input, check_writable_folder
 from .data.schedule import DataSource
-from .evaluators import PairEvaluator, load_evaluator
+from .evaluators import PairEvaluator, load_evaluator, with_data_prompts
 from .output.record import TrainingJob, data_description
 from .output.run_folder import finished_weights, run_in_folder, train_job
 from .settings import TrainSettings
 from .step.processes import process_group
-from .step.trainable import Trainable, check_objective, model_kind
+from .step.trainable import Trainable, check_objective, check_same_labels, model_kind
 from .step_state import TrainResult
 from .trainer import Callback, Evaluator
 
@@ -53,7 +53,7 @@ def train(
         resume: False deletes the checkpoints and the finished run in `output` and starts over.
 
     Raises:
-        Diverged: the loss is NaN or infinite.
+        Diverged: the loss, a weight or the model's output is NaN or infinite.
     """
     settings = settings or TrainSettings()
     sources = [data] if isinstance(data, DataSource) else data
@@ -67,7 +67,7 @@ def train(
         if output is not None:
             check_not_input(Path(output), _folders(loaded))
         if isinstance(evaluator, str | Path):
-            evaluator = load_evaluator(evaluator, labels=len(getattr(loaded, "labels", "1")))
+            evaluator = with_data_prompts(load_evaluator(evaluator, labels=getattr(loaded, "labels", 1)), sources)
         job = training_job(name, loaded, list(sources), settings, evaluator)
         if output is None:
             return train_job(job, callbacks)
@@ -107,6 +107,10 @@ def training_job(
     """Gather all that is needed to train and to describe the run; `name` names the model before training."""
     for source in sources:
         check_objective(model, source.objective)
+    if len(own := getattr(model, "labels", ())) > 1:
+        check_same_labels(
+            [("the model", own), *((source.name, getattr(source.rows, "labels", ())) for source in sources)]
+        )
     descriptions, fingerprint = [data_description(source) for source in sources], model.fingerprint
     return TrainingJob(
         model=model,
@@ -128,7 +132,8 @@ def training_job(
 def _evaluator_identity(evaluator: Evaluator) -> str:
     """What identifies an evaluator: the name and a digest of its pairs, or where a callable is defined."""
     if isinstance(evaluator, PairEvaluator):
-        return f"{evaluator.name} ({columns_digest(evaluator.columns)[:12]})"
+        prompts = {"prompts": sorted(evaluator.prompts.items())} if evaluator.prompts else {}
+        return f"{evaluator.name} ({columns_digest({**evaluator.columns, **prompts})[:12]})"
     defined = evaluator if hasattr(evaluator, "__qualname__") else type(evaluator)
     return f"{defined.__module__}.{defined.__qualname__}"
 

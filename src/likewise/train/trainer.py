@@ -17,7 +17,8 @@ from torch import nn
 
 from ..encoders import torch_internals
 from ..encoders.checkpoint import state_digest
-from ..errors import BadInput, LikewiseError
+from ..engines.torch.torch_embedder import TorchEmbedder
+from ..errors import BadInput, BadModel, LikewiseError
 from .data.batch import Batch, TrainingRows
 from .data.schedule import BatchSchedule, DataSource, Schedule
 from .data.sources import rows_digest
@@ -47,7 +48,7 @@ SLOW_BF16 = (
 
 
 class Diverged(LikewiseError, ArithmeticError):
-    """The loss or the gradient is NaN or infinite; the last good checkpoint is kept."""
+    """The loss, the gradient, a weight or the model's output is NaN or infinite; the last good checkpoint is kept."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +79,7 @@ class Trainer:
         `stop` is called after each step; if it returns True, the run writes a checkpoint and ends as `interrupted`.
 
         Raises:
-            Diverged: the loss is NaN or infinite.
+            Diverged: the loss, a weight or the model's output is NaN or infinite.
         """
         device = self.model.device
         with process_group() as processes, seeding.borrowed_generators(device):
@@ -183,12 +184,15 @@ class _TrainingLoop:
         join_gradients(self.model, self.objectives, self.processes)
         norm = float(nn.utils.clip_grad_norm_(state.parameters, settings.max_grad_norm or math.inf))
         if not math.isfinite(norm):
-            raise self._diverged(norm, "norm of the gradient")
+            raise _diverged(f"the norm of the gradient at step {state.step + 1} is {norm}")
         state.optimizer.step()
         state.step += 1
         if state.ema is not None:
             state.ema.update(state.step)
-        scores = self._evaluate() if self.evaluates and self._due(self.plan.eval_steps) else {}
+        is_evaluated = self.evaluates and self._due(self.plan.eval_steps)
+        if is_evaluated or self._due(settings.save_steps):
+            self._check_outputs(batches[0][1])
+        scores = self._evaluate() if is_evaluated else {}
         state.seconds = time.perf_counter() - self.started
         return StepState(
             step=state.step,
@@ -208,8 +212,22 @@ class _TrainingLoop:
         local = batch.take(range(len(batch))[self.processes.local_rows(len(batch))])
         result = backward(self.model, source.objective, local, replace(self.step_options, loss_scale=loss_scale))
         if not math.isfinite(result.loss):
-            raise self._diverged(result.loss, "loss")
+            raise _diverged(f"the loss at step {self.state.step + 1} is {result.loss}")
         return result
+
+    def _check_outputs(self, batch: Batch) -> None:
+        """Reject weights that are not finite or with which one row is not, before they are evaluated or saved."""
+        model, texts = self.model.eval(), [column[0] for column in batch.texts]
+        try:
+            if isinstance(model, TorchEmbedder):
+                model.encode(texts, show_progress_bar=False, overflow="truncate")
+            else:
+                model.logits(texts[:1], texts[1:2], show_progress_bar=False, overflow="truncate")
+            is_finite = all(bool(torch.isfinite(p).all()) for p in self.state.parameters)
+        except BadModel:  # an output is NaN or infinite
+            is_finite = False
+        if not is_finite:
+            raise _diverged(f"after step {self.state.step}, weights or outputs of the model are NaN or infinite")
 
     def _evaluate(self) -> Mapping[str, float]:
         scores = self._scores()
@@ -240,10 +258,6 @@ class _TrainingLoop:
         for callback in self.trainer.callbacks if self.processes.is_main else ():
             callback(step_state)
 
-    def _diverged(self, value: float, what: str) -> Diverged:
-        step = self.state.step + 1
-        return Diverged(f"the {what} at step {step} is {value}. Try a lower learning rate or gradient clipping")
-
     def _resume(self) -> None:
         self.checkpoints.resume(self.state, self.model.device, self.settings.max_tokens_per_step)
         if self.processes.any(self.state.step != self.processes.broadcast(self.state.step)):
@@ -267,3 +281,7 @@ class _TrainingLoop:
             "frozen": state_digest(frozen, []) if frozen else None,
         }
         return through_json(identity)
+
+
+def _diverged(found: str) -> Diverged:
+    return Diverged(f"{found}. Try a lower learning rate or gradient clipping")

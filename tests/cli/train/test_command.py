@@ -169,6 +169,21 @@ def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys, 
     assert json_output(["train", "tiny", *FLAGS, "--dry-run", "--json"])["plan"]["steps"].startswith("3")
 
 
+def test_columns_of_the_evaluation_have_names_of_their_own(place, capsys):
+    named = ["--dev", "more.csv", "--dev-columns", "sentence1=first,sentence2=second", "--dry-run"]
+    assert main(["train", "tiny", *FLAGS, *named]) == 0
+    assert "more.csv, 3 pairs" in capsys.readouterr().out
+
+
+def test_an_interruption_at_once_says_where_a_checkpoint_may_be(place, monkeypatch, capsys):
+    def interrupted(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("likewise.train.output.run_folder.run_in_folder", interrupted)
+    assert main(["train", "tiny", *FLAGS, "--max-steps", "1", "-o", "out"]) == 130
+    assert "stopped immediately; to resume from a checkpoint in out, if any" in capsys.readouterr().err
+
+
 def test_a_dry_run_counts_pairs_without_a_score(place, capsys):
     (place / "faq.csv").write_text("anchor,positive\na cat,the cat\nrain,it rains\n")
     assert main(["train", "tiny", *FLAGS, "--dev", "faq.csv", "--dry-run"]) == 0
@@ -179,6 +194,7 @@ def test_a_dry_run_counts_pairs_without_a_score(place, capsys):
     ("args", "said"),
     [
         ([], "no model was given"),
+        (["tiny", "--model", "other", *FLAGS], "two models were given, tiny and --model other; expected one"),
         (["tiny"], "no data was given"),
         (["tiny", *FLAGS], "no output was given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv does not exist"),

@@ -229,6 +229,12 @@ def test_one_class_alone_is_an_error():
         run("mr", data=data)
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_an_unknown_mode_is_refused():
+    with pytest.raises(BadInput, match="mode is 'quick'; expected one of fast, faithful"):
+        run("mr", mode="quick")
+
+
 def test_a_class_of_two_is_reported_and_scored(three_folds, short):
     data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [0] * 128 + [1] * 2}}
     fast, faithful = (run("mr", data=data, mode=mode) for mode in MODES)

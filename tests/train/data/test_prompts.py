@@ -13,6 +13,13 @@ from likewise.reranker import CrossEncoder
 from likewise.train import TrainSettings, load_data, train
 from likewise.train.data.batch import Batch, TrainingRows
 from likewise.train.data.sources import rows_digest
+from likewise.train.evaluators import (
+    AccuracyEvaluator,
+    RetrievalEvaluator,
+    SpearmanEvaluator,
+    predict_scores,
+    with_data_prompts,
+)
 from likewise.train.objectives import OBJECTIVES, Contrastive
 from likewise.train.objectives.reranking import PairRegression
 from likewise.train.step.embedder_step import tokenized_batch
@@ -120,3 +127,50 @@ def test_a_configuration_file_and_python_train_alike(own, tmp_path, capsys):
     data = load_data(tmp_path / "pairs.csv", "contrastive", prompts={"anchor": "quick: "})
     train(folder, data, TrainSettings(batch_size=2, show_progress_bar=False), output=tmp_path / "b")
     assert (tmp_path / "a/model.safetensors").read_bytes() == (tmp_path / "b/model.safetensors").read_bytes()
+
+
+SCORED = {"sentence1": PAIRS["anchor"], "sentence2": PAIRS["positive"], "score": [0.0, 1.0, 0.5, 0.2]}
+BAKED = {"anchor": [f"quick {text}" for text in PAIRS["anchor"]], "positive": [f"the {t}" for t in PAIRS["positive"]]}
+
+
+def test_an_embedder_is_evaluated_with_the_prompts_that_it_is_trained_with(own, tmp_path):
+    data = load_data(PAIRS, "contrastive", prompts={"anchor": "quick ", "positive": "the "})
+    evaluator = with_data_prompts(RetrievalEvaluator({**PAIRS, "negative": ["a cat"] * 4}), [data])
+    baked = {**BAKED, "negative": ["the a cat"] * 4}
+    embedder = load(own())
+    assert (
+        evaluator.reciprocal_ranks(embedder).tolist() == RetrievalEvaluator(baked).reciprocal_ranks(embedder).tolist()
+    )
+    assert evaluator.prompts == {"anchor": "quick ", "positive": "the "}
+    (tmp_path / "dev.jsonl").write_text(
+        "".join(json.dumps({"anchor": a, "positive": p}) + "\n" for a, p in zip(*PAIRS.values(), strict=True))
+    )
+    settings = TrainSettings(max_steps=1, batch_size=2, show_progress_bar=False)
+    found = train(embedder, data, settings, evaluator=tmp_path / "dev.jsonl").initial_scores
+    assert list(found.values()) == [RetrievalEvaluator(BAKED)(load(own()))["dev mrr@10"]]
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+def test_a_reranker_is_evaluated_with_them_too(labels, own):
+    model = CrossEncoder.start(load(own()), labels, seed=0)
+    pairs = {"sentence1": BAKED["anchor"], "sentence2": BAKED["positive"]}
+    prompts = {"sentence1": "quick ", "sentence2": "the "}
+    if labels == 1:
+        assert np.array_equal(predict_scores(model, SCORED, prompts), predict_scores(model, pairs))
+    else:
+        label = model.logits(*pairs.values()).argmax(1).tolist()
+        assert AccuracyEvaluator({**SCORED, "label": label}, prompts=prompts)(model) == {"dev accuracy": 1.0}
+
+
+def test_prompts_that_differ_or_belong_to_other_columns_are_left_out_with_a_warning(recwarn):
+    one, other = (load_data(PAIRS, "contrastive", prompts={"anchor": p}) for p in ("query: ", "find: "))
+    plain, stream = load_data(SCORED, "cosent"), load_data(lambda: iter(()), "contrastive", prompts="query: ")
+    retrieval = RetrievalEvaluator(PAIRS)
+    assert with_data_prompts(retrieval, [plain, one]).prompts == {"anchor": "query: "}
+    assert with_data_prompts(retrieval, [plain]) is retrieval and not recwarn.list
+    with pytest.warns(UserWarning, match="dev: anchor will be read with the model's default prompt"):
+        assert with_data_prompts(retrieval, [one, other]).prompts == {}
+    with pytest.warns(UserWarning, match="dev: sentence1 and sentence2 will be read .* no column of that name"):
+        assert with_data_prompts(SpearmanEvaluator(SCORED), [one]).prompts == {}
+    with pytest.warns(UserWarning, match="dev: positive will be read"):
+        assert with_data_prompts(retrieval, [one, stream]).prompts == {"anchor": "query: "}

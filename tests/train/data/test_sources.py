@@ -25,6 +25,8 @@ from likewise.train.objectives import (
     Weighted,
 )
 from likewise.train.objectives.reranking import InBatch, PairClassification, PairRegression
+from likewise.train.output.model_card import _data
+from likewise.train.output.record import data_description
 from likewise.train.settings import TrainSettings
 from tests.train.run_trainer import load, run_trainer
 
@@ -405,7 +407,7 @@ def test_translations_in_a_file_are_read_whatever_their_names(tmp_path):
     rows = [row, {**row, "german": None}]
     assert list(next(read_rows(lambda: iter(rows), Distillation()).batches(2)).texts) == [("a cat", "a cat")]
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows[::-1]))
-    with pytest.raises(BadInput, match="row 0: german is None; expected a text"):
+    with pytest.raises(BadInput, match=r"x\.jsonl, line 1: german is None; expected a text"):
         read_rows(tmp_path / "x.jsonl", Distillation())
 
 
@@ -440,3 +442,49 @@ def test_an_option_that_data_do_not_have_is_refused(option, tmp_path):
 def test_licence_and_hub_are_recorded(tmp_path):
     source = load_data(_written(tmp_path, "csv"), "cosent", licence="mit", hub="me/pairs")
     assert {"licence": "mit", "hub": "me/pairs"}.items() <= source.info.items()
+
+
+FILE_ERRORS = [
+    ([{}, {"negative": "e"}], "contrastive", "line 1: negative is None; expected a text"),
+    ([{"negative": "e"}, {}], "contrastive", "line 2: negative is None; expected a text"),
+    ([{}, {"positive": " "}], "contrastive", "line 2: positive is ' '; expected a text"),
+    ([{"score": 1}, {"score": 10**400}], "cosent", "line 2: score is 1000.*; expected a number"),
+    ([{"score": 1}, {}], "cosent", "line 2: score is None; expected a finite number"),
+    (
+        [{}, {"Score": 1}],
+        "cosent",
+        "score is missing; did you mean 'Score'. Rename columns with --columns score=Score,",
+    ),
+    (
+        [{}, {"score ": 1}],
+        "cosent",
+        "score is missing; did you mean 'score '. Rename columns with --columns score=score,",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "objective", "message"), FILE_ERRORS)
+def test_errors_name_the_line_of_a_file_whatever_keys_the_first_has(rows, objective, message, tmp_path):
+    pair = ("anchor", "positive") if objective == "contrastive" else ("sentence1", "sentence2")
+    lines = [
+        json.dumps({**dict(zip(pair, text, strict=True)), **row}) for text, row in zip(("ab", "cd"), rows, strict=True)
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(BadInput, match=rf"t\.jsonl[:,] .*{message}"):
+        load_data(tmp_path / "t.jsonl", objective)
+
+
+def test_a_line_is_named_although_a_condition_leaves_rows_out(tmp_path):
+    (tmp_path / "t.csv").write_text("anchor,positive,keep\na,b,1\nc,,0\nd,,1\n")
+    with pytest.raises(BadInput, match=r"t\.csv, line 4: positive is ''; expected a text"):
+        load_data(tmp_path / "t.csv", "contrastive", ColumnNames(where="keep==1"))
+
+
+def test_the_record_and_the_card_say_how_columns_were_read():
+    columns = {"question": ["a", "b"], "sentence2": ["c", "d"], "label": ["yes", "no"]}
+    names = ColumnNames({"sentence1": "question", "score": "label"}, ["no", "yes"], "question!=x")
+    described = data_description(load_data(columns, "cosent", names))
+    assert described["read_from"] == {"sentence1": "question", "sentence2": "sentence2", "score": "label"}
+    assert described["labels"] == ["no", "yes"]
+    card = _data({"data": [described]})
+    assert "How data was read: columns sentence1 = `question`, score = `label`; labels no = 0, yes = 1; rows `q" in card

@@ -13,12 +13,12 @@ from ...reranker.torch_reranker import TorchReranker
 from ...runtime.devices import device_and_dtype
 from ...train.data.schedule import DataSource
 from ...train.data.sources import load_data
-from ...train.evaluators import PairEvaluator, load_evaluator
+from ...train.evaluators import PairEvaluator, load_evaluator, with_data_prompts
 from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, RerankerObjective
 from ...train.output.record import TrainingJob
 from ...train.run import training_job
 from ...train.setting_fields import settings_of
-from ...train.step.trainable import Trainable
+from ...train.step.trainable import Trainable, check_same_labels
 from ..model_options import prepare_runtime, set_threads
 from .config import CommandOptions, DataOptions, Kind, TrainCommand
 
@@ -39,8 +39,8 @@ def prepare_training(command: TrainCommand) -> ReadyToTrain:
     prepare_runtime(Namespace(device=options.device))
     sources = [data_source(one, options.kind) for one in command.data]
     labels = _expected_labels(command, sources)
-    evaluator = _evaluator(command, len(labels))
     model = STARTS[options.kind](options, labels, command.settings.seed)
+    evaluator = _evaluator(command, sources, getattr(model, "labels", 1))
     job = training_job(options.model or "", model, sources, command.settings, evaluator)
     return ReadyToTrain(command=command, job=replace(job, recipe=options.recipe), evaluator=evaluator)
 
@@ -52,16 +52,20 @@ def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
     return load_data(one.file, one.objective, columns, prompts=one.prompts, objectives=objectives, **known)
 
 
-def _evaluator(command: TrainCommand, labels: int) -> PairEvaluator | None:
+def _evaluator(
+    command: TrainCommand, sources: Sequence[DataSource], labels: int | Sequence[str]
+) -> PairEvaluator | None:
     """The evaluator for --dev: correlation with scores, retrieval of positives, or accuracy with several labels."""
     options = command.options
     if not options.dev:
         return None
     texts = next((one.labels for one in command.data if one.labels), ())
     if options.dev_columns:
-        return load_evaluator(options.dev, ColumnNames.parse(options.dev_columns, texts), labels=labels)
-    pairs = [pair for one in command.data for pair in one.columns]
-    return load_evaluator(options.dev, training_columns=ColumnNames.parse(pairs, texts), labels=labels)
+        evaluator = load_evaluator(options.dev, ColumnNames.parse(options.dev_columns, texts), labels=labels)
+    else:
+        names = ColumnNames.parse([pair for one in command.data for pair in one.columns], texts)
+        evaluator = load_evaluator(options.dev, training_columns=names, labels=labels)
+    return with_data_prompts(evaluator, sources)
 
 
 def _expected_labels(command: TrainCommand, sources: Sequence[DataSource]) -> Sequence[str]:
@@ -73,9 +77,21 @@ def _expected_labels(command: TrainCommand, sources: Sequence[DataSource]) -> Se
     if len(set(counts)) > 1:
         numbers = " and ".join(map(str, sorted(set(counts))))
         raise BadInput(f"the data sets need models with {numbers} labels; expected the same number for all of them")
-    found = [getattr(source.rows, "labels", ()) for source in sources]
-    names = next((labels for labels in (*(one.labels for one in command.data), *found) if labels), ())
-    return names if len(names) == counts[0] > 1 else tuple(f"LABEL_{i}" for i in range(counts[0]))
+    unnamed = tuple(f"LABEL_{i}" for i in range(counts[0]))
+    if counts[0] == 1:
+        return unnamed
+    for one in command.data:
+        if one.labels and len(one.labels) != counts[0]:
+            raise BadInput(
+                f"--labels names {len(one.labels)}, {', '.join(one.labels)}, but the objective of {one.file} has "
+                f"{counts[0]} labels; name all of them, or use classification:num_labels={len(one.labels)}"
+            )
+    given = [
+        one.labels or getattr(source.rows, "labels", ()) for one, source in zip(command.data, sources, strict=True)
+    ]
+    check_same_labels([(one.file, labels) for one, labels in zip(command.data, given, strict=True)])
+    names = next((labels for labels in given if labels), ())
+    return names if len(names) == counts[0] else unnamed
 
 
 def _start_poly_encoder(options: CommandOptions, labels: Sequence[str], seed: int) -> Trainable:  # noqa: ARG001
@@ -89,7 +105,7 @@ def _start_poly_encoder(options: CommandOptions, labels: Sequence[str], seed: in
 def _start_cross_encoder(options: CommandOptions, labels: Sequence[str], seed: int) -> Trainable:
     reranker = _saved_reranker(options)
     if reranker is not None and reranker.kind == options.kind and len(reranker.labels) == len(labels):
-        _check_label_order(reranker.labels, labels)
+        check_same_labels([(options.model or "", reranker.labels), ("the data", labels)])
         return reranker
     source = options.model or "" if reranker is None else reranker
     new = CrossEncoder.start(source, list(labels), seed=seed, max_seq_length=options.max_seq_length)
@@ -117,15 +133,6 @@ def _saved_reranker(options: CommandOptions) -> TorchReranker | None:
         return TorchReranker.load(options.model or "", precision="fp32", **loading)
     except BadModel:  # if the folder is not a model at all, starting a new model from it reports that
         return None
-
-
-def _check_label_order(model_labels: Sequence[str], data_labels: Sequence[str]) -> None:
-    ours, theirs = ([label.lower() for label in labels] for labels in (model_labels, data_labels))
-    if set(ours) == set(theirs) and ours != theirs:
-        raise BadInput(
-            f"the model's labels are {', '.join(model_labels)}, but those of the data are numbered as "
-            f"{', '.join(data_labels)}; use --labels {','.join(model_labels)}"
-        )
 
 
 STARTS: Mapping[Kind, Callable[[CommandOptions, Sequence[str], int], Trainable]] = {

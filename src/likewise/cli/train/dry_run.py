@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...embedder import Embedder
-from ...text.inputs import resolve_prompt
 from ...train.data.schedule import BatchSchedule, DataSource
 from ...train.objectives.contrastive import false_negative_mask
 from ...train.output.record import TrainingJob
 from ...train.output.run_folder import CHECKPOINTS
 from ...train.plan import Plan, check_evaluated
-from ...train.step.trainable import count_tokens, training_strategy
+from ...train.step.trainable import count_tokens, prompted_columns, training_strategy
 from ...train.trained_parts import prepared_for_training
 from ...wording import counted
 from ..output import print_json
@@ -33,7 +31,7 @@ def dry_run(prepared: ReadyToTrain, *, as_json: bool) -> None:
     source, batch = next(schedule.batches(0, 1))
     described = _describe(prepared, schedule, plan)
     if as_json:
-        columns = _prompted(job, batch)
+        columns = prompted_columns(job.model, batch)
         shown = [_pieces(job, [column[i] for column in columns]) for i in range(min(SHOWN_ROWS, len(batch)))]
         print_json({"plan": described, "data": job.data, "first batch": shown})
         return
@@ -83,13 +81,6 @@ def _describe_batch(job: TrainingJob, schedule: BatchSchedule, plan: Plan) -> st
     return described + (f"; {accumulate} batches per step" if accumulate > 1 else "")
 
 
-def _prompted(job: TrainingJob, batch: "Batch") -> list[list[str]]:
-    """The columns as the model reads them; a reranker's default prompt precedes only the first text of a pair."""
-    manifest = job.model.manifest
-    first, *others = batch.prompted(resolve_prompt(None, None, manifest.prompts, manifest.default_prompt))
-    return [first, *(others if isinstance(job.model, Embedder) else batch.prompted("")[1:])]
-
-
 def _pieces(job: TrainingJob, texts: Sequence[str]) -> list[list[str]]:
     return training_strategy(job.model).pieces(job.model, texts)
 
@@ -111,7 +102,7 @@ def _show_batch(job: TrainingJob, source: DataSource, batch: "Batch") -> None:
     aligned(f"\nThe first batch, {counted(len(batch), 'row')} of {source.name}, starts like this; the model reads:")
     rows = table(">row", "column", "word pieces")
     for i in range(min(SHOWN_ROWS, len(batch))):
-        for name, column in zip(names, _prompted(job, batch), strict=False):
+        for name, column in zip(names, prompted_columns(job.model, batch), strict=False):
             rows.add_row(str(i), name, " ".join(_pieces(job, [column[i]])[0]))
         for name, values in batch.numbers.items():
             shown = f"{len(values[i])} numbers" if values.ndim > 1 else f"{values[i].tolist():g}"

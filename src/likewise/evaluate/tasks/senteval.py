@@ -8,13 +8,15 @@ one of three protocols.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import get_args
 
 import numpy as np
 
 from ...array_types import Float, Int
 from ...data.columns import DatasetColumns
 from ...errors import BadInput
-from ...runtime.installation import missing_extra
+from ...runtime.arguments import known_name
+from ...runtime.lazy_imports import require_torch
 from ...wording import counted
 from ..classifiers import protocols
 from ..classifiers.batched import train_batched
@@ -122,16 +124,11 @@ def score_classifiers(
 
 def classifier_trainer(mode: Mode) -> TrainClassifiers:
     """The classifier trainer: batched (fast), or sequential as in SentEval (faithful), which requires torch."""
-    if mode == "fast":
+    if known_name("mode", mode, get_args(Mode)) == "fast":
         return train_batched
-    if mode != "faithful":
-        raise BadInput(f"mode is {mode!r}; expected fast or faithful")
-    try:
-        from ..classifiers.sequential import train_sequential
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise missing_extra("torch", "torch", "SentEval's own training (--faithful)") from error
+    require_torch("SentEval's own training (--faithful)")
+    from ..classifiers.sequential import train_sequential
+
     return train_sequential
 
 

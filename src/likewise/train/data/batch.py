@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from ...array_types import Int, Shaped
-from ...errors import BadInput
+from ...data.column_names import as_number, similar_column
+from ...errors import BadInput, BadRow
 from ..objectives.objective import InputColumns, Objective
 from ..objectives.registry import fitting_hint, table_of
 from ..step.processes import Processes
@@ -95,7 +96,7 @@ class TrainingRows:
     group_column: str | None = None  # each value of this column fills `group_size` rows of a batch
     group_size: int = 1
     prompts: Mapping[str, str] = field(default_factory=dict)  # by text column; others get the model's own prompt
-    labels: tuple[str, ...] = ()  # the names of the numbers in `label`, if the data spell them as texts
+    labels: tuple[str, ...] = ()  # the label texts in the order of their numbers, if the data spell numbers as texts
     read_from: Mapping[str, str] = field(default_factory=dict)  # the data's column behind each column
 
     @classmethod
@@ -206,10 +207,12 @@ def _check_names(
     described = ", ".join((*reads.texts, *(f"{column} (numbers)" for column in reads.numbers)))
     missing = [column for column in (*reads.texts, *reads.numbers) if column not in matched]
     if missing:
+        similar = similar_column(missing[0], columns)
+        meant, column = f"; did you mean {similar!r}?" if similar else ".", (similar or "COLUMN").strip()
         raise BadInput(
             f"{name} reads {described}; the data have {', '.join(columns) or 'no columns'}, so "
-            f"{', '.join(missing)} is missing. Rename columns with --columns {missing[0]}=COLUMN, or "
-            f'ColumnNames({{"{missing[0]}": "COLUMN"}}); {fitting_hint(columns, table_of(objective))}'
+            f"{', '.join(missing)} is missing{meant} Rename columns with --columns {missing[0]}={column}, or "
+            f'ColumnNames({{"{missing[0]}": "{column}"}}); {fitting_hint(columns, table_of(objective))}'
         )
     unread = [column for column in columns if not any(columns[column] is values for values in matched.values())]
     if unread:
@@ -231,11 +234,11 @@ def column_prompts(prompts: Prompts, columns: Sequence[str]) -> Mapping[str, str
     return dict(prompts)
 
 
-def text_column(name: str, values: Column, where: str = "") -> Sequence[str]:
-    """The column, after checking that all its values are texts; `where` names the data in the error."""
+def text_column(name: str, values: Column, *, allow_blank: bool = False) -> Sequence[str]:
+    """The column, after checking that all its values are texts that are not blank."""
     for i, value in enumerate(values):
-        if not isinstance(value, str):
-            raise BadInput(f"{where}{', ' if where else ''}row {i}: {name} is {value!r}; expected a text")
+        if not isinstance(value, str) or not (allow_blank or value.strip()):
+            raise BadRow(i, f"{name} is {value!r}; expected a text")
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
@@ -244,12 +247,13 @@ def _numbers(name: str, values: Column, reads: InputColumns) -> NumberArray:
     numbers = _as_array(name, values, integral)
     if numbers.ndim != axes:
         expected = "a list of numbers, of the same length in every row" if axes == 2 else "one number"
-        raise BadInput(f"row 0: {name} is of shape {numbers.shape[1:]}; expected {expected}")
+        raise BadRow(0, f"{name} is of shape {numbers.shape[1:]}; expected {expected}")
     with np.errstate(invalid="ignore"):
         sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # the sum is not finite if any number is not
     bad = np.flatnonzero(~np.isfinite(sums))
     if len(bad):
-        raise BadInput(f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a finite number")
+        row = int(bad[0])
+        raise BadRow(row, f"{name} is {values[row]!s:.80}; expected a finite number")
     return _integers(name, numbers) if integral else numbers
 
 
@@ -259,18 +263,19 @@ def _as_array(name: str, values: Column, integral: bool) -> NumberArray:
         if integral and numbers.dtype.kind in "iub":
             return numbers
         return numbers.astype(np.float64 if integral else np.float32, copy=False)
-    except (TypeError, ValueError):
-        raise BadInput(f"the column {name} is not numeric; its first value is {values[0]!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        for i, value in enumerate(values):
+            if as_number(value) is None and (isinstance(value, str) or not np.iterable(value)):
+                raise BadRow(i, f"{name} is {value!r:.80}; expected a number") from None
+        raise BadInput(f"the column {name} is not numeric; its first value is {values[0]!r:.80}") from None
 
 
 def _integers(name: str, numbers: NumberArray) -> Int[np.ndarray, " N"]:
     exact = numbers.dtype.kind != "f" or np.abs(numbers) <= MAX_EXACT
     bad = np.flatnonzero((numbers % 1 != 0) | ~np.broadcast_to(exact, numbers.shape))
     if len(bad):
-        raise BadInput(
-            f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a whole number (a float above 2^53 may be "
-            "rounded)"
-        )
+        expected = "expected a whole number (a float above 2^53 may be rounded)"
+        raise BadRow(int(bad[0]), f"{name} is {numbers[bad[0]]}; {expected}")
     return numbers.astype(np.int64)
 
 

@@ -7,7 +7,7 @@
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,10 @@ from ...data.column_names import (
     ColumnValues,
     as_number,
     is_negative,
+    named_data,
     numbers_of,
     select_from_stream,
+    similar_column,
 )
 from ...data.datasets import LoadedDataset, dataset_credit, load_dataset
 from ...errors import BadInput
@@ -78,7 +80,8 @@ def load_data(
     elif not isinstance(columns, ColumnNames):
         raise BadInput(f"columns is {columns!r:.80}; expected your names for the columns: {{'anchor': 'question'}}")
     name, rows, known = _located(data)
-    training_rows = _read_named(data, name, partial(read_rows, rows, objective, columns, prompts))
+    with named_data(str(data) if name else ""):
+        training_rows = read_rows(rows, objective, columns, prompts)
     given = {key: value for key, value in {"licence": licence, "hub": hub}.items() if value}
     dataset = str(data) if isinstance(rows, LoadedDataset) and name else None
     return DataSource(training_rows, objective, name or "data", {**known, **given, "where": columns.where}, dataset)
@@ -87,15 +90,8 @@ def load_data(
 def load_texts(data: str, objective: Objective, columns: ColumnNames) -> Mapping[str, Sequence[str]]:
     """The columns of texts of a file or data set, for other purposes than training: a single row is enough."""
     name, rows, _ = _located(data)
-    return _read_named(data, name, partial(read_rows, rows, objective, columns, training=False)).texts  # type: ignore[union-attr]  # no stream
-
-
-def _read_named(data: Any, name: str, read: Callable[[], TrainingRows | Stream]) -> TrainingRows | Stream:
-    """Read rows, and name the data in any error."""
-    try:
-        return read()
-    except BadInput as error:
-        raise BadInput(str(error) if str(data) in str(error) or not name else f"{data}: {error}") from None
+    with named_data(str(data) if name else ""):
+        return read_rows(rows, objective, columns, training=False).texts  # type: ignore[union-attr]  # no stream
 
 
 def file_path(name: str | Path) -> Path | None:
@@ -140,9 +136,10 @@ def read_rows(
         prepare = partial(_prepared, objective=objective, columns=columns, ignored="unnamed", training=training)
         opened = partial(select_from_stream, data, columns.where) if columns.where else data
         return Stream(opened, objective, prepare, prompts)
-    values, ignored = _loaded_columns(data)
-    prepared = _prepared(values, objective, columns, ignored, training)
-    rows = TrainingRows.of(prepared, objective, prompts=prompts, complete=training)
+    values, ignored, places = _loaded_columns(data)
+    with named_data(str(data) if places else "", places, values, columns.where):
+        prepared = _prepared(values, objective, columns, ignored, training)
+        rows = TrainingRows.of(prepared, objective, prompts=prompts, complete=training)
     if training:
         check_useful(rows, objective)
         if ignored == "other":
@@ -232,26 +229,27 @@ def check_useful(rows: TrainingRows, objective: Objective) -> None:
         warnings.warn("in all rows both texts are the same: they differ only by dropout (as in SimCSE)", stacklevel=3)
 
 
-def _loaded_columns(data: Any) -> tuple[ColumnValues, Ignored]:
-    """The columns, and which of them to ignore if the objective does not read them by name."""
+def _loaded_columns(data: Any) -> tuple[ColumnValues, Ignored, Sequence[str]]:
+    """The columns, which of them to ignore if the objective does not read them by name, and where a file's rows are."""
     if isinstance(data, str | Path):
         path = Path(data)
         if path.suffix.lower() == ".txt":
             raise BadInput(f"{path} has lines but no columns; expected .parquet, .csv, .tsv or .jsonl")
-        columns, computed_from = Table.read(path, list).columns, _teacher_texts(path)
+        table, computed_from = Table.read(path, list), _teacher_texts(path)
+        columns = table.columns
         if missing := [name for name in computed_from or () if name not in columns]:
             texts = ", ".join(computed_from or ())
             raise BadInput(f"{path} has a teacher's outputs for {texts}, but no column {missing[0]}; compute them anew")
-        return columns, "other" if computed_from is None else "numbers"
+        return columns, "other" if computed_from is None else "numbers", table.places
     if isinstance(data, LoadedDataset):
-        return data.columns, "other"
+        return data.columns, "other", ()
     in_memory = columns_in_memory(data)
     if in_memory is None:
         raise BadInput(
             f"the data are a {type(data).__name__}; expected a file, columns, a list of rows, or a callable that "
             "returns an iterator"
         )
-    return in_memory, "other" if hasattr(data, "column_names") else "nothing"
+    return in_memory, "other" if hasattr(data, "column_names") else "nothing", ()
 
 
 def _teacher_texts(path: Path) -> list[str] | None:
@@ -284,6 +282,8 @@ def _prepared(
     renamed = (replace(columns, where=None) if ignored == "unnamed" else columns).rename(values)
     if ignored != "nothing":
         names = _names_read(renamed, objective, columns, ignored)
+        missing = [name for name in reads.numbers if name not in renamed]
+        names |= {similar for name in missing if (similar := similar_column(name, renamed))}  # for the error
         if training:
             unread = {name: v for name, v in renamed.items() if name not in names}
             _warn_of_unread_texts(unread, objective)
@@ -380,8 +380,8 @@ def _warn_of_translations(rows: TrainingRows, objective: Objective, columns: Col
 
 
 def _label_texts(values: ColumnValues, rows: TrainingRows, columns: ColumnNames) -> tuple[str, ...]:
-    """The names of the labels if the column `label` holds them as texts."""
+    """The names of the labels if a column of numbers holds them as texts."""
     known = {label.strip().lower() for label in columns.labels}
-    cells = values.get(columns.names.get("label", "label"), ()) if "label" in rows.numbers else ()
+    cells = (cell for name in rows.numbers for cell in values.get(columns.names.get(name, name), ()))
     named = any(isinstance(cell, str) and cell.strip().lower() in known for cell in cells)
     return tuple(columns.labels) if named else ()

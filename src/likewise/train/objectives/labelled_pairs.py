@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ...errors import BadInput
+from ...errors import BadInput, BadRow
 from ...runtime.arguments import known_name, whole_number
 from .objective import Columns, Labels, Loss, Numbers, Objective, Texts, Vectors, check_not_negative, check_positive
 from .triplets import DISTANCES, paired_distances
@@ -191,7 +191,7 @@ def check_range(name: str, values: np.ndarray, lowest: float, highest: float, hi
     bad = np.flatnonzero((values < lowest) | (values > highest))
     if len(bad):
         row = int(bad[0])
-        raise BadInput(f"row {row}: {name} is {values[row]:g}; expected {lowest:g} … {highest:g}: {hint}")
+        raise BadRow(row, f"{name} is {values[row]:g}; expected {lowest:g} … {highest:g}: {hint}")
 
 
 def check_varies(name: str, values: np.ndarray) -> None:

@@ -113,7 +113,21 @@ def _data(record: Mapping[str, Any]) -> str:
         rows.append([one["name"], count, objective, one.get("licence") or "unknown", digest])
         parts = one.get("of", ())
         rows += [[of["name"], f"in {one['name']}", objective, of.get("licence") or "unknown", "—"] for of in parts]
-    return "## Data\n\n" + _table(["data", "rows", "objective", "licence", "sha256"], rows)
+    table = _table(["data", "rows", "objective", "licence", "sha256"], rows)
+    return "\n\n".join(["## Data", table, *(text for one in record["data"] if (text := _columns_read(one)))])
+
+
+def _columns_read(one: Mapping[str, Any]) -> str:
+    """Which columns of the data were read under other names, how labels were numbered and which rows were used."""
+    read = [f"{name} = `{column}`" for name, column in one.get("read_from", {}).items() if name != column]
+    labels = [f"{label} = {i}" for i, label in enumerate(one.get("labels", ()))]
+    parts = {
+        "columns": ", ".join(read),
+        "labels": ", ".join(labels),
+        "rows": f"`{one['where']}`" if one.get("where") else "",
+    }
+    described = "; ".join(f"{what} {text}" for what, text in parts.items() if text)
+    return f"How {one['name']} was read: {described}." if described else ""
 
 
 def _training(record: Mapping[str, Any]) -> str:

@@ -87,6 +87,8 @@ def data_description(source: DataSource, **known: str | None) -> dict[str, Any]:
         "name": source.name,
         "rows": source.size,
         "columns": [] if rows is None else [*rows.texts, *rows.numbers],
+        "read_from": {} if rows is None else dict(rows.read_from),
+        "labels": [] if rows is None else list(rows.labels),
         "objective": source.objective.describe(),
         "prompts": source.rows.prompts,
         "digest": None if rows is None else rows_digest(rows),

@@ -57,6 +57,8 @@ def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch)
     default = embedder.default_prompt
     if (default or any(batch.prompts)) and not embedder.manifest.include_prompt:
         raise BadInput("the model leaves prompts out of the pooling, which is not supported in training; use no prompt")
+    for prompt in {default if prompt is None else prompt for prompt in batch.prompts or (None,)} - {""}:
+        tokenizer.room_after(tokenizer.token_ids([prompt])[0])
     texts = [text for column in batch.prompted(default) for text in column]
     contents = [content[: tokenizer.max_content_length] for content in tokenizer.token_ids(texts)]
     model_inputs = [tokenizer.with_special_tokens(objective.add_noise(content)) for content in contents]

@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
+from ...reranker import Reranker
 from ...reranker.torch_reranker import TorchReranker
+from ...text.inputs import resolve_prompt
 from ..data.batch import Batch
 from ..objectives import Objective
 from . import embedder_step, reranker_step
@@ -62,6 +64,30 @@ def backward(model: Trainable, objective: Objective, batch: Batch, options: Step
     options = options or StepOptions()
     step = training_strategy(model).step(model, objective, batch, options)
     return retry_smaller(model, objective, step, options.token_budget, options.processes)
+
+
+def prompted_columns(model: Trainable | Reranker, batch: Batch) -> list[list[str]]:
+    """The columns as the model reads them; a reranker's default prompt precedes only the first text of a pair."""
+    manifest = model.manifest
+    first, *others = batch.prompted(resolve_prompt(None, None, manifest.prompts, manifest.default_prompt))
+    return [first, *(others if isinstance(model, TorchEmbedder) else batch.prompted("")[1:])]
+
+
+def has_label_names(labels: Sequence[str]) -> bool:
+    """Whether there are labels with names, other than 0, 1 … or LABEL_0, LABEL_1 …"""
+    return any(label not in (str(i), f"LABEL_{i}") for i, label in enumerate(labels))
+
+
+def check_same_labels(named: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Reject labels that differ, in names or order, from the first ones; those without names fit all others."""
+    (whose, expected), *others = [one for one in named if has_label_names(one[1])] or [("", ())]
+    for who, labels in others:
+        if [label.strip().lower() for label in labels] != [label.strip().lower() for label in expected]:
+            raise BadInput(
+                f"the labels of {whose} are {', '.join(expected)}, but those of {who} are numbered as "
+                f"{', '.join(labels)}; expected the same labels in the same order: --labels {','.join(expected)}, or "
+                "ColumnNames(labels=…)"
+            )
 
 
 def count_tokens(model: Trainable, objective: Objective, batch: Batch) -> int:
