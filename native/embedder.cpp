@@ -89,11 +89,13 @@ private:
         skips_.assign(count_, hidden_);
         size_t word = 0;
         int64_t token = 0;
+        bool full = false;
         for (int64_t i = 0; i < count_; i++) {
             const int64_t start = token, length = add(start, tokens_.ends[i]);
             token = tokens_.ends[i];
             int64_t less = std::max<int64_t>(0, length - e_.limit_), unread = 0;
             cut += less > 0;
+            full |= length >= e_.limit_;
             for (; word < tokens_.long_words.size() && tokens_.long_words[word].text == i; word++) {
                 unread++;
                 less += tokens_.long_words[word].position < e_.limit_;
@@ -102,6 +104,7 @@ private:
             if (e_.frame_.skipped >= 0) unknown += length == 0;
             if (lost) lost[i] = less;
         }
+        if (full && !prompt_.empty()) e_.check_room_after(prompt_);
     }
 
     // Appends a text's ids; returns its number of tokens before truncation.
@@ -189,16 +192,15 @@ void Embedder::read_tokenizer(int32_t asked) {
 void Embedder::read_heads(int32_t truncate_dim, const Kernels& kernels) {
     std::vector<lw_head> heads;
     std::vector<std::unique_ptr<StoredWeights>> weights;
-    bool unit = false;
     for (const HeadPart& part : folder_.heads) {
         lw_head& head = heads.emplace_back(lw_head{part.kind, part.activation, 0, {}});
-        unit |= part.kind == LW_NORMALIZE;
         if (part.kind == LW_NORMALIZE) continue;
         StoredWeights& stored = *weights.emplace_back(std::make_unique<StoredWeights>(*files_, part.folder,
                                                                                       LW_AS_FP32));
         head.linear = part.kind == LW_DENSE ? stored.linear("linear", part.outputs, part.inputs, part.bias)
             : stored.norm("norm", part.outputs, true);
     }
+    const bool unit = !heads.empty() && heads.back().kind == LW_NORMALIZE;
     if (truncate_dim) heads.push_back({LW_TRUNCATE, LW_IDENTITY, truncate_dim, {}});
     if (truncate_dim && unit) heads.push_back({LW_NORMALIZE, LW_IDENTITY, 0, {}});
     heads_ = std::make_unique<Heads>(heads.data(), static_cast<int32_t>(heads.size()), reduction_count(folder_.reductions) * model_->width, kernels);
@@ -221,11 +223,23 @@ std::string Embedder::prompt_of(const lw_texts& texts) const {
 // The number of tokens that poolings skip: the prompt's and any before them, if the model excludes prompts.
 int32_t Embedder::hidden_tokens(const std::string& prompt) const {
     if (folder_.include_prompt || prompt.empty()) return 0;
+    return static_cast<int32_t>(frame_.prefix.size()) + tokens_of(prompt);
+}
+
+int32_t Embedder::tokens_of(const std::string& prompt) const {
     const int64_t characters = characters_of(prompt, "prompt", 0);
     text::Tokens tokens;
     tokenizer_->encode(prompt.data(), prompt.size(), &characters, 1, false, tokens);
     const auto skipped = std::count(tokens.ids.begin(), tokens.ids.end(), frame_.skipped);
-    return static_cast<int32_t>(frame_.prefix.size() + tokens.ids.size()) - static_cast<int32_t>(skipped);
+    return static_cast<int32_t>(tokens.ids.size()) - static_cast<int32_t>(skipped);
+}
+
+// A prompt that reaches the limit by itself would give all texts the same vector.
+void Embedder::check_room_after(const std::string& prompt) const {
+    const int32_t tokens = tokens_of(prompt);
+    if (tokens >= limit_)
+        fail(LW_BAD_INPUT, "the prompt has ", tokens, " tokens, and the model reads ", limit_,
+             ": no room is left for text; expected a shorter prompt");
 }
 
 void Embedder::encode(const lw_texts& texts, float* vectors, lw_losses* losses) const {

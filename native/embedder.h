@@ -37,6 +37,8 @@ private:
     void read_heads(int32_t truncate_dim, const Kernels& kernels);
     std::string prompt_of(const lw_texts& texts) const;
     int32_t hidden_tokens(const std::string& prompt) const;
+    int32_t tokens_of(const std::string& prompt) const;
+    void check_room_after(const std::string& prompt) const;
 };
 
 }  // namespace likewise

@@ -87,9 +87,9 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
 
 
 def with_truncation(heads: Sequence[nn.Module], width: int, available: int) -> list[nn.Module]:
-    """The heads followed by truncation of their output, which is renormalized if they normalize it."""
+    """The heads followed by truncation of their output, which is renormalized if the last of them normalizes it."""
     width = check_truncation(width, available)
-    again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
+    again = [Normalize()] if any(isinstance(head, Normalize) for head in heads[-1:]) else []
     return [*heads, Truncate(width), *again]
 
 

@@ -101,6 +101,15 @@ def test_whole_numbers_and_half_precision_are_compared_in_float32(name, dtype, f
     np.testing.assert_allclose(found, SIMILARITIES[name](a.astype(float), a[::-1].astype(float)), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", SIMILARITIES)
+@pytest.mark.parametrize("dtype", [np.longdouble, ">f8"])
+def test_wide_floats_are_compared_in_float64(name, dtype):
+    a, b = _rows(5, 4, 16), _rows(6, 4, 16)
+    for compare in (SIMILARITIES[name], PAIRWISE[name]):
+        found = compare(a.astype(dtype), b.astype(dtype))
+        assert found.dtype == np.float64 and np.array_equal(found, compare(a, b))
+
+
 def test_there_is_a_similarity_of_rows_for_every_one_of_matrices():
     assert list(PAIRWISE) == list(SIMILARITIES)
 
@@ -167,6 +176,25 @@ def test_cosines_do_not_depend_on_the_scale(seed, power):
     np.testing.assert_allclose(similarity.cosine(scaled, rows), similarity.cosine(rows, rows), atol=1e-6)
     assert np.array_equal(similarity.unit(rows * np.float32(2.0**100)), similarity.unit(rows))
     assert np.array_equal(similarity.unit(rows * np.float32(2.0**-100)), similarity.unit(rows))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "powers"), [(np.float32, (-120, -75, 0, 62, 63, 126)), (np.float64, (-1000, -540, 0, 511, 1020))]
+)
+def test_distances_are_right_where_squares_leave_the_range_of_their_type(dtype, powers):
+    rows = np.concatenate([np.ldexp(_rows(7, 2, 5).clip(-1, 1).astype(dtype), power) for power in powers])
+    rows = np.concatenate([rows, rows[::2] * dtype(1 + 1e-4), np.zeros((2, 5), dtype)])
+    wanted = -np.sqrt(((rows[:, None].astype(np.longdouble) - rows[None]) ** 2).sum(2))
+    found = similarity.euclidean(rows, rows)
+    np.testing.assert_allclose(found, wanted.astype(dtype), rtol=1e-5, atol=0)
+    assert (np.diag(found) == 0).all()
+    np.testing.assert_allclose(PAIRWISE["euclidean"](rows, rows[::-1]), np.diag(wanted[:, ::-1]), rtol=1e-5, atol=0)
+
+
+def test_the_distance_of_a_float32_row_from_a_wider_one_is_computed_in_float64():
+    a, b = np.ones((1, 2), np.float32), np.array([[1 + 1e-12, 1]])
+    assert similarity.euclidean(a, b)[0, 0] == pytest.approx(-1e-12, rel=1e-3)
+    assert similarity.euclidean(a, b * 1e200)[0, 0] == pytest.approx(-math.sqrt(2) * 1e200)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -209,6 +209,14 @@ def test_rows_of_a_table_are_words_and_buckets():
     shape = FAMILIES["words"].shape({**config_of("words"), "vocab_size": 5, "ngram_buckets": 3, "hidden_size": 4})
     assert (shape.vocabulary, shape.buckets, shape.rows, shape.width) == (5, 3, 8, 4)
     assert FAMILIES["dan"].shape({**config_of("dan"), "vocab_size": 5}).words.rows == 5
+    known = {**config_of("words"), "vocab_size": 5, "unknown_row": 4}
+    assert FAMILIES["words"].shape(known).unknown == 4
+    with pytest.raises(BadModel, match="unknown_row = 5 and vocab_size = 5, so there is no such row"):
+        FAMILIES["words"].shape({**known, "unknown_row": 5})
+
+
+def test_sizes_added_later_are_not_in_the_form_that_older_fingerprints_cover():
+    assert "buckets=0, dropout=" in repr(FAMILIES["bert"].shape(config_of("bert")))
 
 
 def test_a_saved_config_has_a_line_for_each_setting(tmp_path):

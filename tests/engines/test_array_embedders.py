@@ -215,6 +215,17 @@ def test_every_head_is_that_of_torch(own, tmp_path, heads, truncate_dim, alike):
     alike(_headed(own, tmp_path, heads), truncate_dim=truncate_dim)
 
 
+def test_vectors_are_normalised_again_after_truncation_only_if_the_model_ends_so(own, tmp_path, light):
+    folder = _headed(own, tmp_path, ("Normalize", "Dense"))
+    for engine in (light, TorchEmbedder):
+        whole, truncated = engine.load(folder), engine.load(folder, truncate_dim=3)
+        assert not whole.is_unit and not truncated.is_unit
+        assert np.array_equal(truncated.encode(TEXTS), whole.encode(TEXTS)[:, :3])
+        truncated.save(tmp_path / "saved")
+        assert np.array_equal(engine.load(tmp_path / "saved").encode(TEXTS), truncated.encode(TEXTS))
+    assert light.load(folder, truncate_dim=3).fingerprint == TorchEmbedder.load(folder, truncate_dim=3).fingerprint
+
+
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precisions_on_disk_are_read(own, tmp_path, precision, alike):
     TorchEmbedder.load(own(), precision=precision, device="cpu").save(tmp_path / "half")
@@ -333,6 +344,13 @@ def test_what_is_saved_is_the_same_model_to_every_engine(own, tmp_path, light, h
         again = another.load(tmp_path / "again")
         assert again.max_seq_length == 12 and again.dimension == loaded.dimension
         np.testing.assert_allclose(again.encode(LONG, overflow="truncate"), vectors, atol=3e-6)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_weights_are_saved_as_they_are_or_in_int8(own, tmp_path, light):
+    with pytest.raises(BadInput, match="weights is 'int4'; expected \"int8\", or None"):
+        light.load(own()).save(tmp_path / "saved", weights="int4")
+    assert not (tmp_path / "saved").exists()
 
 
 def test_a_model_saved_over_its_own_folder_is_still_itself(own, tmp_path, light):

@@ -1,5 +1,6 @@
 """Late interaction (ColBERT): MaxSim over vectors of tokens on every engine, and folders that do not fit."""
 
+import json
 from functools import partial
 
 import numpy as np
@@ -178,6 +179,22 @@ def _drop(folder, name):
 
 
 BROKEN = {
+    "a vector as projection": (
+        "HF_ColBERT",
+        lambda f: reweigh(f, lambda name, tensor: tensor[0] if name == "linear.weight" else tensor),
+        r"linear.weight in .* has the shape \(32,\); expected a matrix",
+    ),
+    "no mask token": (
+        "HF_ColBERT",
+        lambda f: write(f / "tokenizer.json", json.loads((f / "tokenizer.json").read_text().replace("[MASK]", "[X]"))),
+        "pads queries with mask tokens, but its tokenizer has none",
+    ),
+    "an expansion that is no object": (
+        "MultiVectorEncoder",
+        lambda f: amend(f / "sentence_bert_config.json", query_expansion=["fixed"]),
+        r"has the query_expansion \['fixed'\]",
+    ),
+    "prompts that are no object": ("MultiVectorEncoder", lambda f: amend(f / SPOKEN, prompts=["q: "]), "prompts"),
     "no projection": ("HF_ColBERT", lambda f: _drop(f, "linear.weight"), "lacks the tensor linear.weight"),
     "lengths": ("HF_ColBERT", lambda f: amend(f / "artifact.metadata", doc_maxlen="300"), "expected whole numbers"),
     "no room": ("HF_ColBERT", lambda f: amend(f / "artifact.metadata", query_maxlen=3), "leave no room for text"),

@@ -1,6 +1,5 @@
-"""What is wrong is refused with a message, and nothing crashes; a library of another version is not used."""
+"""What is wrong is refused with a message, and nothing crashes."""
 
-import ctypes
 import os
 import resource
 import subprocess
@@ -16,9 +15,9 @@ from likewise.engines.description import BlockWeights, Description
 from likewise.engines.native import library as native
 from likewise.engines.native.library import Execution, Library, Model
 from likewise.engines.stored_weights import StoredTensor
-from likewise.errors import BadInput, BadModel, NativeUnavailable
-from likewise.native.library import ARITHMETIC, check_code
-from tests.native.conftest import ROOT, compiling
+from likewise.errors import BadInput, BadModel
+from likewise.native.library import ARITHMETIC
+from tests.native.conftest import ROOT
 from tests.native.descriptions import described
 from tests.tiny import config_of, random_encoder
 
@@ -47,8 +46,6 @@ def model(bert: Description, library: Library) -> Model:
         (np.ones(67, int), np.asarray([67]), "length 67 of sentence 0: wanted 1 to 66"),
         (np.ones(100_000, int), np.asarray([100_000]), "length 100000"),
         (np.ones(3, int), np.asarray([2]), "3 ids do not make 1 sentences"),
-        (np.asarray([1, 2**40]), np.asarray([2]), "outside the int32 range"),
-        (np.asarray([1.0, 2.0]), np.asarray([2]), "expected a row of whole numbers"),
     ],
 )
 def test_bad_sentences_are_refused(
@@ -64,13 +61,10 @@ def test_bad_sentences_are_refused(
         ({"execution": Execution(threads=0)}, "threads are 0; wanted 1 to 1024"),
         ({"execution": Execution(threads=1025)}, "threads are 1025; wanted 1 to 1024"),
         ({"execution": Execution(chunk_tokens=-1)}, "threads are 1"),
-        ({"layers": (2, 4)}, "this model has layers 0 to 3"),
-        ({"layers": (2, 1)}, "layers 2 to 1 were requested; this model has layers 0 to 3"),
-        ({"reductions": ["median"]}, "expected some of cls"),
+        ({"layers": (2, 4)}, "layers 2 to 4 are none of 0 to 3"),
+        ({"layers": (2, 1)}, "layers 2 to 1 are none of 0 to 3"),
         ({"segments": np.full(10, 2)}, "segment 2 of sentence 0: this model knows 2"),
         ({"skips": np.asarray([0, -1])}, "skip -1 of sentence 1"),
-        ({"skips": np.asarray([0])}, "a skip per sentence"),
-        ({"segments": np.zeros(9, int)}, "a segment per id"),
     ],
 )
 def test_bad_requests_are_refused(how: dict[str, object], message: str, model: Model, unchecked: None) -> None:
@@ -132,14 +126,10 @@ def test_weights_that_are_not_finite_are_refused(
         ({"longest": 67}, "rows of positions is 66"),
         ({"vocabulary": 201}, "rows of words is 200"),
         ({"eps": float("nan")}, "eps"),
-        ({"depth": 4}, "lists 3 layers, but the model has 4"),
         ({"order": [0, 1, 3]}, "a block's number is 3"),
-        ({"activation": "maxout"}, "'maxout' is unknown"),
         ({"blocks": []}, "number of blocks is 0; wanted 1 to 1024"),
         ({"blocks": [BlockWeights(EMPTY, EMPTY, EMPTY, EMPTY)] * 3}, "wanted 32 by 32"),
         ({"blocks": [BlockWeights(EMPTY, EMPTY, EMPTY, EMPTY)] * 1025}, "blocks is 1025; wanted 1 to 1024"),
-        ({"words": StoredTensor(np.zeros((200, 32)))}, "float64"),
-        ({"words": StoredTensor(np.zeros((200, 32), np.int8))}, "one scale per row"),
     ],
 )
 @pytest.mark.parametrize("precision", ["fp32", "int8"])  # int8 runs a few words before it is built
@@ -211,38 +201,11 @@ def test_too_little_memory_is_an_error_and_not_a_crash(library: Library) -> None
     assert os.read(reader, 100) == b"there is not enough memory"
 
 
-def test_another_version_is_refused(tmp_path: Path) -> None:
-    if compiling().find_compiler() is None:
-        pytest.skip("there is no C++ compiler")
-    source, other = tmp_path / "other.c", tmp_path / "other.so"
-    source.write_text("int lw_version(void) { return 99; }")
-    compiler = compiling().find_compiler().split()
-    subprocess.run([*compiler, "-x", "c", "-shared", "-fPIC", "-o", str(other), str(source)], check=True)
-    with pytest.raises(
-        NativeUnavailable, match=f"has version 99 of the interface, but this package needs {native.VERSION}"
-    ):
-        Library(other)
-    source.write_text("int nothing(void) { return 1; }")
-    subprocess.run([*compiler, "-x", "c", "-shared", "-fPIC", "-o", str(tmp_path / "b.so"), str(source)], check=True)
-    with pytest.raises(NativeUnavailable, match="no lw_version"):
-        Library(tmp_path / "b.so")
-
-
 def test_the_two_sides_agree_on_the_versions(library: Library) -> None:
     header = (ROOT / "native/likewise_native.h").read_text("utf-8")
     assert f"#define LW_VERSION {native.VERSION}\n" in header
     assert f"#define LW_ARITHMETIC {ARITHMETIC}\n" in header
     assert library.functions.lw_arithmetic() == ARITHMETIC
-
-
-def test_no_library_or_a_broken_one_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    native.load.cache_clear()
-    monkeypatch.setenv("LIKEWISE_NATIVE_LIBRARY", str(tmp_path / "none.so"))
-    with pytest.raises(NativeUnavailable, match="this installation is pure Python"):
-        native.load()
-    (tmp_path / "none.so").write_bytes(b"no library")
-    with pytest.raises(NativeUnavailable, match="cannot be loaded"):
-        native.load()
 
 
 def test_a_library_that_is_named_is_loaded(library_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,12 +256,3 @@ def test_a_process_ends_while_a_models_threads_wait(library_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(library_path)], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (7, "6400.0\n"), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("code", "error"), [(1, BadModel), (2, BadModel), (3, BadInput), (4, MemoryError), (5, BadModel)]
-)
-def test_each_code_of_the_library_has_its_exception(code, error):
-    with pytest.raises(error, match="what happened"):
-        check_code(code, ctypes.create_string_buffer(b"what happened"))
-    check_code(0, ctypes.create_string_buffer(b"nothing"))

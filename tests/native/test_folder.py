@@ -4,6 +4,7 @@ import json
 import os
 import struct
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +113,8 @@ def test_every_pooling_has_pythons_bits(names: tuple[str, ...], library: Library
     check_same(library, own(pooling={"pooling_mode": newer if len(newer) > 1 else newer[0]}))
 
 
-def with_head(folder: Path, kind: str, config: dict[str, Any], **weights: np.ndarray) -> Path:
-    place = folder / f"2_{kind}"
+def with_head(folder: Path, kind: str, config: dict[str, Any], index: int = 2, **weights: np.ndarray) -> Path:
+    place = folder / f"{index}_{kind}"
     write(place / "config.json", config)
     save_file({name.replace("_", ".", 1): array for name, array in weights.items()}, place / "model.safetensors")
     return folder
@@ -142,6 +143,8 @@ def test_a_layer_norm_and_a_truncation_have_pythons_bits(library: Library, own: 
     assert np.abs(found.vectors - numpy).max() < 2e-5
     assert check_same(library, folder, truncate_dim=10).vectors.shape[1] == 10
     check_same(library, own(), truncate_dim=7)  # normalised again
+    folder = with_head(own(heads=("Normalize", "LayerNorm")), "LayerNorm", {"dimension": 32}, 3, **weights)
+    check_same(library, folder, truncate_dim=7)  # as the model's own vectors are not, these are not
 
 
 @pytest.mark.parametrize("include", [True, False])
@@ -151,7 +154,7 @@ def test_prompts_are_put_before_texts(include: bool, library: Library, own: Call
     folder = own(pooling=pooling, spoken={"prompts": prompts, "default_prompt_name": "passage"}, max_seq_length=20)
     embedder = Embedder.load(folder, engine="native")
     with opened(library, folder) as model:
-        for asked in ({}, {"prompt_name": "query"}, {"prompt": "dog and "}, {"prompt": ""}):
+        for asked in ({}, {"prompt_name": "query"}, {"prompt": "dog and "}, {"prompt": "dog " * 17}, {"prompt": ""}):
             assert np.array_equal(
                 model.encode(TEXTS, **asked).vectors, embedder.encode(TEXTS, overflow="truncate", **asked)
             )
@@ -159,6 +162,11 @@ def test_prompts_are_put_before_texts(include: bool, library: Library, own: Call
             model.encode(TEXTS, prompt_name="other")
         with pytest.raises(BadInput, match="both"):
             model.encode(TEXTS, prompt="a", prompt_name="query")
+        for words, encode in product((18, 300), (embedder.encode, model.encode)):
+            with pytest.raises(
+                BadInput, match=f"the prompt has {words} tokens, and the model reads 18: no room is left"
+            ):
+                encode(["", "a"], prompt="dog " * words)
 
 
 def test_files_in_memory_are_a_folder_too(library: Library, own: Callable[..., Path]) -> None:

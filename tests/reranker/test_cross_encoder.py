@@ -419,6 +419,10 @@ def test_names_of_prompts_are_the_models_own(fresh, small):
             call(PAIRS, prompt_name="query")
         with pytest.raises(BadInput, match="were both passed"):
             call(PAIRS, prompt_name="query", prompt="query")
+        with pytest.raises(
+            BadInput, match="the prompt has 99 tokens, and the model reads .*: no room is left for text"
+        ):
+            call(PAIRS, prompt="cat " * 99)
 
 
 def test_words_too_long_for_the_tokenizer_are_told(small):
@@ -483,6 +487,21 @@ def test_an_encoder_that_cannot_be_saved_is_refused_before_anything_is_written(c
     monkeypatch.setattr("likewise.reranker.cross_encoder.checkpoint.check_writable", refused)
     with pytest.raises(BadModel, match="no"):
         classifiers("bert").save(tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("activation", "Mine", "the activation 'Mine' cannot be saved; expected one of .*Identity"),
+        ("labels", ["no", "yes"], "the labels are no, yes, but would be loaded as LABEL_0, LABEL_1; Reranker.start"),
+    ],
+)
+def test_what_would_be_loaded_otherwise_is_not_saved(name, value, message, tiny, tmp_path):
+    reranker = CrossEncoder.start(tiny, 2)
+    setattr(reranker, name, value)
+    with pytest.raises(BadModel, match=message):
+        reranker.save(tmp_path / "saved")
     assert not (tmp_path / "saved").exists()
 
 

@@ -11,7 +11,7 @@ from likewise.arrays.activations import gelu, sigmoid
 from likewise.arrays.sequences import Sequences
 from likewise.errors import BadModel
 from tests.native_library import needs_native
-from tests.tiny import MODULES, TEXTS, amend, model_folder, modular_folder, write
+from tests.tiny import MODULES, TEXTS, amend, model_folder, modular_folder, reweigh, write
 
 PAIRS = [("the cat", text) for text in TEXTS]
 engines = pytest.mark.parametrize("engine", ["numpy", pytest.param("native", marks=needs_native), "torch"])
@@ -89,7 +89,16 @@ def test_low_precisions_are_near_full_precision(tmp_path):
         assert 0 < np.abs(low - wanted).max() < atol * max(1, np.abs(wanted).max())
 
 
+def _narrower(folder):
+    amend(folder / "2_Dense/config.json", in_features=31)
+    reweigh(folder / "2_Dense", lambda name, tensor: tensor[:, :31] if name == "linear.weight" else tensor)
+
+
 BROKEN = {
+    "heads of another encoder": (
+        _narrower,
+        "has 32 dimensions, which the heads .* cannot take|takes 31 dimensions, but gets 32",
+    ),
     "a head of another width": (lambda f: amend(f / "2_Dense/config.json", in_features=31), "31"),
     "a norm of another width": (lambda f: amend(f / "3_LayerNorm/config.json", dimension=31), "31"),
     "a head without weights": (lambda f: (f / "4_Dense/model.safetensors").unlink(), "4_Dense"),

@@ -230,6 +230,10 @@ def test_names_of_prompts_are_the_models_own(polys):
     for call in (reranker.tokens, reranker.context_ids):
         with pytest.raises(BadInput, match="no prompt named 'query'"):
             call(["a"], prompt_name="query")
+        with pytest.raises(
+            BadInput, match="the prompt has 99 tokens, and the model reads .*: no room is left for text"
+        ):
+            call(["a"], prompt="cat " * 99)
 
 
 def test_candidates_are_pooled_as_a_loaded_embedder_pools(folders):
@@ -240,3 +244,12 @@ def test_candidates_are_pooled_as_a_loaded_embedder_pools(folders):
     assert PolyEncoder.start(embedder.with_pooling("max"), 3).pooling.spec == "max"
     with pytest.raises(BadInput, match="a poly-encoder cannot use the pooling"):
         PolyEncoder.start(embedder.with_pooling("sbert-wk:start=0"), 3)
+    with pytest.raises(BadInput, match="needs an embedder, .*; found a reranker"):
+        PolyEncoder.start(CrossEncoder.start(embedder), 3)
+
+
+def test_a_text_without_any_token_is_refused(own):
+    folder = own()
+    amend(folder / "tokenizer.json", post_processor=None)
+    with pytest.raises(BadInput, match="a text has no tokens, and this model adds no special tokens"):
+        PolyEncoder.start(folder, 3).tokens(["a cat", ""])

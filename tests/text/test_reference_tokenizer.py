@@ -105,10 +105,36 @@ def test_a_rule_whose_text_is_not_utf_8_is_refused():
         ReferenceTokenizer(json.dumps(described)).encode(PIECES)
 
 
-def test_what_it_lacks_is_refused_by_name():
-    described = {**json.loads(PIPELINES["bert"]().to_str()), "normalizer": {"type": "Rot13"}}
-    with pytest.raises(BadModel, match="the normalizer 'Rot13' is not supported in plain Python"):
+SPLIT_AT_X = {"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": False}
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "part", "settings", "message"),
+    [
+        ("bert", "normalizer", {"type": "Rot13"}, "the normalizer 'Rot13' is not supported in plain Python"),
+        ("bert", "normalizer", {"type": "Replace", "pattern": {"Regex": "x"}}, "a Replace normalizer of .'Regex': 'x'"),
+        ("bert", "normalizer", {"type": "Replace", "pattern": {"String": ""}}, "a Replace normalizer of .'String': ''"),
+        ("bert", "pre_tokenizer", SPLIT_AT_X, "a Split pre-tokenizer of .'Regex': 'x'"),
+        ("qwen", "model", {"byte_fallback": True}, "BPE with byte_fallback"),
+        ("qwen", "model", {"end_of_word_suffix": "</w>"}, "an affix"),
+        ("qwen", "model", {"unk_token": "<s>"}, "an unknown token"),
+        ("deberta", "model", {"byte_fallback": True}, "a Unigram model with byte_fallback"),
+        ("deberta", "model", {"unk_id": None}, "without an unknown token"),
+    ],
+)
+def test_what_it_lacks_is_refused_by_name(pipeline, part, settings, message):
+    described = json.loads(PIPELINES[pipeline]().to_str())
+    described[part] = {**(described[part] if part == "model" else {}), **settings}
+    with pytest.raises(BadModel, match=message):
         ReferenceTokenizer(json.dumps(described))
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_known_word_is_one_token_where_merges_are_ignored(ignored):
+    words = {"c": 0, "a": 1, "t": 2, "ca": 3, "cat": 4}
+    library = tokenizers.Tokenizer(tokenizers.models.BPE(words, [("c", "a")], ignore_merges=ignored))
+    check_equal(library, ReferenceTokenizer(library.to_str()), "cat")
+    assert library.encode("cat").ids == ([4] if ignored else [3, 2])
 
 
 def test_words_that_are_too_long_are_told_by_their_place(pair):

@@ -1,6 +1,7 @@
 """Text to token ids, and windows over what is too long."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from likewise.arrays.sequences import Sequences
 from likewise.errors import BadInput, BadModel
 from likewise.text.library_tokenizer import LibraryTokenizer
 from likewise.text.reference_tokenizer import normalizer_of
-from likewise.text.tokenizer import Tokenizer, max_input_length, truncate_longest_first, window_starts
+from likewise.text.tokenizer import Tokenizer, _engine, max_input_length, truncate_longest_first, window_starts
 from likewise.text.tokenizer_json import PairFrame
 from tests.tiny import wordpieces
 
@@ -166,6 +167,7 @@ def test_vocab_json_with_merges_is_read_as_byte_pairs(tmp_path):
         ({"x.model": "?"}, "it has a SentencePiece model"),
         ({"tokenizer.json": "{"}, "cannot be read"),
         ({"tokenizer.json": "[]"}, "cannot be read"),
+        ({"tokenizer.json": '{"model": {"unk_id": 0, "vocab": [["a", NaN]]}}'}, "NaN is not a number in JSON"),
         ({"vocab.txt": "a\nb"}, "lacks"),
         ({"vocab.txt": "[CLS]\n[SEP]\n[UNK]\na", "tokenizer_config.json": "[1"}, "cannot be read|not valid JSON"),
         ({"vocab.txt": "[CLS]\n[SEP]\n[UNK]\na", "tokenizer_config.json": "[1]"}, "cannot be read|object"),
@@ -181,6 +183,13 @@ def test_a_broken_tokenizer_says_what_is_wrong(tmp_path, files, message):
         (tmp_path / name).write_text(text)
     with pytest.raises(BadModel, match=message):
         Tokenizer.load(tmp_path, 20)
+
+
+def test_a_tokenizer_that_only_the_library_may_read_says_what_to_install(plain, monkeypatch):
+    described = json.dumps({**json.loads(plain.description), "normalizer": {"type": "Rot13"}})
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(BadModel, match="the tokenizer cannot be read: .*Rot13.*pip install .*tokenizers"):
+        _engine(described)
 
 
 # pairs

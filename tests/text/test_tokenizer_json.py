@@ -11,7 +11,7 @@ from likewise.errors import BadModel
 from likewise.runtime.vocabulary import Vocabulary
 from likewise.text.decoding import DECODERS, decoded
 from likewise.text.tokenizer import Tokenizer
-from likewise.text.tokenizer_json import around, canonical, read_described, template
+from likewise.text.tokenizer_json import PairFrame, around, canonical, read_described, template
 from tests.native.test_tokenizing import PIPELINES
 from tests.tiny import wordpieces
 
@@ -146,6 +146,9 @@ def test_post_processors_that_are_not_known_or_repeat_a_text_are_refused():
         template({"type": "Other"})
     with pytest.raises(BadModel, match="several post-processors"):
         template({"type": "Sequence", "processors": [{"type": "BertProcessing"}, {"type": "RobertaProcessing"}]})
+    alone = {"type": "TemplateProcessing", "special_tokens": {}, "pair": [{"Sequence": {"id": "A", "type_id": 0}}]}
+    with pytest.raises(BadModel, match="no template of a first and a second text, each once"):
+        PairFrame.of(alone)
     with pytest.raises(BadModel, match="inserts special tokens into a text"):
         around([("A", 0), ((1,), 0), ("A", 0)])
 
@@ -200,6 +203,8 @@ def test_without_a_decoder_tokens_are_joined_and_an_unknown_one_is_refused():
     assert decoded(["a", "b"], None) == "a b"
     with pytest.raises(BadModel, match="the decoder 'CTC' is not supported; known are BPEDecoder"):
         decoded(["a"], {"type": "CTC"})
+    with pytest.raises(BadModel, match="a Replace decoder with a regular expression is not supported"):
+        decoded(["a"], {"type": "Replace", "pattern": {"Regex": "a"}, "content": ""})
 
 
 def test_special_tokens_are_left_out_of_a_text_unless_they_are_wanted(tmp_path):

@@ -1,8 +1,8 @@
 """Similarities of vectors: cosine, dot product, and two negated distances, so that greater always means more similar.
 
 `SIMILARITIES` compares every row with every row; `PAIRWISE` compares row i with row i. Integers and half precision are
-converted to float32 first; float32 and float64 are kept. A cosine is always within −1 … 1, and exactly 1 for two rows
-with the same direction, regardless of their lengths.
+converted to float32 first, longer floats than float64 to float64. A cosine is always within −1 … 1, and exactly 1 for
+two rows with the same direction, regardless of their lengths.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,9 @@ def unit(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
     x = _floats(x)
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(x, axis=1, keepdims=True)
-    lost = np.flatnonzero(~((norms > _smallest(x.dtype)) & (norms < np.inf)))
+    lost = np.flatnonzero(_is_lost(norms))
     if len(lost):
-        largest = np.abs(x[lost]).max(axis=1, keepdims=True, initial=0)
-        scaled = np.ldexp(x[lost], -np.frexp(largest)[1])  # to between ½ and 1, without rounding
-        x, norms = x.copy(), norms.copy()
+        x, scaled = x.copy(), _scaled(x[lost])[0]
         x[lost], norms[lost] = scaled, np.linalg.norm(scaled, axis=1, keepdims=True)
     return np.asarray(x / np.where(norms == 0, 1, norms))
 
@@ -46,7 +44,7 @@ def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Flo
     scores = np.asarray(a @ b.T)
     rows, columns = np.nonzero(scores > _near(scores.dtype, a.shape[1]))
     if len(rows):
-        scores[rows, columns] = 1 - _squares(a, b, rows, columns) / 2
+        scores[rows, columns] = 1 - _of_pairs(_squares, a, b, rows, columns) / 2
     return np.asarray(np.maximum(scores, -1, out=scores))
 
 
@@ -66,11 +64,17 @@ def dot(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.
 def euclidean(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
     """Minus the Euclidean distance between rows; exactly 0 between equal rows."""
     a, b = _tables(a, b)
-    lengths = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :]
-    squares = np.asarray(lengths - 2 * (a @ b.T))
-    rows, columns = np.nonzero(squares < _DOUBT * np.finfo(squares.dtype).eps * lengths)
-    squares[rows, columns] = _squares(a, b, rows, columns)  # here |a|² − 2ab + |b|² loses accuracy to cancellation
-    return np.asarray(-np.sqrt(np.maximum(squares, 0)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :]
+        squares = np.asarray(lengths - 2 * (a @ b.T))
+        doubtful = squares < _DOUBT * np.finfo(squares.dtype).eps * lengths  # |a|² − 2ab + |b|² cancels there
+        smallest, largest = _smallest(squares.dtype) ** 2, np.finfo(squares.dtype).max / 4
+        if lengths.size and not (smallest < lengths.min() and lengths.max() < largest):
+            doubtful |= ~((smallest < lengths) & (lengths < largest))
+        distances = np.sqrt(np.maximum(squares, 0))
+    rows, columns = np.nonzero(doubtful)
+    distances[rows, columns] = _of_pairs(_norms, a, b, rows, columns)
+    return np.asarray(-distances)
 
 
 def manhattan(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
@@ -79,6 +83,28 @@ def manhattan(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Flo
     step = max(1, _BLOCK // max(1, b.size))
     blocks = [np.abs(a[i : i + step, None] - b[None]).sum(2) for i in range(0, len(a), step)]
     return -np.concatenate(blocks) if blocks else np.empty((0, len(b)), a.dtype)
+
+
+def _norms(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    """The length of each row, even if its square overflows or underflows the data type."""
+    with np.errstate(over="ignore"):
+        norms = np.asarray(np.linalg.norm(x, axis=1))
+    lost = np.flatnonzero(_is_lost(norms))
+    if len(lost):
+        scaled, exponents = _scaled(x[lost])
+        norms[lost] = np.ldexp(np.linalg.norm(scaled, axis=1), exponents[:, 0])
+    return norms
+
+
+def _is_lost(norms: np.ndarray) -> np.ndarray:
+    """Where the squares under these lengths may have left the range of the data type."""
+    return ~((norms > _smallest(norms.dtype)) & (norms < np.inf))
+
+
+def _scaled(x: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray]:
+    """Each row times a power of two, so that its largest number is between ½ and 1; and the exponents removed."""
+    exponents = np.frexp(np.abs(x).max(axis=1, keepdims=True, initial=0))[1]
+    return np.ldexp(x, -exponents), exponents  # without rounding
 
 
 def _smallest(dtype: np.dtype) -> float:
@@ -90,16 +116,22 @@ def _near(dtype: np.dtype, width: int) -> float:
     return float(1 - max(_DOUBT, width) * np.finfo(dtype).eps)
 
 
-def _squares(a: np.ndarray, b: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Float[np.ndarray, " P"]:
-    """|a − b|² for these rows of a and b, a block at a time; identical rows, which may be many, are skipped."""
-    found = np.zeros(len(rows), a.dtype)
+def _squares(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    return np.asarray((x**2).sum(1))
+
+
+def _of_pairs(
+    size: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> Float[np.ndarray, " P"]:
+    """The size of a − b for these rows, a block at a time; identical rows, which may be many, are skipped."""
+    found = np.zeros(len(rows), np.result_type(a, b))
     labels: dict[bytes, int] = {}
     of_a, of_b = _labels(a, rows, labels), _labels(b, columns, labels)
     unequal = np.flatnonzero(of_a[rows] != of_b[columns])
     step = max(1, _BLOCK // max(1, a.shape[1]))
     for start in range(0, len(unequal), step):
         some = unequal[start : start + step]
-        found[some] = ((a[rows[some]] - b[columns[some]]) ** 2).sum(1)
+        found[some] = size(a[rows[some]] - b[columns[some]])
     return found
 
 
@@ -138,7 +170,7 @@ def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple
 def _floats(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
     """Convert to at least float32, since products of int8 wrap around and squares of float16 overflow at 65,504."""
     x = number_table(x, "a table of vectors")
-    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
+    return x.astype(np.float64 if x.dtype.kind == "f" and x.dtype.itemsize > 4 else np.float32, copy=False)
 
 
 SIMILARITIES: dict[str, Callable[..., Float[np.ndarray, "M N"]]] = {
@@ -172,6 +204,6 @@ def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., F
 PAIRWISE: dict[str, Callable[..., Float[np.ndarray, " N"]]] = {
     "cosine": _rowwise(_pair_cosine),
     "dot": _rowwise(lambda a, b: np.asarray((a * b).sum(1))),
-    "euclidean": _rowwise(lambda a, b: np.asarray(-np.linalg.norm(a - b, axis=1))),
+    "euclidean": _rowwise(lambda a, b: -_norms(a - b)),
     "manhattan": _rowwise(lambda a, b: np.asarray(-np.abs(a - b).sum(1))),
 }

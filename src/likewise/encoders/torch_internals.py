@@ -3,6 +3,7 @@
 tests/encoders/test_torch_internals.py fails if any other file uses one.
 """
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -52,9 +53,9 @@ def move_parameter_to_end(module: nn.Module, name: str) -> None:
 class NotifiedOfMoves(nn.Module):
     """A module whose `before_move` is called before its weights move to a device or precision."""
 
+    @abstractmethod
     def before_move(self) -> None:
         """Called before the weights are moved."""
-        raise NotImplementedError
 
     def _apply(self, *args: Any, **kwargs: Any) -> "NotifiedOfMoves":
         self.before_move()

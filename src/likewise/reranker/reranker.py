@@ -276,4 +276,6 @@ class Reranker(ABC):
     def _prompted(self, texts: Iterable[str], prompt: str | None, prompt_name: str | None) -> list[str]:
         """Each text with the given prompt in front, or with the model's own."""
         text_prompt = resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
+        if text_prompt:
+            self.tokenizer.room_after(self.tokenizer.token_ids([text_prompt])[0])
         return [text_prompt + text for text in texts]

@@ -206,8 +206,14 @@ class TokenizedTexts:
         return np.asarray(np.minimum(lengths, limit) - unread)
 
     def windows(self, *, hides_prompt: bool = False, overlapping: bool = False) -> Windows:
-        """The beginning of each text, up to the model's limit; if `overlapping`, windows over all of it."""
+        """The beginning of each text, up to the model's limit; if `overlapping`, windows over all of it.
+
+        Raises:
+            BadInput: the prompt alone reaches the limit, so that all texts would get the same vector.
+        """
         limit = self.tokenizer.max_content_length
+        if self.prompt and (self.contents.lengths >= limit).any():
+            self.tokenizer.room_after(self.prompt_ids)
         hidden = len(self.tokenizer.prefix) + len(self.prompt_ids) if hides_prompt and self.prompt else 0
         if overlapping and (self.contents.lengths > limit).any():
             return self._overlapping(hidden)

@@ -263,7 +263,7 @@ class Tokenizer:
         if len(prompt) >= self.max_content_length:
             raise BadInput(
                 f"the prompt has {len(prompt)} tokens, and the model reads {self.max_content_length}: "
-                "no room is left for text"
+                "no room is left for text; expected a shorter prompt"
             )
         return self.max_content_length - len(prompt)
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from ...array_types import Float, Int
-from ...arrays.activations import ACTIVATIONS, ENCODER_ACTIVATIONS
+from ...arrays.activations import ACTIVATIONS
 from ...arrays.reductions import REDUCTIONS, reduce_sentences
 from ...arrays.sequences import Sequences
 from ...errors import BadInput, BadModel
@@ -179,8 +179,6 @@ class Model(_Unique):
         instructions: str | None = None,
         library: Library | None = None,
     ) -> None:
-        if precision not in PRECISIONS:
-            raise BadInput(f"the precision {precision!r} is unknown; expected one of {', '.join(PRECISIONS)}")
         self._library = library or load()
         self._c = self._library._c
         self.vocabulary, self.longest = description.vocabulary, description.longest
@@ -262,8 +260,6 @@ class Model(_Unique):
         if expected != (tokens, sentences):
             raise BadInput(f"{tokens} ids in {sentences} sentences need a segment per id and a skip per sentence")
         first, last = layers or (self.depth, self.depth)
-        if not 0 <= first <= last <= self.depth:
-            raise BadInput(f"layers {first} to {last} were requested; this model has layers 0 to {self.depth}")
         if not {*reductions} <= {*BITS} or len({*reductions}) != len(reductions):
             raise BadInput(f"the reductions are {reductions}; expected some of {', '.join(BITS)}, each once")
         arrays: dict[str, Array | None] = {**_whole(ids=ids, segments=segments, lengths=lengths, skips=skips)}
@@ -285,8 +281,7 @@ class Model(_Unique):
             if array is not None:
                 setattr(request, name, array.ctypes.data)
         message = ctypes.create_string_buffer(MESSAGE)
-        if code := self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE):
-            check_code(code, message)
+        check_code(self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE), message)
         seconds = arrays["seconds"]
         measured = {} if seconds is None else dict(zip(KINDS, seconds.tolist(), strict=True))
         return NativeOutput(arrays["layers"], arrays["pooled"], measured)
@@ -312,8 +307,7 @@ class Heads(_Unique):
         vectors, message = np.ascontiguousarray(vectors, np.float32), ctypes.create_string_buffer(MESSAGE)
         out = np.empty((len(vectors), self.width), np.float32)
         addresses = vectors.ctypes.data, len(vectors), out.ctypes.data
-        if code := self._c.lw_heads_run(self._handle, *addresses, message, MESSAGE):
-            check_code(code, message)
+        check_code(self._c.lw_heads_run(self._handle, *addresses, message, MESSAGE), message)
         return out
 
 
@@ -362,10 +356,6 @@ def _tensor(tensor: StoredTensor | None, alive: list[Any]) -> _Tensor:
     if tensor is None:
         return _Tensor()
     values = np.ascontiguousarray(tensor.values)
-    if values.dtype.name not in TYPES or values.ndim not in (1, 2):
-        raise BadModel(
-            f"weights are {values.dtype} of shape {values.shape}; expected one of {', '.join(TYPES)}, 1D or 2D"
-        )
     rows, columns = values.shape if values.ndim == 2 else (1, *values.shape)
     scales = None if tensor.scales is None else np.ascontiguousarray(tensor.scales, np.float32)
     if (scales is not None) != (values.dtype == np.int8) or (scales is not None and scales.shape != (rows,)):
@@ -394,9 +384,7 @@ def _linear(layer: LinearWeights | None, precision: str, alive: list[Any]) -> _L
 def _description(d: Description, precision: str, alive: list[Any]) -> _Description:
     if d.order is not None and len(d.order) != d.depth:
         raise BadModel(f"`order` lists {len(d.order)} layers, but the model has {d.depth}")
-    activation = ACTIVATIONS[d.activation].number if d.activation in ACTIVATIONS else None
-    if activation is None:
-        raise BadModel(f"the activation {d.activation!r} is unknown; expected one of {', '.join(ENCODER_ACTIVATIONS)}")
+    activation = ACTIVATIONS[d.activation].number
     structure = _Description(version=VERSION, precision=PRECISIONS[precision], activation=activation)
     for name, kind, *_ in _Description._fields_:
         if kind in (c_int32, c_float) and name in vars(d) and name != "activation":

@@ -214,12 +214,12 @@ def _normalised(x: Array) -> Array:
 
 
 def truncated(heads: Sequence[NumpyHead], width: int, available: int) -> list[NumpyHead]:
-    """The heads followed by a truncation of their output, which is normalized again if they normalize it."""
+    """The heads followed by a truncation of their output, which is normalized again if the last of them does so."""
     width = check_truncation(width, available)
     activation = "torch.nn.modules.linear.Identity"
     config = {"in_features": available, "out_features": width, "bias": False, "activation_function": activation}
     keep = {"linear.weight": np.eye(width, available, dtype=np.float32)}
-    again = [head for head in heads if head.kind == "Normalize"][:1]
+    again = [head for head in heads[-1:] if head.kind == "Normalize"]
     return [
         *heads,
         NumpyHead("Dense", config, width, partial(_first, width), keep),
