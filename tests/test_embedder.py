@@ -23,14 +23,14 @@ import likewise
 from likewise import Embedder, LikewiseError
 from likewise.arrays.ragged import Ragged
 from likewise.arrays.reductions import REDUCTIONS
-from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder, require_torch_engine
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.heads import Dense
 from likewise.runtime import progress
 from likewise.runtime.devices import PRECISIONS
 from likewise.text import inputs
 from likewise.text.truncation import Overflow
-from tests.tiny import LONG, TEXTS, amend, reweigh
+from tests.tiny import LONG, TEXTS, amend, reweigh, write
 
 POLICIES = get_args(Overflow)
 
@@ -253,6 +253,22 @@ def test_prompts_count_for_tokens_layers_and_reports_too(prompted):
     assert prompted.encode_report(["cat"]).tokens.tolist() == [3]
 
 
+@pytest.mark.parametrize("overflow", POLICIES)
+def test_a_prompt_that_leaves_no_room_for_text_is_refused(overflow, own):
+    embedder = Embedder.load(own(max_seq_length=12, spoken={"prompts": {"query": "the cat: "}}))
+    calls = [embedder.encode, lambda *given, **how: [*embedder.encode_stream(*given, **how)]]
+    calls += [] if overflow == "mean" else [embedder.encode_tokens, embedder.encode_layers]
+    for call in calls:
+        call(["a", ""], prompt="cat " * 9, overflow=overflow)
+        for words, texts in ((10, ["a", "dog"]), (10, [""]), (99, ["", "dog"])):
+            wanted = f"the prompt has {words} tokens, and the model reads 10: no room is left for text"
+            with pytest.raises(BadInput, match=wanted):
+                call(texts, prompt="cat " * words, overflow=overflow)
+    embedder.max_seq_length = 5
+    with pytest.raises(BadInput, match="the prompt has 3 tokens, and the model reads 3: no room is left"):
+        embedder.encode_query(["a"], overflow=overflow)
+
+
 def test_prompts_are_saved(prompted, tmp_path):
     prompted.save(tmp_path / "saved")
     again = TorchEmbedder.load(tmp_path / "saved")
@@ -279,6 +295,15 @@ def test_a_pooling_may_be_told_to_pass_over_the_prompt(spec, own, tmp_path):
     )
     embedder.save(tmp_path / "saved")
     assert np.array_equal(TorchEmbedder.load(tmp_path / "saved").encode(texts, prompt="query: "), found)
+
+
+def test_a_model_that_spells_words_by_n_grams_cannot_pass_over_the_prompt(own):
+    folder = own("words", changes={"ngram_buckets": 5})
+    write(folder / "unknown_words.json", {"id": 1, "least": 3, "most": 6, "buckets": 5, "first": 200})
+    assert TorchEmbedder.load(folder).encode(["unheard"], prompt="query: ").shape == (1, 32)
+    amend(folder / "1_Pooling/config.json", include_prompt=False)
+    with pytest.raises(BadModel, match="spells words by n-grams cannot leave a prompt out"):
+        TorchEmbedder.load(folder)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -804,3 +829,9 @@ def test_every_error_of_ours_has_one_root():
 def test_a_device_that_torch_does_not_know_is_told(own, device):
     with pytest.raises(BadInput, match="no device"):
         TorchEmbedder.load(own(), device=device)
+
+
+def test_what_needs_torch_names_the_engine_that_was_loaded(tiny, folders):
+    assert require_torch_engine(tiny, "training") is tiny
+    with pytest.raises(BadInput, match="training needs a model loaded with engine='torch', but this is a NumpyEmb"):
+        require_torch_engine(Embedder.load(folders("bert"), engine="numpy"), "training")

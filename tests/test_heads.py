@@ -30,6 +30,11 @@ def test_a_dense_head_has_a_bias_and_tanh_unless_told_otherwise():
     assert head.linear.bias is not None and type(head.activation) is nn.Tanh
 
 
+def test_an_unknown_activation_is_refused():
+    with pytest.raises(BadModel, match="unknown activation 'Module'; expected one of"):
+        Dense(6, 3, activation="Module")
+
+
 def test_norm_has_mean_zero_and_deviation_one():
     out = Norm(6)(_x())
     torch.testing.assert_close(out.mean(1), torch.zeros(4), atol=1e-6, rtol=0)
@@ -51,6 +56,7 @@ def test_truncate_keeps_the_first_numbers():
 def test_a_truncation_is_normalised_again_where_the_model_normalises():
     assert [type(h) for h in with_truncation([Normalize()], 3, 6)] == [Normalize, Truncate, Normalize]
     assert [type(h) for h in with_truncation([Dense(6, 6)], 3, 6)] == [Dense, Truncate]
+    assert [type(h) for h in with_truncation([Normalize(), Dense(6, 6)], 3, 6)] == [Normalize, Dense, Truncate]
 
 
 @pytest.mark.parametrize("width", [0, -1, 1.5, True, "8"])

@@ -121,7 +121,8 @@ class Embedder(ABC):
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
             pooling: replaces the folder's pooling: `"cls"`, `"mean:layers=0+6"`, `"sbert-wk:start=2"` …
             max_seq_length: replaces the maximum input length, in tokens, special ones included.
-            truncate_dim: keep this many dimensions of each vector (Matryoshka), renormalized if the model normalizes.
+            truncate_dim: keep this many dimensions of each vector (Matryoshka), renormalized if the model's last head
+                normalizes.
 
         Raises:
             ModelNotFound: there is no model with this name; the message lists what was tried.
@@ -312,7 +313,8 @@ class Embedder(ABC):
             batch_tokens: tokens per batch; halved automatically when memory runs out.
 
         Raises:
-            BadInput: a text is not a str (the error gives its index), or an option or prompt name is unknown.
+            BadInput: a text is not a str (the error gives its index), an option or prompt name is unknown, or the
+                prompt leaves no room for text.
             TooLong: a text is too long and `overflow` is `"error"`.
             OutOfMemory: a single text does not fit into memory.
         """
@@ -488,7 +490,7 @@ class Embedder(ABC):
             name: from an input's index to its name in messages.
 
         Raises:
-            BadInput: an input has no tokens, or a token that the model does not know.
+            BadInput: an input has no tokens, or a token that the model does not know, or the prompt leaves no room.
         """
         texts = TokenizedTexts.of(self.tokenizer, inputs, prompt, name)
         windows = texts.windows(hides_prompt=not self.manifest.include_prompt, overlapping=overlapping)

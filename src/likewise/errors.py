@@ -12,6 +12,14 @@ class BadInput(LikewiseError, ValueError):
     """A text, a list or an option that cannot be used."""
 
 
+class BadRow(BadInput):
+    """A value that cannot be used; `row` is the position of its row, from 0."""
+
+    def __init__(self, row: int, problem: str) -> None:
+        super().__init__(f"row {row}: {problem}")
+        self.row, self.problem = row, problem
+
+
 class TooLong(BadInput):
     """A text with more tokens than the model reads, under `overflow="error"`."""
 

@@ -8,6 +8,7 @@ import re
 from likewise.cli import doctor, machine, main
 from likewise.engine_registry import ENGINES
 from likewise.engines.native import golden
+from likewise.errors import NativeUnavailable
 from likewise.native.library import ARITHMETIC
 from likewise.runtime.installation import EXTRAS
 from tests.native_library import NATIVE
@@ -61,6 +62,20 @@ def test_without_torch_its_engine_says_how_to_get_it(monkeypatch):
     engines = doctor.engines()
     assert not engines["torch"]["usable"] and "pip install" in engines["torch"]["problem"]
     assert engines["numpy"]["usable"]
+
+
+def test_engines_that_cannot_be_loaded_report_their_problems(monkeypatch):
+    def broken():
+        raise NativeUnavailable("no library")
+
+    def torn():
+        raise RuntimeError("a broken build\nand more")
+
+    monkeypatch.setattr("likewise.engines.native.library.load", broken)
+    monkeypatch.setattr("torch.get_num_threads", torn)
+    engines = doctor.engines()
+    assert engines["native"] == {"usable": False, "problem": "no library"}
+    assert engines["torch"] == {"usable": False, "problem": "installed, but unusable: a broken build"}
 
 
 def test_what_is_not_installed_is_one_line(monkeypatch, capsys):

@@ -110,9 +110,10 @@ def test_stopping_keeps_what_is_there(monkeypatch, capsys, json_output):
         raise KeyboardInterrupt
 
     TASKS["two"] = task("two", "pairs/two", run=stop)
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", -1)
     assert main(["evaluate", MODEL]) == 130
     shown = capsys.readouterr()
-    assert "repeat the same command" in shown.err
+    assert "\n\nlikewise: interrupted" in shown.err and "repeat the same command" in shown.err
     assert [line.startswith("one ") for line in shown.out.splitlines() if " ± " in line][:1] == [True]
     assert "– two: not reached before the end of the run" in shown.out
     assert main(["evaluate", MODEL, "--json", "-q"]) == 130

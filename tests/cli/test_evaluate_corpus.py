@@ -42,6 +42,13 @@ def test_a_run_does_not_overwrite_what_the_command_reads(name, folder, capsys):
     assert "would overwrite the input" in capsys.readouterr().err and path.read_text() == before
 
 
+def test_a_run_is_written_of_one_collection_only(tmp_path, capsys):
+    for name in ("one", "two"):
+        write_collection(tmp_path / name)
+    assert main(["evaluate", MODEL, "--corpus", str(tmp_path), "--run", str(tmp_path / "out.trec")]) == 2
+    assert f"--run writes the run of one collection, but {tmp_path} has 2" in capsys.readouterr().err
+
+
 def test_a_reranker_is_measured_on_given_candidates_and_its_order_written(folder, tmp_path, json_output):
     """MAP and MRR of lists of four candidates, by a plain loop over the reranker's own scores."""
     reranker = classifier_folder(tmp_path / "judge")

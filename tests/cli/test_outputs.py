@@ -138,6 +138,11 @@ def test_a_stray_quote_gives_no_vectors(folders, capsys):
     refused(["train", str(folders("bert")), "--data", "q.csv@contrastive", "--dry-run"], told, capsys)
 
 
+def test_a_plot_without_matplotlib_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    refused(["model", "dissect", UNREAD, "-o", "new"], "drawing pictures needs the package matplotlib", capsys)
+
+
 @pytest.mark.parametrize(("encoding", "shown"), [("utf-8", "é × 🙂"), ("ascii", "\\u00e9 \\u00d7 \\ud83d\\ude42")])
 def test_json_is_the_same_json_in_any_encoding(encoding, shown, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding)

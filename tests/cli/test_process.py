@@ -88,6 +88,30 @@ def test_a_closed_standard_error_is_not_written_into_the_output(model, tmp_path,
     assert np.load(tmp_path / "o.npy").shape == (1, 32) and sys.stderr is None
 
 
+def test_closed_streams_are_not_replaced_by_the_next_files():
+    program = (
+        "import os; from likewise.cli.process import prepared\n"
+        "with prepared(): print(os.read(0, 1), os.write(2, b'x'), os.open('/', os.O_RDONLY) > 2)"
+    )
+    done = subprocess.run(f'{sys.executable} -c "{program}" <&- 2>&-', shell=True, capture_output=True, text=True)
+    assert done.stdout == "b'' 1 True\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+def test_messages_on_a_full_device_are_lost_and_closing_it_is_no_error():
+    with open("/dev/full", "w", buffering=1) as full:  # noqa: PTH123
+        stream = process._Forgiving(full)
+        assert stream.write("one\n") == 4 and stream.write("two\n") == 4
+        assert stream.getvalue() == "two\n"
+
+
+def test_a_broken_pipe_stays_a_broken_pipe():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with pytest.raises(BrokenPipeError), open(writing, "w", buffering=1) as pipe:  # noqa: PTH123
+        process._Named(pipe).write("one\n")
+
+
 def test_nothing_of_the_process_stays_changed(verb, monkeypatch):
     def state():
         handlers = [signal.getsignal(number) for number in process.SIGNALS]
@@ -174,6 +198,18 @@ def test_a_signal_that_comes_in_a_destructor_is_not_lost(verb, capsys):
     began = time.perf_counter()
     assert main(["model", "list"]) == 128 + signal.SIGTERM
     assert time.perf_counter() - began < 20 and "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_in_a_destructor_that_is_no_signal_is_reported_as_before(error, verb, monkeypatch):
+    class Last:
+        def __del__(self):
+            raise error
+
+    reported = []
+    monkeypatch.setattr("sys.unraisablehook", lambda what: reported.append(what.exc_type))
+    verb(lambda: Last() and None)
+    assert main(["model", "list"]) == 0 and reported == [error]
 
 
 def test_a_signal_that_is_ignored_stays_ignored():

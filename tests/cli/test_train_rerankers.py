@@ -6,10 +6,12 @@ import pytest
 
 from likewise import Reranker
 from likewise.cli import main
-from likewise.cli.train import build
 from likewise.data.column_names import NLI_LABELS
 from likewise.errors import BadInput
 from likewise.reranker import CrossEncoder, PolyEncoder
+from likewise.train import TrainSettings, load_data, train
+from likewise.train.objectives import RERANKER_OBJECTIVES
+from likewise.train.step.trainable import check_same_labels
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
 RUN = ["--batch-size", "8", "--learning-rate", "1e-3", "--threads", "1", "--device", "cpu"]
@@ -60,6 +62,13 @@ def test_a_poly_encoder_learns_from_its_batch_and_a_saved_one_is_trained_on(plac
     assert isinstance(result, PolyEncoder) and len(result.codes) == 3
     assert main(["train", "poly", *command, *SCORED, "-o", "again"]) == 0
     assert "pairs.csv spearman" in capsys.readouterr().out
+    (place / "same.toml").write_text('model = "poly"\npoly_codes = 3\npooling = "mean"\n')
+    assert main(["train", "same.toml", *command, *SCORED, "--dry-run"]) == 0
+    (place / "codes.toml").write_text('model = "poly"\npoly_codes = 5\n')
+    assert main(["train", "codes.toml", *command, *SCORED, "-o", "other"]) == 2
+    assert "poly is already a poly-encoder with 3 codes; omit poly_codes" in capsys.readouterr().err
+    assert main(["train", "poly", *command, *SCORED, "--pooling", "max", "-o", "other"]) == 2
+    assert "poly is already a poly-encoder with the pooling mean; omit --pooling" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["cross-encoder", "poly-encoder"])
@@ -88,7 +97,10 @@ def test_what_does_not_go_together_is_refused(place, capsys):
         (["--kind", "cross-encoder", "--data", "found.csv@in-batch"], "expected a PolyEncoder"),
         (["--kind", "cross-encoder", "--data", "found.csv@contrastive"], "the objective 'contrastive' is unknown"),
         (["--kind", "poly-encoder", "--data", "nli.csv@classification"], "needs 3 labels"),
-        (["--kind", "cross-encoder", "--data", "pairs.csv@regression"], "row 0: score is 4.5; expected 0 … 1"),
+        (
+            ["--kind", "cross-encoder", "--data", "pairs.csv@regression"],
+            "pairs.csv, line 2: score is 4.5; expected 0 … 1",
+        ),
         (["--kind", "cross-encoder", "--pooling", "mean", *SCORED], "has no pooling"),
         (["--data", "found.csv@in-batch"], "the objective 'in-batch' is unknown"),
         (["--kind", "cross-encoder", "--data", "found.csv@margin"], "one or more columns of negatives"),
@@ -104,7 +116,54 @@ def test_labels_that_are_numbers_get_no_names_and_the_case_of_names_does_not_mat
     command = ["train", "tiny", "--kind", "cross-encoder", "--data", "numbers.csv@classification", *RUN]
     assert main([*command, "--max-steps", "1", "-o", "out"]) == 0
     assert list(CrossEncoder.load("out", device="cpu").labels) == ["LABEL_0", "LABEL_1", "LABEL_2"]
-    build._check_label_order(["Contradiction", "Entailment", "Neutral"], NLI_LABELS)
-    build._check_label_order(NLI_LABELS, ["LABEL_0", "LABEL_1", "LABEL_2"])
-    with pytest.raises(BadInput, match="use --labels ENTAILMENT,NEUTRAL,CONTRADICTION"):
-        build._check_label_order(["ENTAILMENT", "NEUTRAL", "CONTRADICTION"], NLI_LABELS)
+    check_same_labels([("a", ["Contradiction", "Entailment", "Neutral"]), ("b", NLI_LABELS)])
+    check_same_labels([("a", NLI_LABELS), ("b", ["LABEL_0", "LABEL_1", "LABEL_2"]), ("c", "01"), ("d", ())])
+    with pytest.raises(BadInput, match="of a are .*, but those of b .*: --labels ENTAILMENT,NEUTRAL,CONTRADICTION"):
+        check_same_labels([("x", ()), ("a", ["ENTAILMENT", "NEUTRAL", "CONTRADICTION"]), ("b", NLI_LABELS)])
+
+
+def test_label_texts_are_numbered_as_in_the_model(place, capsys, unchecked):
+    header, rows = "sentence1,sentence2,label\n", [f"a {i},b {i}" for i in range(9)]
+    (place / "numbers.csv").write_text(header + "".join(f"{row},{i % 2 + 1}\n" for i, row in enumerate(rows)))
+    (place / "dev.csv").write_text(header + "".join(f"{row},contradiction\n" for row in rows))
+    order = ["Neutral", "entailment", "contradiction"]
+    CrossEncoder.start("tiny", order).save("own")
+    command = ["train", "own", "--kind", "cross-encoder", *RUN, "--max-steps", "1", "--data"]
+    assert main([*command, "numbers.csv@classification", "--dev", "dev.csv", "-o", "out", "-q"]) == 0
+    model = Reranker.load("own", engine="torch", precision="fp32", device="cpu")
+    data = load_data("numbers.csv", "classification", objectives=RERANKER_OBJECTIVES)
+    result = train(model, data, TrainSettings(max_steps=1, show_progress_bar=False), evaluator="dev.csv")
+    expected = float((CrossEncoder.load("own").logits([row.split(",") for row in rows]).argmax(1) == 2).mean())
+    assert result.initial_scores == {"dev.csv accuracy": expected}
+    assert json.loads((place / "out/run.json").read_text())["result"]["initial_scores"] == result.initial_scores
+
+    capsys.readouterr()
+    for flags, reported in [
+        (
+            ["numbers.csv@classification", "--labels", "x,y,z"],
+            "the labels of own are Neutral, entailment, contradiction",
+        ),
+        (
+            ["numbers.csv@classification", "--labels", "x,y"],
+            "--labels names 2, x, y, but the objective of numbers.csv has",
+        ),
+        (["nli.csv@classification"], "--labels Neutral,entailment,contradiction"),
+    ]:
+        assert main([*command, *flags, "-o", "out"]) == 2
+        assert reported in capsys.readouterr().err
+    with pytest.raises(
+        BadInput, match=r"the labels of the model are Neutral, .* those of nli\.csv are numbered as cont"
+    ):
+        train(model, load_data("nli.csv", "classification", objectives=RERANKER_OBJECTIVES), output="out")
+
+
+def test_data_sets_with_their_labels_in_another_order_are_not_mixed(place, capsys):
+    table = '[[data]]\nfile = "nli.csv"\nobjective = "classification"\n'
+    (place / "mixed.toml").write_text(
+        f'model = "tiny"\nkind = "cross-encoder"\n{table}{table}labels = ["entailment", "neutral", "contradiction"]\n'
+    )
+    assert main(["train", "mixed.toml", "--dry-run"]) == 2
+    reported = (
+        "the labels of nli.csv are contradiction, entailment, neutral, but those of nli.csv are numbered as entail"
+    )
+    assert reported in capsys.readouterr().err

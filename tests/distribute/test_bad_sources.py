@@ -173,6 +173,37 @@ def test_a_file_that_is_gone_when_its_shard_is_encoded_is_named(static, tmp_path
         encoded([source], tmp_path / "out", static, settings(), encode_shards=gone)
 
 
+def test_a_shard_whose_source_has_lost_a_row_is_refused_even_if_its_size_and_time_are_the_same(static, tmp_path):
+    source = lines(tmp_path / "n.txt", "a red house\n", "the sea\n")
+
+    def replaced(job, numbers, advance):
+        modified = source.stat().st_mtime_ns
+        os.utime(lines(source, "a red house the sea\n"), ns=(modified, modified))
+        yield shards_module.encode_shard(job, 0, static)
+
+    with pytest.raises(BadInput, match="expected 2 rows, found 1: a source has changed; --fresh starts over"):
+        encoded([source], tmp_path / "out", static, settings(), encode_shards=replaced)
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_categories_of_several_files_are_stored_together_or_their_column_is_named(static, tmp_path, is_nested):
+    """As pandas writes them: each file has few enough for a byte."""
+    kind = pa.dictionary(pa.int8(), pa.string())
+    sources, expected = [tmp_path / "a.parquet", tmp_path / "b.parquet"], [str(i) for i in range(200)]
+    for number, source in enumerate(sources):
+        some = expected[100 * number :][:100]
+        values = (
+            pa.array([{"in": one} for one in some], pa.struct([("in", kind)])) if is_nested else pa.array(some, kind)
+        )
+        pq.write_table(pa.table({"text": ["a red house"] * 100, "kind": values}), source)
+    if is_nested:
+        with pytest.raises(BadInput, match="the column 'kind' cannot be stored as struct<in: dictionary<.*128"):
+            encoded(sources, tmp_path / "out", static, settings(200))
+    else:
+        encoded(sources, tmp_path / "out", static, settings(200))
+        assert [row["kind"] for row in rows_of(tmp_path / "out")] == expected
+
+
 def test_a_text_that_cannot_be_encoded_is_sought_between_the_first_row_of_its_shard_and_the_last(static, tmp_path):
     sources = [numbered(tmp_path / "a.jsonl", 6), jsonl(tmp_path / "b.jsonl", [{"text": "red " * 9000}] * 3)]
     origin = VectorOrigin.of(static, "static", overflow="error")

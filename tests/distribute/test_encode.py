@@ -152,6 +152,16 @@ def test_a_finished_shard_that_was_changed_is_made_again(static, tmp_path, harm,
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
+def test_an_output_with_a_damaged_shard_does_not_count_as_complete(static, tmp_path):
+    source, output = numbered(tmp_path / "n.jsonl"), tmp_path / "out"
+    encoded([source], output, static, settings())
+    (output / "shards" / "000001.parquet").write_bytes(b"")
+    with pytest.raises(Killed):
+        encoded([source], output, static, settings(), encode_shards=killed_after(static, 0))
+    manifest = json.loads((output / "manifest.json").read_text())
+    assert not manifest["complete"] and not manifest["records"]
+
+
 def other_model(origin):
     return replace(origin, model="another", fingerprint="f" * 32)
 
@@ -207,6 +217,16 @@ def test_starting_over_leaves_no_shard_of_the_earlier_run(static, tmp_path):
     encoded([numbered(tmp_path / "m.jsonl", 4)], tmp_path / "out", static, settings(), resume=False)
     encoded([tmp_path / "m.jsonl"], tmp_path / "whole", static, settings())
     assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_a_shard_that_is_not_in_the_manifest_is_removed_at_the_end(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl")
+    with pytest.raises(Killed):
+        encoded([source], tmp_path / "out", static, settings(), encode_shards=killed_after(static, 1))
+    shards = tmp_path / "out" / "shards"
+    shutil.copy(shards / "000000.parquet", shards / "000009.parquet")
+    encoded([source], tmp_path / "out", static, settings())
+    assert sorted(path.name for path in shards.iterdir()) == [f"00000{number}.parquet" for number in range(3)]
 
 
 def test_starting_over_with_what_is_refused_leaves_the_earlier_output(static, tmp_path):

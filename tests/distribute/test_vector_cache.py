@@ -79,6 +79,12 @@ def test_a_damaged_vector_is_missing_and_a_damaged_file_an_error_that_names_it(t
         VectorCache(tmp_path, ORIGIN)
 
 
+def test_a_cache_that_cannot_be_created_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match=r"the cache .*file/cache cannot be created: Not a directory"):
+        VectorCache(tmp_path / "file" / "cache", ORIGIN)
+
+
 def test_many_write_at_once(tmp_path):
     def work(start):
         cache = VectorCache(tmp_path, ORIGIN)

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 
 import pytest
@@ -122,6 +124,45 @@ def test_an_error_of_a_worker_is_raised_here_as_what_it_is_there(static, tmp_pat
         wrong = VectorOrigin.of(other, "likewise-mini")
         encoded([source], tmp_path / "other", other, settings(), encode_shards=in_workers(MODEL, 1, 1), origin=wrong)
     assert all(worker.process.returncode is not None for worker in started)
+
+
+def test_a_worker_refuses_another_model_than_the_one_of_its_job(static):
+    origin = VectorOrigin.of(static, "static", prompt="passage: ", overflow="error")
+    assert MODEL.load(origin).fingerprint == static.fingerprint
+    with pytest.raises(BadModel, match="likewise-static is not the model .* started with: width 2 and 384"):
+        MODEL.load(replace(origin, width=2))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"), [(BadInput("why"), "BadInput", "why"), (KeyError("why"), "", "KeyError: 'why'")]
+)
+def test_a_worker_replies_with_its_error_and_nothing_else(monkeypatch, capfd, error, kind, message):
+    def fail(*_):
+        os.write(1, b"printed by a package\n")
+        raise error
+
+    monkeypatch.setattr(worker_module, "_serve", fail)
+    monkeypatch.setattr(worker_module, "_read", lambda _: None)
+    handlers = {}
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    output = os.dup(1)
+    try:
+        worker_module.main()
+    finally:
+        os.dup2(output, 1)
+        os.close(output)
+    found = capfd.readouterr()
+    assert json.loads(found.out) == {"error": {"kind": kind, "message": message}}
+    assert found.err == "printed by a package\n"
+    assert handlers == {signal.SIGINT: signal.SIG_IGN}
+
+
+def test_a_worker_exits_at_the_end_of_its_input(monkeypatch):
+    lines, codes = SimpleQueue(), []
+    monkeypatch.setattr(sys, "stdin", StringIO("1\n2\n"))
+    monkeypatch.setattr(os, "_exit", codes.append)
+    worker_module._read(lines)
+    assert [lines.get(), lines.get()] == ["1\n", "2\n"] and codes == [0]
 
 
 def test_threads_are_divided_among_workers(static, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """A cosine as a sum over word pairs: it adds up for every pooling and engine that has one, and others are refused."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from likewise.explain import explain_pair, plots, word_pairs
 from likewise.heads import Dense, Norm, Normalize, Truncate
 from likewise.pooling import Fusion, Reduce, Stack
 from tests.native_library import NATIVE
-from tests.tiny import LONG
+from tests.tiny import LONG, write
 
 A, B = "The cat and the dog", "a quick query, on 7 dogs"
 POOLINGS = (
@@ -26,6 +27,7 @@ POOLINGS = (
     "weighted-mean",
     "sbert-wk:start=0",
     "sbert-wk:start=1,window=1",
+    "sbert-wk:start=0,robust=false",
     "mean:layers=0+3",
 )
 ENGINE_NAMES = [name for name in ENGINES if name != "native" or NATIVE]
@@ -137,6 +139,16 @@ def test_a_head_that_is_not_linear_is_refused(head, message, tiny):
         explain_pair(with_heads(tiny, head()), A, B)
 
 
+def test_vectors_without_a_direction_are_refused(tiny, folders):
+    head = Dense(32, 8, bias=False, activation="Identity")
+    nn.init.zeros_(head.linear.weight)
+    with pytest.raises(BadInput, match="one of the texts is zero, so there is no cosine"):
+        explain_pair(with_heads(tiny, head), A, B)
+    embedder = Embedder.load(folders("bert"), engine="numpy", pooling="sbert-wk:start=0,robust=false")
+    with pytest.raises(BadInput, match="infinite weights; load the model with robust=true"):
+        word_pairs.token_parts(embedder, np.ones((4, 3, 32), np.float32), 0)
+
+
 @pytest.mark.parametrize("included", [True, False])
 @pytest.mark.parametrize("pooling", ["mean", "weighted-mean", "sbert-wk:start=0", "mean:layers=1+3"])
 def test_a_prompt_is_read_and_left_out_as_the_model_does(included, pooling, own):
@@ -157,6 +169,25 @@ def test_every_kind_of_encoder_is_explained(family, folders):
     embedder = Embedder.load(folders(family), engine="torch", pooling="mean")
     found = explain_pair(embedder, A, B)
     assert found.cosine == pytest.approx(cosine(embedder, A, B), abs=1e-5)
+
+
+def words_model(folder: Path, buckets: int) -> Embedder:
+    write(folder / "unknown_words.json", {"id": 1, "least": 3, "most": 4, "buckets": buckets, "first": 200})
+    return Embedder.load(folder, engine="torch")
+
+
+@pytest.mark.parametrize(("buckets", "words"), [(0, ["the", "cat"]), (50, ["the", "[UNK]", "cat"])])
+def test_an_unknown_word_is_left_out_or_is_one_word_despite_its_n_grams(buckets, words, own):
+    embedder = words_model(own("words", changes={"ngram_buckets": buckets}), buckets)
+    found = explain_pair(embedder, "the кошка cat", B)
+    assert [tuple(word) for word in found.words[0]] == [(word, False) for word in words]
+    assert found.cosine == pytest.approx(cosine(embedder, "the кошка cat", B), abs=1e-5)
+
+
+def test_words_that_the_encoder_counts_otherwise_than_the_tokenizer_are_refused(own):
+    embedder = words_model(own("words", changes={"ngram_buckets": 50, "vocab_size": 300}), 50)
+    with pytest.raises(BadInput, match=r"reads \d+ units in a text of 3 tokens, so its words cannot be named"):
+        explain_pair(embedder, "the кошка cat", B)
 
 
 def test_word_pieces_are_merged_into_words_and_special_tokens_are_marked(tiny):

@@ -1,6 +1,7 @@
 """LoRA adapters are merged with their base model, found by name or beside them; any other adapter is refused."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -86,10 +87,15 @@ def test_an_alpha_that_is_not_given_is_8_and_the_largest_is_below_a_million(tmp_
     given = json.loads((adapter / "adapter_config.json").read_text())
     nulls = dict.fromkeys(("alpha_pattern", "bias", "use_dora", "modules_to_save", "init_lora_weights"))
     vectors = []
-    for settings in (given, {name: value for name, value in given.items() if name != "lora_alpha"} | nulls):
+    initialized = given | {"init_lora_weights": True}
+    for settings in (
+        given,
+        initialized,
+        {name: value for name, value in given.items() if name != "lora_alpha"} | nulls,
+    ):
         (adapter / "adapter_config.json").write_text(json.dumps(settings))
         vectors.append(Embedder.load(adapter).encode(["cat"]))
-    np.testing.assert_array_equal(*vectors)
+    assert all(np.array_equal(vectors[0], other) for other in vectors[1:])
     assert np.isfinite(Embedder.load(adapter_folder(tmp_path / "most", base, lora_alpha=999_999)).encode(["cat"])).all()
 
 
@@ -189,6 +195,12 @@ def _another_base(adapter, base):
     model_folder(base, changes={"hidden_size": 16, "intermediate_size": 24}, pooling=None)
 
 
+def _encoder_below(adapter, base):
+    shutil.copytree(base, base / "0_Transformer")
+    modules = json.loads((base / "modules.json").read_text())
+    write(base / "modules.json", [modules[0] | {"path": "0_Transformer"}, *modules[1:]])
+
+
 FILES = {
     "no weights": (lambda a, b: (a / "adapter_model.safetensors").unlink(), "contains no adapter_model.safetensors"),
     "cut short": (lambda a, b: (a / "adapter_model.safetensors").write_bytes(b"123"), "cannot be read"),
@@ -201,6 +213,7 @@ FILES = {
     "whole numbers": (_arrays(lambda x: {k: v.astype(np.int32) for k, v in x.items()}), "stored as I32"),
     "not finite": (_arrays(lambda x: {k: v * np.float32(np.nan) for k, v in x.items()}), "NaN or infinity"),
     "another base model": (_another_base, "is an adapter for a model other than .*have the shapes"),
+    "an encoder in a sub-folder": (_encoder_below, "whose encoder is not in the folder itself"),
     "an adapter on an adapter": (lambda a, b: [p.unlink() for p in b.glob("*.json")], "which was not found"),
     "settings that are no object": (lambda a, b: (a / "adapter_config.json").write_text("[]"), "adapter_config.json"),
 }

@@ -318,13 +318,15 @@ def test_a_kill_leaves_rerankers_as_whole(tiny, tmp_path):
     assert found == ["old", *["refused"] * (len(found) - 2), "new"]
 
 
-def test_a_file_in_the_way_is_found_before_anything_is_lost(tiny, own, tmp_path):
+@pytest.mark.parametrize("is_file", [False, True])
+def test_what_is_in_the_way_is_found_before_anything_is_lost(is_file, tiny, own, tmp_path):
     folder = own()
-    shutil.rmtree(folder / "1_Pooling")
-    (folder / "1_Pooling").write_text("mine")
     (folder / "config_sentence_transformers.json").mkdir()
+    if is_file:
+        shutil.rmtree(folder / "1_Pooling")
+        (folder / "1_Pooling").write_text("mine")
     before = _files(folder)
-    with pytest.raises(BadInput, match="cannot be written"):
+    with pytest.raises(BadInput, match="is a file, but the model" if is_file else "is a folder, but the model"):
         tiny.save(folder)
     assert _files(folder) == before
 

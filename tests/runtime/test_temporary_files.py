@@ -89,6 +89,37 @@ def test_a_name_as_long_as_the_system_allows_can_be_written(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("was_locked", [True, False])
+def test_a_folder_that_was_removed_before_it_was_locked_is_made_anew(was_locked, tmp_path, monkeypatch):
+    locked, handles = temporary_files._locked, []
+
+    def removed_once(folder: Path) -> int | None:
+        handles.append(locked(folder) if handles or was_locked else None)
+        if len(handles) == 1:
+            folder.rmdir()
+        return handles[-1]
+
+    monkeypatch.setattr(temporary_files, "_locked", removed_once)
+    with temporary_files.temporary_folder(tmp_path / "v.npy") as folder:
+        assert folder.is_dir() and len(handles) == 2
+    for handle in filter(None, handles):
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(handle)
+
+
+def test_where_locks_fail_files_are_written_and_nothing_stays_open(tmp_path, monkeypatch):
+    def unsupported(handle: int, how: int) -> None:
+        handles.append(handle)
+        raise OSError(95, "Operation not supported")
+
+    handles: list[int] = []
+    monkeypatch.setattr(temporary_files.fcntl, "flock", unsupported)
+    with temporary_files.temporary_folder(tmp_path / "v.npy") as folder:
+        assert folder.is_dir() and len(handles) == 1
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(handles[0])
+
+
 def test_where_there_are_no_locks_files_are_written_and_nothing_is_removed(tmp_path, monkeypatch):
     left_by(atomic_file, tmp_path / "v.npy")
     monkeypatch.setattr(temporary_files, "fcntl", None)

@@ -77,6 +77,13 @@ def test_a_file_longer_than_it_says_is_refused():
         read_text(Path("/proc/self/environ"), 3)
 
 
+def test_a_file_that_cannot_be_read_is_named():
+    if not Path("/proc/self/mem").exists():
+        pytest.skip("no files that can be opened but not read here")
+    with pytest.raises(BadModel, match="/proc/self/mem cannot be read: Input/output error"):
+        read_text(Path("/proc/self/mem"))
+
+
 def test_what_is_not_there_is_the_default_or_an_error_with_the_reason(tmp_path):
     assert read_json(tmp_path / "a.json", 7) == 7
     assert read_object(tmp_path / "a.json") == {}

@@ -20,6 +20,11 @@ def test_a_second_writer_is_refused_until_the_first_releases(tmp_path):
     WriterLock(tmp_path).release()
 
 
+def test_a_folder_that_cannot_be_written_is_an_error_with_advice(tmp_path):
+    with pytest.raises(BadInput, match="none cannot be written: No such file or directory; open it only for reading"):
+        WriterLock(tmp_path / "none")
+
+
 def test_a_lock_that_is_removed_leaves_no_file_and_lets_others_write(tmp_path):
     first = WriterLock(tmp_path)
     first.remove()

@@ -5,6 +5,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -37,9 +38,6 @@ def plot_module(name: str, what: str = "drawing plots") -> Any:
     """Import a plotting module of likewise; if matplotlib is missing, the error says how to install it."""
     from ..runtime.installation import missing_extra
 
-    try:
-        return import_module(f"...{name}", __name__)
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise missing_extra("matplotlib", "map", what) from None
+    if find_spec("matplotlib") is None:
+        raise missing_extra("matplotlib", "map", what)
+    return import_module(f"...{name}", __name__)

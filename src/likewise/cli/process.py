@@ -159,10 +159,8 @@ def silence(stream: Any) -> None:
 class _Closed(io.TextIOBase):
     """Closed standard output: a command can still write files, but printing a result raises an error."""
 
-    def write(self, text: str) -> int:
-        if text:
-            raise BadInput("standard output is closed, so the result cannot be printed")
-        return 0
+    def write(self, text: str) -> int:  # noqa: ARG002
+        raise BadInput("standard output is closed, so the result cannot be printed")
 
 
 class _Named:

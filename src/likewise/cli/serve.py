@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,11 @@ def run(args: argparse.Namespace) -> int:
         return _run_keys(args.models[1:], args.keys, args.rate)
     _check(args)
     settings = _settings(args)
-    run_server, workers = _import_server()
+    for package in PACKAGES:
+        if find_spec(package) is None:
+            raise missing_extra(package, "serve", "likewise serve")
+    from ..serve import run_server, workers
+
     found = run_server.collections_found(args.collections)
     run_server.check_access(settings, args.without_keys)
 
@@ -91,16 +96,6 @@ def run(args: argparse.Namespace) -> int:
             return int(parent.run())
         serve(listening)
     return 0
-
-
-def _import_server() -> tuple[Any, Any]:
-    try:
-        from ..serve import run_server, workers
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in PACKAGES:
-            raise
-        raise missing_extra(str(error.name), "serve", "likewise serve") from None
-    return run_server, workers
 
 
 def _check(args: argparse.Namespace) -> None:

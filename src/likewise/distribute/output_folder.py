@@ -86,8 +86,9 @@ class OutputFolder:
         (folder / JOURNAL).unlink(missing_ok=True)
         sync_folder(folder)
         remove_abandoned(folder, f"{SHARD_NAME.pattern}|{re.escape(MANIFEST)}|ids")
+        listed = {self.job.path(number) for number in self.records}
         for path in (folder / SHARDS_FOLDER).glob("*"):
-            if SHARD_NAME.fullmatch(path.name) and path not in {self.job.path(n) for n in self.records}:
+            if SHARD_NAME.fullmatch(path.name) and path not in listed:
                 path.unlink()
 
     def problem(self, number: int) -> str:

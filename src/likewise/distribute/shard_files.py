@@ -72,8 +72,8 @@ def stored_schema(schema: Any) -> Any:
 
 
 def _column(column: OutputColumn, rows: Sequence[TextRow], schema: Any) -> Any:
-    values = [column.convert(row.values.get(column.source)) for row in rows]
+    values, kind = [column.convert(row.values.get(column.source)) for row in rows], schema.field(column.name).type
     try:
-        return pa.array(values, schema.field(column.name).type)
+        return pa.array(values, kind).cast(kind)  # the indices of a dictionary with many values get a larger type
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise BadInput(f"the column {column.source!r} cannot be stored as {column.type}: {error}") from None
+        raise BadInput(f"the column {column.source!r} cannot be stored as {kind}: {error}") from None

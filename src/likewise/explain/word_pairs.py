@@ -209,8 +209,6 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
         BadInput: the model's vectors are not a sum over words (a non-linear pooling or head), or one vector is zero.
         BadModel: the parts do not add up to the model's own cosine, so the explanation would be wrong.
     """
-    depth, width = embedder.encoder.depth, embedder.encoder.width
-    token_parts(embedder, np.ones((depth + 1, 2, width), np.float32), 0)  # rejects a model before anything is encoded
     own = float(embedder.pair_scores([first], [second], overflow=overflow, show_progress_bar=False)[0])
     left, right = (_text_parts(embedder, text, overflow) for text in (first, second))
     lengths = [float(np.linalg.norm(parts.vector)) for parts, _, _ in (left, right)]
@@ -252,11 +250,10 @@ def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[
     (pieces,) = embedder.pieces([text])
     if len(pieces) != count:
         raise BadInput(f"the model reads {count} units in a text of {len(pieces)} tokens, so its words cannot be named")
+    if tokenizer.unknown is not None:  # here, every token is a word, and none is special
+        return [Word(piece, False) for piece in pieces], list(range(count))
     before, after = len(tokenizer.prefix), len(tokenizer.suffix)
     special = [Word(piece, True) for piece in pieces]
-    if tokenizer.unknown is not None:  # here, every word is one token
-        inside = [Word(piece, False) for piece in pieces[before : count - after]]
-        return [*special[:before], *inside, *special[count - after :]], list(range(count))
     names, numbers = tokenizer.words(embedder.default_prompt + text)
     read = numbers[: count - before - after]
     kept = [Word(name, False) for name in names[: max(read, default=-1) + 1]]

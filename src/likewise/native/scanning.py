@@ -159,8 +159,7 @@ class Scan:
         structure, message = self._structure(alive), ctypes.create_string_buffer(MESSAGE)
         call = getattr(_declared(library or load_library()), function)
         name = instructions.encode() if instructions else None
-        if code := call(name, ctypes.byref(structure), ctypes.byref(request), message, MESSAGE):
-            check_code(code, message)
+        check_code(call(name, ctypes.byref(structure), ctypes.byref(request), message, MESSAGE), message)
 
     def _structure(self, alive: list[Any]) -> _Scan:
         kind = self.corpus.dtype.name

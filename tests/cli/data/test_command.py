@@ -97,6 +97,17 @@ def test_the_leak_report_names_what_is_known(some, tmp_path, capsys, json_output
     assert leak["examples"] == [["a dog runs.", "a cat [sleeps]."]]
 
 
+@pytest.mark.filterwarnings("ignore:(diverse_text|stsb)/")
+def test_rows_are_counted_unless_a_note_counts_them_and_other_columns_are_named(place, capsys):
+    place("diverse_text/part-0", text=["a", "b"], source=["x", "y"], kind=["k", "l"], year=[1, 2], page=[3, 4])
+    place("stsb/test", sentence1=["a"], sentence2=["b"], score=[3.0])
+    assert main(["data", "show", "diverse_text/part-0"]) == 0
+    shown = capsys.readouterr().out
+    assert "diverse_text/part-0: 2 rows; changed; " in shown and shown.endswith("  and year, page\n")
+    assert main(["data", "show", "stsb/test"]) == 0
+    assert "stsb/test: changed; 1 of 1,379 published rows" in capsys.readouterr().out
+
+
 @pytest.mark.filterwarnings("ignore:stsb/")
 def test_rows_of_any_values_are_shown_as_json(place, json_output):
     more = {"day": [date(2024, 1, 2)], "raw": [b"x"], "weight": [float("nan")]}

@@ -72,7 +72,8 @@ def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
 def test_without_a_file_nothing_is_written(model, data, tmp_path, capsys):
     before = sorted(tmp_path.iterdir())
     assert main(["data", "mine", model, data, "--score", "-1", "1"]) == 0
-    assert "Nothing was written" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Nothing was written" in shown and "largest group" not in shown
     assert sorted(tmp_path.iterdir()) == before
     assert main(["data", "mine", model, data, "--score", "-1", "1", "-q"]) == 0
     assert capsys.readouterr().out == ""
@@ -85,6 +86,27 @@ def test_a_corpus_and_a_condition_narrow_what_is_mined(model, data, tmp_path, js
     records = json_output([*command, "--score", "-1", "1", "--direct"])
     assert (records["rows"], records["candidates"], records["corpus_texts"]) == (9, 3, 4)
     assert records["rule_stats"][0]["rule"] == "ExcludeKnownPositives(transitive=False)"
+
+
+@pytest.fixture
+def facts(tmp_path, monkeypatch):
+    """A data set of three texts from two sources."""
+    monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
+    write_table(tmp_path / "facts/all.csv", {"text": ["one", "two", "three"], "source": ["web", "web", "book"]})
+    return "facts/all"
+
+
+@pytest.mark.parametrize(("column", "candidates"), [([], 3), (["--column", "source"], 2)])
+def test_a_corpus_can_be_a_data_set(column, candidates, model, data, facts, json_output):
+    command = ["data", "mine", model, data, "--corpus", facts, *column, "--score", "-1", "1", "--json"]
+    assert json_output(command)["candidates"] == candidates
+
+
+def test_a_large_group_of_connected_texts_is_reported(model, tmp_path, capsys):
+    anchors = ["a cat"] * 110 + ["the dog"]
+    write_table(tmp_path / "in.csv", {"anchor": anchors, "positive": [f"it is {i}" for i in range(111)]})
+    assert main(["data", "mine", model, str(tmp_path / "in.csv"), "--score", "-1", "1"]) == 0
+    assert "The largest group of connected texts has 111 texts" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -126,6 +148,12 @@ def test_a_corpus_comes_from_standard_input_too(model, data, monkeypatch, json_o
         (["--rank", "5", "2"], "removes every candidate"),
         (["--reranker", "x"], "must be used together; found only one"),
         (["--reranker-below", "1"], "must be used together; found only one"),
+        (["--label", "x"], "--label requires --reranker and --reranker-below"),
+        (["--column", "text"], "--column requires --corpus"),
+        (
+            ["--corpus", "facts/all", "--column", "x"],
+            "facts/all has the columns text, source; choose one with --column",
+        ),
         (["--metric", "edit"], "metric is 'edit'"),
         (["--corpus", "nowhere.txt"], "nowhere.txt does not exist"),
         (["--where", "label==7"], "no row satisfies label==7"),
@@ -135,7 +163,7 @@ def test_a_corpus_comes_from_standard_input_too(model, data, monkeypatch, json_o
     ],
 )
 @pytest.mark.usefixtures("unchecked")
-def test_an_error_is_one_line_and_exit_2(words, message, model, data, capsys):
+def test_an_error_is_one_line_and_exit_2(words, message, model, data, facts, capsys):
     assert main(["data", "mine", model, data, *words]) == 2
     error = capsys.readouterr().err
     assert message in error

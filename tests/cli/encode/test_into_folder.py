@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import pytest
 from likewise.cli.encode import into_folder
 from likewise.cli.main import main
 from likewise.embedder import Embedder
+from likewise.native.threads import thread_count
 from tests.distribute.outputs import content, numbered
 
 MODEL = ("-m", "likewise-static", "--engine", "numpy")
@@ -76,6 +78,7 @@ def test_verify_refuses_another_model_and_names_both(here, capsys):
         (["-", "-o", "out"], "standard input cannot be read twice"),
         (["a.jsonl", "-o", "out", "--shard-rows", "0"], "--shard-rows is 0; expected a whole number, 1 or more"),
         (["a.jsonl", "-o", "out", "--workers", "0"], "--workers is 0; expected a whole number, 1 or more"),
+        (["a.jsonl", "-o", "out", "--ray", "--cache", "c"], "--cache works on one machine only"),
         (["a.jsonl", "-o", "a.jsonl/"], "a.jsonl"),
         (["nowhere", "-o", "out"], "nowhere does not exist"),
         (["more/notes.pdf", "-o", "out"], "ends in '.pdf'"),
@@ -129,6 +132,29 @@ def test_a_ray_actor_uses_the_one_gpu_that_ray_shows_it(device, kind, gpus, monk
     [(choice, address, actors, gpus_per_actor)] = calls
     assert (choice.options["device"], choice.options["precision"]) == (kind, "bf16")
     assert (address, actors, gpus_per_actor) == (None, 3, gpus)
+
+
+def test_several_workers_load_the_model_and_one_uses_the_loaded_one(monkeypatch):
+    for name in ("encode.in_this_process", "workers.processes.in_workers"):
+        monkeypatch.setattr(f"likewise.distribute.{name}", lambda *arguments: arguments)
+    options = dict.fromkeys(("pooling", "max_seq_length", "truncate_dim", "ray"))
+    args = argparse.Namespace(model="m", engine="torch", device="cpu", precision="bf16", cache="c", **options)
+    assert [into_folder._encode_shards(args, "loaded", workers) for workers in (None, 1)] == [("loaded", "c")] * 2
+    choice, *rest = into_folder._encode_shards(args, "loaded", 2)
+    assert (choice.name, rest) == ("m", [2, thread_count(), "c"])
+
+
+def test_a_folder_that_cannot_be_opened_is_an_error(here, monkeypatch, capsys):
+    scandir = os.scandir
+
+    def refusing(path):
+        if str(path).endswith("more"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert main(["encode", ".", "-o", "out/", *MODEL]) == 2
+    assert "more cannot be opened: Permission denied" in capsys.readouterr().err
 
 
 def test_a_model_s_folder_is_recorded_so_that_it_is_found_from_anywhere(here, capsys):

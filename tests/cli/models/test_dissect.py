@@ -31,6 +31,18 @@ def test_json_holds_the_same_and_a_folder_the_pictures(tmp_path: Path, capsys: p
     assert {path.name for path in (tmp_path / "out").glob("*.png")} == {"layers.png", "path.png", "importance.png"}
 
 
+def test_the_files_written_are_named(
+    folders: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("likewise.explain.plots.draw_anatomy", lambda _, folder, title: [folder / f"{title}.png"])
+    assert call(str(folders("bert")), "-o", str(tmp_path)) == 0
+    written = f"{tmp_path / folders('bert').name}.png, {tmp_path / 'anatomy.json'}"
+    assert capsys.readouterr().out.endswith(f"\n\nWritten: {written}\n")
+
+
 def test_it_needs_no_torch(folders: Callable[[str], Path]) -> None:
     script = f"from likewise.cli import main; sys.exit(main(['model', 'dissect', {str(folders('bert'))!r}, '--json']))"
     done = subprocess.run(

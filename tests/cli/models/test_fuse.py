@@ -6,6 +6,7 @@ import pytest
 
 from likewise import Embedder
 from likewise.cli.main import main
+from likewise.cli.models import fuse
 from likewise.cli.sources import texts_by_column
 from likewise.errors import BadInput
 from tests.cli.models.pairs import examples_of
@@ -69,6 +70,17 @@ def test_columns_of_other_names_are_renamed_scaled_and_selected(tmp_path):
     path.write_text("q,p,n\n" + "".join(f"q{i},p{i},n{i}\n" for i in range(30)))
     texts, examples = examples_of(path, columns="anchor=q,positive=p,negative=n")
     assert (len(examples), len(texts), examples.scores) == (30, 90, None)
+
+
+@pytest.mark.parametrize(("depth", "depths"), [(None, [4]), ("auto", [1, 2, 3, 4]), ("1", [1]), ("4", [4])])
+def test_a_depth_is_a_number_of_blocks_or_auto(depth, depths):
+    assert fuse._depths(depth, 4) == depths
+
+
+@pytest.mark.parametrize("depth", ["0", "5", "-1", "two"])
+def test_a_depth_that_the_model_does_not_have_is_refused(depth):
+    with pytest.raises(BadInput, match=f"--depth is '{depth}'; expected auto, or 1 to 4 blocks"):
+        fuse._depths(depth, 4)
 
 
 def test_texts_of_labels_are_not_taken_for_scores(tmp_path):

@@ -1,11 +1,13 @@
 """`likewise serve`: what is refused before anything is bound, and the keys."""
 
 import os
+import sys
 
 import pytest
 
 pytest.importorskip("uvicorn")
 
+from likewise.cli import serve
 from likewise.cli.main import main
 from likewise.search.collection import Collection
 from likewise.serve.api_keys import KeyRing
@@ -40,6 +42,13 @@ def test_workers_are_refused_where_processes_cannot_be_forked(monkeypatch, capsy
     monkeypatch.delattr(os, "fork")
     assert main(["serve", "--workers", "2"]) == 2
     assert "this system cannot fork processes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", serve.PACKAGES)
+def test_a_missing_package_is_named_with_the_command_that_installs_it(package, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(["serve"]) == 2
+    assert f"likewise serve needs the package {package}; install it with: pip install" in capsys.readouterr().err
 
 
 def test_the_start_says_which_collections_were_found(monkeypatch, tmp_path, capsys):

@@ -19,6 +19,7 @@ def test_every_text_is_a_dot_in_its_clusters_colour():
     dots = {
         to_hex(c.get_facecolor()[0]): len(c.get_offsets()) for c in axes.collections if isinstance(c, PathCollection)
     }
+    assert [c.get_alpha() for c in axes.collections if isinstance(c, PathCollection)] == [0.35, 0.85, 0.85, 0.85]
     counts = [int((SHOWN.labels == number).sum()) for number in range(3)]
     assert dots == dict(zip([NO_CLUSTER_COLOUR, *SHOWN.colours], [60 - sum(counts), *counts], strict=True))
 

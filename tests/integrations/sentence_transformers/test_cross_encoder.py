@@ -35,6 +35,7 @@ def test_one_label_gives_a_score_a_pair_by_the_sigmoid(single):
     np.testing.assert_allclose(single.predict(PAIRS[0]), scores[0], atol=2e-6)
     np.testing.assert_array_equal(single.predict(np.array(PAIRS, object)), scores)
     np.testing.assert_array_equal(single.predict(sentences=PAIRS, num_workers=2), scores)
+    assert single.is_singular_input(PAIRS[0]) and not single.is_singular_input(PAIRS)
 
 
 def test_several_labels_give_a_row_of_logits_or_of_probabilities(several):

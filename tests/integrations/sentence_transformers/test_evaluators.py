@@ -173,6 +173,13 @@ def test_pairs_are_told_apart_by_the_best_threshold():
     assert found["max_f1"] == max(found[f"{kind}_f1"] for kind in ALL)
 
 
+def test_matthews_correlation_is_0_if_every_pair_is_selected():
+    model = Vectors()
+    scores = PAIRWISE["cosine"](model.table[:3], model.table[20:23])
+    gold = np.where(np.argsort(np.argsort(-scores)) == 1, 0, 1)  # the best rule selects all three pairs
+    assert BinaryClassificationEvaluator(ONES[:3], OTHERS[:3], gold)(model)["cosine_mcc"] == 0
+
+
 @pytest.mark.parametrize("kind", ALL)
 def test_retrieval_is_measured_at_every_cutoff(kind):
     model = Vectors()
@@ -225,6 +232,8 @@ def test_evaluators_in_a_row_give_all_metrics_and_a_score_of_their_main_ones():
         def __call__(self, model, output_path=None, epoch=-1, steps=-1):
             return 0.25
 
+    with pytest.raises(NotImplementedError, match="BaseEvaluator must define __call__"):
+        BaseEvaluator()(Vectors())
     similar = EmbeddingSimilarityEvaluator(ONES, OTHERS, np.arange(20.0))
     alone = similar(Vectors())
     both = SequentialEvaluator([similar, Own()])

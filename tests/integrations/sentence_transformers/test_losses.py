@@ -1,6 +1,7 @@
 """Losses of the drop-in beside their formulas, spelled out one number at a time."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from torch.nn import functional as F
 
 from likewise.errors import BadInput
 from likewise.integrations.sentence_transformers import cross_encoder_losses, losses, util
+from likewise.train.objectives import AnglE, BatchTriplets, Distillation
 
 
 class Model:
@@ -18,6 +20,9 @@ class Model:
 
     def get_embedding_dimension(self):
         return 8
+
+
+GUIDE = SimpleNamespace(loaded=None)
 
 
 def vectors(count, rows=5, seed=0):
@@ -54,7 +59,7 @@ def test_a_symmetric_loss_is_the_mean_of_both_directions():
 
 @pytest.mark.parametrize("kind", [losses.CachedMultipleNegativesRankingLoss, losses.CachedGISTEmbedLoss])
 def test_parts_of_a_step_have_so_many_texts_or_tokens(kind):
-    guide = [type("Guide", (), {"loaded": None})()] if kind is losses.CachedGISTEmbedLoss else []
+    guide = [GUIDE] if kind is losses.CachedGISTEmbedLoss else []
     assert kind(Model(), *guide).max_tokens_per_step == 32 * 10
     assert kind(Model(), *guide, mini_batch_size=3).max_tokens_per_step == 30
     assert kind(Model(), *guide, mini_batch_num_tokens=7).max_tokens_per_step == 7
@@ -82,6 +87,33 @@ def test_triplets_and_pairs_have_the_distance_and_margin_that_are_given():
     pairs, labels = losses.ContrastiveLoss(Model(), "cosine", 0.75), np.array([1, 0, 0, 1, 0])
     wanted = np.where(labels, near**2, np.maximum(0.75 - near, 0) ** 2).mean() / 2
     assert float(pairs(anchor, positive, label=torch.from_numpy(labels))) == pytest.approx(wanted, rel=1e-5)
+
+
+LABELS = torch.tensor([0, 1, 0, 1, 1])
+SCORES = torch.linspace(0, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "objective", "columns"),
+    [
+        (losses.AnglELoss(Model(), 7), AnglE(0.0, angle_scale=7), {"score": SCORES}),
+        (losses.BatchHardTripletLoss(Model(), "cosine", 0.3), BatchTriplets("hard", 0.3, "cosine"), {"label": LABELS}),
+        (losses.BatchAllTripletLoss(Model()), BatchTriplets("all", 5), {"label": LABELS}),
+        (losses.MSELoss(Model(), 3), Distillation(3), {"teacher": torch.ones(5, 3)}),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+@torch.no_grad()
+def test_a_loss_that_only_renames_an_objective_passes_its_options_on(loss, objective, columns):
+    texts = vectors(1 if "label" in columns else 2)
+    for one in (loss, objective):
+        torch.manual_seed(0)
+        one.initialize(8)
+    assert float(loss(*texts, **columns)) == float(objective(*texts, **columns))
+
+
+def test_the_scale_of_angles_is_recorded():
+    assert losses.AnglELoss(Model(), 7).describe() == {"objective": "AnglELoss", "scale": 7}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +181,7 @@ def test_what_a_guide_finds_more_similar_than_the_positive_is_no_negative(option
             row += [p[i] @ p[j] for j in range(5) if gp[i] @ gp[j] <= limit]
         row += [a[i] @ n[j] for j in range(5) if ga[i] @ gn[j] <= limit]
         rows.append(np.array(row) / temperature)
-    loss = losses.GISTEmbedLoss(Model(), type("Guide", (), {"loaded": None})(), **options)
+    loss = losses.GISTEmbedLoss(Model(), GUIDE, **options)
     found = loss(*texts, guide=torch.cat(guide, dim=1))
     assert float(found) == pytest.approx(cross_entropy(rows), rel=1e-4)
 
@@ -165,6 +197,7 @@ def test_options_without_a_counterpart_are_refused_by_name():
             lambda: losses.MultipleNegativesRankingLoss(Model(), hardness_mode="x", hardness_strength=1.0),
             "hardness_mode",
         ),
+        (lambda: losses.GISTEmbedLoss(Model(), GUIDE, gather_across_devices=True), "gather_across_devices"),
         (lambda: losses.ContrastiveLoss(Model(), size_average=False), "size_average"),
         (lambda: losses.SoftmaxLoss(Model(), 8, 3, loss_fct=torch.nn.MSELoss()), "loss_fct"),
         (lambda: losses.SoftmaxLoss(Model(), 9, 3), "embedding_dimension=9; it is 8"),
@@ -173,6 +206,10 @@ def test_options_without_a_counterpart_are_refused_by_name():
     ):
         with pytest.raises(BadInput, match=f"does not take {name}"):
             make()
+    with pytest.raises(BadInput, match="the guide is a Model; expected a SentenceTransformer"):
+        losses.GISTEmbedLoss(Model(), Model())
+    with pytest.raises(BadInput, match="margin_strategy is 'none'; expected one of absolute, relative"):
+        losses.GISTEmbedLoss(Model(), GUIDE, margin_strategy="none")
     losses.CosineSimilarityLoss(Model(), torch.nn.MSELoss(), torch.nn.Identity())
     losses.MultipleNegativesRankingLoss(Model(), hardness_strength=1.0)
     assert losses.MarginMSELoss(Model(), util.pairwise_cos_sim) and losses.SoftmaxLoss(Model(), 8, 3)

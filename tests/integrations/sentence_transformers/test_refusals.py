@@ -148,7 +148,8 @@ from sentence_transformers import SentenceTransformer, CrossEncoder, util
 from sentence_transformers.util import cos_sim
 from sentence_transformers.SentenceTransformer import SentenceTransformer as same
 assert SentenceTransformer is same is ours and cos_sim is our_util.cos_sim and util.cos_sim is cos_sim
-assert find_spec("sentence_transformers") is not None and sentence_transformers is package is stand_in()
+assert find_spec("sentence_transformers").submodule_search_locations == []
+assert sentence_transformers is package is stand_in()
 for line in ("from sentence_transformers import datasets", "import sentence_transformers.sparse_encoder"):
     try:
         exec(line)

@@ -267,6 +267,21 @@ def test_weights_that_torch_has_in_fp32_are_not_loaded_again_for_training(folder
     assert model.loaded is before
 
 
+def test_a_model_that_was_passed_in_is_moved_by_torch_or_not_at_all(folders):
+    assert SentenceTransformer(Embedder.load(folders("bert"), engine="torch")).to("meta").device.type == "meta"
+    model = SentenceTransformer(Embedder.load(folders("bert"), engine="numpy"))
+    with pytest.raises(BadInput, match="was passed in, on cpu; load it with device='cuda'"):
+        model.to("cuda")
+    with pytest.raises(BadInput, match="was passed in, in fp32; to train it, load it with .*'torch'"):
+        model.use_torch()
+
+
+@pytest.mark.parametrize(("device", "name"), [(None, "cuda"), (1, "cuda:1"), ("cuda:0", "cuda:0")])
+def test_a_gpu_is_named_by_its_number(model, device, name, monkeypatch):
+    monkeypatch.setattr(SentenceTransformer, "to", lambda _, device: device)
+    assert model.cuda(device) == name
+
+
 def test_a_model_that_is_loaded_onto_another_device_keeps_its_settings(folders, monkeypatch):
     model = SentenceTransformer(str(folders("bert")), device="cpu")
     model.max_seq_length = 9

@@ -52,6 +52,7 @@ from importlib import import_module
 from {OURS}.submodules import SUBMODULES
 for name in SUBMODULES:
     module = import_module(f"PEER.{{name}}")
+    assert module.__name__ == module.__spec__.name == f"PEER.{{name}}"
     assert any(not attribute.startswith("_") for attribute in dir(module)), name
 print("done")
 """

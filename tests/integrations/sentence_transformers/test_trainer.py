@@ -243,6 +243,84 @@ def test_early_stopping_ends_a_run_that_does_not_improve(made):
     assert trainer.train().global_step == 3  # the first evaluation is the best, two more are not better
 
 
+def test_a_resumed_run_counts_the_evaluations_before_it_was_stopped(made):
+    def stop(_, state, control, **__):
+        control.should_training_stop = state.global_step == 3
+
+    def trainer(*more):
+        return made(
+            [EarlyStoppingCallback(early_stopping_patience=4), *more],
+            evaluator=EVALUATOR,
+            metric_for_best_model="dev_spearman_cosine",
+            **{"eval_strategy": "steps", "eval_steps": 1, "save_steps": 1, "learning_rate": 1e-12},
+        )
+
+    trainer(SimpleNamespace(on_step_end=stop)).train()
+    assert trainer().train(resume_from_checkpoint=True).global_step == 5  # the first is the best, four are not better
+
+
+def test_the_end_of_an_epoch_cannot_be_requested(made):
+    def stop(*_, **__):
+        return TrainerControl(should_epoch_stop=True)
+
+    with pytest.raises(BadInput, match="should_epoch_stop, which is not served; set should_training_stop"):
+        made([SimpleNamespace(on_step_end=stop)]).train()
+
+
+def test_callbacks_are_added_and_removed_by_themselves_or_their_class(made):
+    first, second = EarlyStoppingCallback(), EarlyStoppingCallback()
+    trainer = made([first])
+    trainer.add_callback(second)
+    trainer.add_callback(TrainerCallback)
+    assert trainer.callbacks[:2] == [first, second] and type(trainer.callbacks[2]) is TrainerCallback
+    trainer.remove_callback(second)
+    assert trainer.callbacks[0] is first and len(trainer.callbacks) == 2
+    for one in (TrainerCallback, TrainerCallback, EarlyStoppingCallback):
+        trainer.remove_callback(one)
+    assert trainer.callbacks == []
+
+
+def test_a_model_may_be_evaluated_before_it_is_trained(made):
+    trainer = made(evaluator=EVALUATOR, eval_on_start=True, max_steps=1, save_strategy="no")
+    trainer.train()
+    assert [x["step"] for x in trainer.state.log_history if "eval_dev_spearman_cosine" in x] == [0]
+
+
+def test_use_cpu_moves_the_model(folders, tmp_path, monkeypatch):
+    moved = []
+    monkeypatch.setattr(SentenceTransformer, "to", lambda _, device: moved.append(device))
+    for use_cpu in (False, True):
+        args = SentenceTransformerTrainingArguments(str(tmp_path), use_cpu=use_cpu)
+        SentenceTransformerTrainer(SentenceTransformer(str(folders("bert"))), args)
+    assert moved == ["cpu"]
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"args": {}, "model": None}, "model is a NoneType; SentenceTransformerTrainer trains a model of this package"),
+        ({"args": SimpleNamespace()}, "args is a SimpleNamespace; expected SentenceTransformerTrainingArguments"),
+        ({"loss": torch.nn.MSELoss()}, "the loss is a MSELoss; expected one of this package's losses"),
+        (
+            {"args": SentenceTransformerTrainingArguments("out", eval_strategy="epoch")},
+            "eval_strategy is 'epoch', but there is no eval_dataset or evaluator",
+        ),
+    ],
+)
+def test_what_a_trainer_cannot_use_is_refused(folders, given, words):
+    with pytest.raises(BadInput, match=words):
+        SentenceTransformerTrainer(**{"model": SentenceTransformer(str(folders("bert"))), **given})
+
+
+def test_a_trainer_without_data_neither_trains_nor_evaluates(folders):
+    trainer = SentenceTransformerTrainer(SentenceTransformer(str(folders("bert"))))
+    with pytest.raises(BadInput, match="SentenceTransformerTrainer has no train_dataset"):
+        trainer.train()
+    with pytest.raises(BadInput, match="has neither an eval_dataset nor an evaluator"):
+        trainer.evaluate()
+
+
 def test_rates_by_their_names_are_rates_of_our_weights(made):
     embedder = made().model.loaded
     rates = rates_by_weight(
@@ -254,6 +332,8 @@ def test_rates_by_their_names_are_rates_of_our_weights(made):
     assert r"^encoder\.blocks\.1\.qkv\.weight$" not in rates
     with pytest.raises(BadInput, match="'query', but .*query.weight, .*value.weight are one weight here: match all"):
         rates_by_weight(embedder, {"query": 1.0})
+    with pytest.raises(BadInput, match="needs an encoder of this library"):
+        rates_by_weight(SimpleNamespace(encoder=SimpleNamespace(config={"model_type": "xlnet"})), {"query": 1.0})
     with pytest.raises(BadInput, match=r"'heads', which matches no encoder weight, such as model\.0\.model\.emb"):
         rates_by_weight(embedder, {"heads": 1.0})
 
@@ -362,6 +442,7 @@ def test_arguments_are_in_one_table_each_and_a_misspelt_one_gets_the_nearest():
 
 @pytest.mark.parametrize("module", [losses, cross_encoder_losses, evaluation])
 def test_what_is_not_served_can_be_imported_and_says_what_to_use_when_it_is_made(module):
+    assert not hasattr(module, "zzz")
     for name, way in module.REFUSED.items():
         with pytest.raises(BadInput, match=f"{name} is not served") as error:
             getattr(module, name)()

@@ -49,6 +49,22 @@ def test_gradients_and_types_pass_through(name):
     assert TABLES[name](a.half(), a.half()).dtype == torch.float32  # half precision makes scores equal
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_without_torch_results_are_arrays_of_the_same_numbers(name, monkeypatch):
+    a, b = VECTORS[:7], VECTORS[7:14]
+    expected = [TABLES[name](a, b), ROWS[name](a, b), ROWS[name](a[0], b[0])]
+    lengths = [util.normalize_embeddings(a), util.normalize_embeddings(a[0])]
+    monkeypatch.setattr(util, "has_torch", lambda: False)
+    found = [TABLES[name](a, b), ROWS[name](a, b), ROWS[name](a[0], b[0])]
+    for one, other in zip(
+        [*found, util.normalize_embeddings(a), util.normalize_embeddings(a[0])], [*expected, *lengths], strict=True
+    ):
+        assert isinstance(one, np.ndarray) and one.shape == tuple(other.shape)
+        np.testing.assert_allclose(one, other, atol=2e-6)
+    for kind, wider in ((np.float16, np.float32), (np.float64, np.float64)):
+        assert util.at_least_float32(a.astype(kind)).dtype == wider
+
+
 def test_one_vector_is_a_table_of_one_row():
     assert util.cos_sim(VECTORS[0], VECTORS).shape == (1, 60)
     assert util.pairwise_cos_sim(VECTORS[0], VECTORS[0]).item() == pytest.approx(1)

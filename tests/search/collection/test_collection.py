@@ -5,6 +5,7 @@ import multiprocessing
 import shutil
 import sqlite3
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ import pytest
 from likewise.errors import BadInput
 from likewise.native.scanning import available
 from likewise.search.collection import Collection, compaction, segments, verification
+from likewise.search.collection.record_table import record_checksum
 from likewise.search.records import Records
 from tests.search.conformance import FILTERS, WIDTH, as_dict, assert_finds, assert_holds, some_records
 
@@ -101,6 +103,40 @@ def test_a_second_writer_is_refused_and_named_and_a_reader_is_not(folder):
     Collection.open(str(folder)).close()
 
 
+class Logless(sqlite3.Connection):
+    """As for a user who may not create the missing log: only reading without locks is possible."""
+
+    def __init__(self, location, **options):
+        super().__init__(location, **options)
+        self.is_refused = location.endswith("mode=ro")
+
+    def execute(self, *arguments):
+        if self.is_refused:
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorname = "SQLITE_CANTOPEN"
+            raise error
+        return super().execute(*arguments)
+
+
+def test_a_reader_without_locks_notices_a_writer_and_then_sees_the_new_state(folder, monkeypatch):
+    filled(folder).close()
+    logs = [folder / f"collection.sqlite{end}" for end in ("-wal", "-shm")]
+    for log in logs:
+        log.unlink()
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Logless))
+    with Collection.open(str(folder), read_only=True) as reader:
+        blocks = reader.records(block=7)
+        assert len(next(blocks)) == 7
+        with Collection.open(str(folder)) as writer:
+            writer.delete(["id 0"])
+        with pytest.raises(BadInput, match="was written by another process while it was read"):
+            next(blocks)
+        assert reader.count() == 59
+        logs[0].write_bytes(b"a transaction")
+        with pytest.raises(BadInput, match="it cannot be opened"):
+            reader.count()
+
+
 def test_a_process_that_was_forked_neither_writes_nor_keeps_the_lock(folder):
     def child(queue):
         try:
@@ -140,6 +176,26 @@ def test_what_a_killed_create_left_is_made_again_and_not_opened(folder, left):
         Collection.create(str(folder), WIDTH)
 
 
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("a file", "collection is a file; expected a new or an empty folder"),
+        ("a broken link", "collection is a broken link; expected a new or an empty folder"),
+        ("with a file of the name of its own folder", "collection cannot be written: File exists"),
+    ],
+)
+def test_a_collection_is_not_created_where_a_file_or_a_broken_link_is(folder, kind, message):
+    if kind == "a broken link":
+        folder.symlink_to("nowhere")
+    elif "name" in kind:
+        folder.mkdir()
+        (folder / "vectors").touch()
+    else:
+        folder.touch()
+    with pytest.raises(BadInput, match=message):
+        Collection.create(str(folder), WIDTH)
+
+
 def test_a_collection_of_another_format_is_refused(folder):
     filled(folder).close()
     execute(folder, "UPDATE settings SET value = '3' WHERE name = 'format'")
@@ -169,9 +225,10 @@ def test_the_full_text_of_an_earlier_format_is_made_again_by_a_writer_and_not_se
     Collection.open(str(folder)).close()
 
 
-def test_settings_that_changed_on_the_disk_are_refused_and_cost_no_record(folder):
+@pytest.mark.parametrize("value", ["9", "{"])
+def test_settings_that_changed_on_the_disk_are_refused_and_cost_no_record(folder, value):
     filled(folder).close()
-    execute(folder, "UPDATE settings SET value = '9' WHERE name = 'width'")
+    execute(folder, f"UPDATE settings SET value = '{value}' WHERE name = 'width'")
     with pytest.raises(BadInput, match="the settings of this collection are damaged; restore the folder"):
         Collection.open(str(folder))
 
@@ -225,6 +282,11 @@ class TestManySegments:
             flip(derived[0], derived[0].stat().st_size - 70)
             assert collection.repair().removed == {} and not derived[0].exists()
             assert collection.count("year >= 2010") == count
+
+    def test_a_reader_does_not_compact(self, folder):
+        filled(folder).close()
+        with Collection.open(str(folder), read_only=True) as reader, pytest.raises(BadInput, match="read-only"):
+            reader.compact()
 
     def test_compact_returns_the_space_of_the_dead_and_changes_nothing_else(self, folder):
         with filled(folder) as collection:
@@ -367,6 +429,33 @@ class TestManySegments:
         with Collection.open(str(folder)) as collection:
             assert collection.verify().damaged == {"id 7": "row"}
             assert_repaired(collection, folder, ["id 7"])
+
+
+def test_records_that_cannot_be_read_are_refused(folder):
+    filled(folder).close()
+    execute(folder, "UPDATE records SET length = 'long' WHERE id = 'id 4'; DELETE FROM records WHERE id = 'id 7'")
+    with Collection.open(str(folder)) as collection:
+        with pytest.raises(BadInput, match="is damaged; verify\\(\\) lists the damage"):
+            collection.get(["id 4"])
+        with pytest.raises(BadInput, match=f"the row {(1 << 16) + 7} has no record: the journal is damaged"):
+            collection.search(np.ones((1, WIDTH), np.float32), 60)
+
+
+def test_two_intact_records_of_one_id_are_beyond_repair(folder):
+    with Collection.create(str(folder), WIDTH) as collection:
+        collection.add(Records(["twin a", "twin b"], np.ones((2, WIDTH), np.float32)))
+    db = sqlite3.connect(folder / "collection.sqlite")
+    ((length,),) = db.execute("SELECT DISTINCT length FROM records")
+    db.execute("UPDATE records SET checksum = ?", [record_checksum("twin a", None, None, length)])
+    db.commit()
+    db.close()
+    path = folder / "collection.sqlite"
+    path.write_bytes(path.read_bytes().replace(b"twin b", b"twin a"))
+    with (
+        Collection.open(str(folder)) as collection,
+        pytest.raises(BadInput, match=r"UNIQUE constraint failed: records\.id"),
+    ):
+        collection.repair()
 
 
 def assert_repaired(collection: Collection, folder: Path, lost: list[str], gone: tuple | list = ()) -> None:

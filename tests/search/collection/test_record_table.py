@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise.errors import BadInput
 from likewise.search.collection import Collection, record_table
 from likewise.search.collection.journal import Journal
 from likewise.search.collection.record_table import rows_as_json
@@ -31,6 +32,16 @@ def test_rows_are_inserted_by_statements_of_any_size(rows, tmp_path, monkeypatch
         expected = as_dict(some_records(60)) | as_dict(some_records(60, start=30))
         assert_holds(collection, expected, 1e-3)
         assert collection.verify().is_clean
+
+
+def test_a_log_that_cannot_be_left_says_why(tmp_path):
+    Collection.create(str(tmp_path / "collection"), WIDTH).close()
+    journal = Journal(tmp_path / "collection" / "collection.sqlite", read_only=True)
+    with pytest.raises(BadInput, match=r"collection\.sqlite: .* \(SQLITE_"):
+        journal.leave_log()
+    with pytest.raises(BadInput, match=r"SQLite lacks full-text search \(FTS5\)"), journal.naming_errors():
+        raise sqlite3.OperationalError("no such module: fts5")
+    journal.close()
 
 
 def test_a_part_of_a_transaction_is_taken_back_alone(tmp_path):

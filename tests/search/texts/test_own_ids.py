@@ -152,6 +152,12 @@ def test_any_number_of_texts_is_deleted_in_parts(index, monkeypatch):
     assert index.get(["1"])[0]["text"] == "cat 1" and index.index.count() == 1
 
 
+def test_texts_with_an_id_and_those_that_pass_a_filter_are_deleted(index):
+    index.add([f"cat {i}" for i in range(4)], ids=[*"abcd"], metadata=[{"n": i} for i in range(4)])
+    assert index.delete(["a", "b"], where="n >= 1 and n < 3") == 3
+    assert index.get(["d"])[0]["n"] == 3 and index.index.count() == 1
+
+
 def test_the_title_of_a_text_is_that_of_its_document_if_it_is_a_text():
     given = [{"text": "a", "title": "T", "id": "b"}, {"text": "a", "title": 7}, "a", Document("a", title="D")]
     found = given_documents(given, metadata=[{}, {}, {"title": "M"}, {"x": 1}])

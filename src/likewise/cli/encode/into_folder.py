@@ -69,6 +69,8 @@ def _stands_for_files(name: str) -> str:
 def run_into_folder(args: argparse.Namespace) -> int:
     from ...distribute.encode import encode_to_folder
 
+    if args.ray is not None and args.cache is not None:
+        raise BadInput("--cache works on one machine only; omit it with --ray")
     paths, folder, settings = _sources(args), Path(args.output), _settings(args)
     workers = None if args.workers is None else whole_number("--workers", args.workers)
     embedder = load_from_options(args)
@@ -129,8 +131,6 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
     if args.ray is not None:
         from ...distribute.workers.ray_cluster import in_ray  # needs ray
 
-        if args.cache is not None:
-            raise BadInput("--cache works on one machine only; omit it with --ray")
         device = str(embedder.device).partition(":")[0]  # an actor sees only its own GPU, whose number is 0
         choice = ModelChoice(args.model, {**choice.options, "device": device})
         return in_ray(choice, None if args.ray == "local" else args.ray, workers, int(device == "cuda"))

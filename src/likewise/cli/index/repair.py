@@ -1,6 +1,7 @@
 """Keeps the intact parts of a damaged index, and lists the rest."""
 
 import argparse
+from pathlib import Path
 
 from ...wording import counted
 from ..output import print_json
@@ -30,5 +31,5 @@ def run(args: argparse.Namespace) -> int:
     print(f"{args.location}: {counted(report.kept, 'passage')} kept, {removed} removed")
     print_first(report.removed)
     if report.file is not None:
-        print(f"The parts that could still be read are in {report.file}")
+        print(f"The parts that could still be read are in {Path(args.location, report.file)}")
     return 0

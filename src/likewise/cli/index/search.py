@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if args.calibration is not None and (args.hybrid or args.rerank is not None):
         raise BadInput("--calibration cannot be combined with --hybrid or --rerank")
     args.query = given_text(args.query, "query")
-    calibration, cut = calibration_options.load_calibration(args), None
+    calibration, cut = calibration_options.load_calibration(args, with_queries=True), None
     with opened_with_model(args, read_only=True, allow=args.allow) as index:
         calibration_options.check_same_model(calibration, index.embedder, args.model)
         result = index.search(

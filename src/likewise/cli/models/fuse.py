@@ -219,7 +219,7 @@ def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...
 
 def _texts(name: str, columns: tuple[str, ...], where: str | None) -> list[str]:
     """The distinct texts in all columns of texts of a file or data set, without blank ones."""
-    from ...data.column_names import ColumnNames
+    from ...data.column_names import ColumnNames, named_data
     from ...data.datasets import load_dataset
     from ...data.leaks import text_columns
     from ...files import Table
@@ -227,9 +227,11 @@ def _texts(name: str, columns: tuple[str, ...], where: str | None) -> list[str]:
     from ...train.data.sources import file_path
 
     path = file_path(name)
-    values = load_dataset(name).columns if path is None else Table.read(path, list).columns
-    renamed = ColumnNames.parse(columns, where=where).rename(values)
-    checked = [text_column(column, renamed[column], name) for column in text_columns(renamed)]
+    table = None if path is None else Table.read(path, list)
+    values = load_dataset(name).columns if table is None else table.columns
+    with named_data(name, table.places if table else (), values, where):
+        renamed = ColumnNames.parse(columns, where=where).rename(values)
+        checked = [text_column(column, renamed[column], allow_blank=True) for column in text_columns(renamed)]
     return list(dict.fromkeys(text for column in checked for text in column if text.strip()))
 
 

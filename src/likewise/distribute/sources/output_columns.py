@@ -92,6 +92,8 @@ def type_name(found: Any) -> str:
     """An Arrow type as a text for the manifest: its name if it is simple, otherwise its serialized form in base64."""
     import pyarrow as pa
 
+    if pa.types.is_dictionary(found):  # several sources together may have more values than one
+        found = pa.dictionary(pa.int32(), found.value_type)
     serialized = base64.b64encode(pa.schema([pa.field("", found)]).serialize())
     return str(found) if str(found) in TYPES else serialized.decode()
 

@@ -3,6 +3,7 @@
 # ruff: noqa: ARG002, no result depends on the size of batches
 
 import csv
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ class SequentialEvaluator(BaseEvaluator):
         return {**results, "sequential_score": self.main_score_function(scores) if scores else 0.0}
 
 
-class _Evaluator(BaseEvaluator):
+class _Evaluator(BaseEvaluator, ABC):
     """An evaluator with a name and a CSV file, to which each evaluation adds a line."""
 
     kind = ""
@@ -82,9 +83,9 @@ class _Evaluator(BaseEvaluator):
                 csv.writer(file).writerows([*header, list(line.values())])
         return self.prefix_name_to_metrics(metrics, self.name)
 
+    @abstractmethod
     def compute_metrics(self, model: Any) -> Metrics:
         """The metrics, without the evaluator's name."""
-        raise NotImplementedError
 
 
 class _EmbeddingEvaluator(_Evaluator):

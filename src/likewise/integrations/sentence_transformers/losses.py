@@ -195,12 +195,11 @@ class GISTEmbedLoss(Objective):
         super().__init__()
         if not hasattr(guide, "loaded"):
             raise BadInput(f"the guide is a {type(guide).__name__}; expected a SentenceTransformer of this package")
-        if margin_strategy not in ("absolute", "relative"):
-            raise BadInput(f"margin_strategy is {margin_strategy!r}; expected absolute or relative")
         if gather_across_devices:
             raise refuse_option(self, "gather_across_devices", True, "torchrun -m likewise train always gathers")
         self._guide = (guide,)  # not a part of the loss
-        self.temperature, self.margin, self.margin_strategy = temperature, margin, margin_strategy
+        self.temperature, self.margin = temperature, margin
+        self.margin_strategy = known_name("margin_strategy", margin_strategy, ("absolute", "relative"))
         self.contrast_anchors, self.contrast_positives = contrast_anchors, contrast_positives
 
     @property

@@ -101,7 +101,7 @@ def normalize_embeddings(embeddings: Table) -> Any:
     """Vectors scaled to length 1; a zero vector stays zero."""
     if not has_torch():
         found = as_array(embeddings)
-        return unit(found[None])[0] if found.ndim == 1 else unit(found)
+        return unit(np.atleast_2d(found)).reshape(found.shape)
     return import_module("torch").nn.functional.normalize(as_tensor(embeddings), dim=-1)
 
 
@@ -195,7 +195,7 @@ def _rows(name: str, compare: Callable[[Any, Any], Any], a: Table, b: Table) -> 
     x, y = at_least_float32(a), at_least_float32(b)
     if has_torch():
         return compare(x, y)
-    return PAIRWISE[name](x, y) if x.ndim == 2 else np.float32(PAIRWISE[name](x[None], y[None])[0])
+    return PAIRWISE[name](np.atleast_2d(x), np.atleast_2d(y)).reshape(x.shape[:-1])
 
 
 _FUNCTIONS: dict[str, tuple[Compare, Compare]] = {

@@ -87,15 +87,16 @@ def retried(
     explain: Callable[[Any], tuple[LikewiseError, bool]],
 ) -> T:
     """Retry an attempt after pauses; `explain` converts an error to one of ours and says whether it is final."""
-    for pause in (*PAUSES, None):
+    pauses = iter(PAUSES)
+    while True:
         try:
             return attempt()
         except errors as error:
             explained, is_final = explain(error)
+            pause = next(pauses, None)
             if pause is None or is_final:
                 raise explained from None
             time.sleep(pause)
-    raise AssertionError("the last attempt returns or raises")
 
 
 @dataclass(frozen=True)

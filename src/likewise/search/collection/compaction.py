@@ -24,7 +24,6 @@ MERGE_PAGES = 500  # pages of the full-text index merged in one transaction
 
 def compact_collection(files: OpenFiles, show_progress_bar: Progress) -> int:
     """Rewrite segments that have dead rows, shrink the journal, and return the number of dead rows."""
-    files.check_writable()
     with files.reading() as (_, snapshot):
         groups = groups_to_rewrite(snapshot.segments)
     returned = 0

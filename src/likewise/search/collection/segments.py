@@ -82,8 +82,6 @@ def map_rows(path: Path, number: int, rows: int, layout: RowFormat) -> Shaped[np
         if size < layout.file_bytes(rows):
             there = (size - HEADER_BYTES) // layout.row_bytes
             raise DamagedSegment(f"{path} has {there:,} of {rows:,} rows; verify() lists the lost records")
-        if rows == 0:
-            return np.empty((0, layout.width), layout.dtype)
         return np.memmap(file, layout.dtype, "r", HEADER_BYTES, (rows, layout.width))
 
 

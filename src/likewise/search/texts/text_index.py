@@ -40,7 +40,7 @@ from .stored_texts import delete_passages, keys_passing, passage_keys, stored_te
 
 Ranked = TypeVar("Ranked", bound=Hashable)
 CANDIDATES = 100
-"""The number of passages per ranking in a hybrid search, and the maximum that a reranker gets."""
+"""The number of passages per ranking in a hybrid search, and the number that a reranker gets; k if that is more."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,10 @@ class TextIndex:
         )
 
     def delete(self, ids: Sequence[str] | None = None, *, where: str | None = None) -> int:
-        """Delete texts by id, files by path, or all passages that pass a filter, and return the number of passages."""
+        """Delete texts by id, files by path, and all passages that pass a filter; return the number of passages.
+
+        If both are given, passages that either of them names are deleted, not only those that both name.
+        """
         if ids is None and where is None:
             raise BadInput("expected ids, or a filter as where, to say what to delete; got neither")
         chosen = {key for keys in passage_keys(self.index, () if ids is None else ids).values() for key in keys}
@@ -219,7 +222,7 @@ class TextIndex:
             where: a filter over metadata, such as `year >= 2020 and lang = "en"` (`likewise.search.filters`).
             hybrid: whether to search by words too, and combine both rankings by reciprocal rank fusion.
             reranker: a function that scores pairs of query and text, such as `Reranker.load(name).score`; it gets
-                the best CANDIDATES passages.
+                the best CANDIDATES passages, or k if that is more.
             budget: seconds that the reranker may take; None for no limit.
 
         Raises:
