@@ -42,8 +42,13 @@ def published_folder(folder: Path, row: dict[str, Any]) -> Path:
     amend(folder / "config.json", **row.get("config", {}))
     _modules(folder, modules)
     _fast_tokenizer(folder)
-    write(folder / "sentence_bert_config.json", {"max_seq_length": min(row["max_seq_length"], 60)})
-    write(folder / "config_sentence_transformers.json", {"prompts": row.get("prompts", {})})
+    prompts = row.get("prompts", {})
+    room = 60
+    if any(len(prompt) > room for prompt in prompts.values()):  # Qwen's, which has no table of positions
+        room = 200
+        amend(folder / "config.json", max_position_embeddings=room)
+    write(folder / "sentence_bert_config.json", {"max_seq_length": min(row["max_seq_length"], room)})
+    write(folder / "config_sentence_transformers.json", {"prompts": prompts})
     return folder
 
 
