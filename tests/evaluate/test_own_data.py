@@ -215,7 +215,7 @@ def test_what_is_no_file_is_the_name_of_a_data_set(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     asked = []
     read = lambda name: asked.append(name) or {**PAIRS, "score": SCORES}  # noqa: E731
-    monkeypatch.setattr("likewise.evaluate.own_data.read_dataset", read)
+    monkeypatch.setattr("likewise.data.datasets.read_dataset", read)
     assert headline("stsb/dev") == headline({**PAIRS, "score": SCORES}) and asked == ["stsb/dev"]
 
 

@@ -118,7 +118,7 @@ def test_candidates_that_a_reranker_is_not_given_follow_in_the_order_of_the_sear
 
 
 def test_by_default_a_reranker_scores_every_passage_that_is_returned(client, monkeypatch):
-    monkeypatch.setattr("likewise.serve.routes.collections.CANDIDATES", 2)
+    monkeypatch.setattr("likewise.search.texts.text_index.CANDIDATES", 2)
     for k, count in ((1, 2), (4, 4)):
         answer = search(client, k=k, rerank="tiny-reranker")
         scores = [one["scores"]["reranked"] for one in answer["passages"]]

@@ -50,20 +50,10 @@ def _standard_input() -> list[Path]:
     return []
 
 
-def file_of(name: str) -> Path | None:
-    """The file that a name means, whether or not it exists; None if the name can only be a data set's."""
-    from ..files import READABLE
-
-    path = expanded(name)
-    return path if path.suffix.lower() in READABLE or path.exists() else None
-
-
 def column_names(name: str) -> list[str]:
-    from ..data.datasets import load_dataset
-    from ..files import Table
+    from ..data.datasets import columns_of
 
-    path = file_of(name)
-    return list(load_dataset(name).columns if path is None else Table.read(path, list).columns)
+    return list(columns_of(name)[0])
 
 
 def texts_by_column(path: Path) -> dict[str, list[str]]:

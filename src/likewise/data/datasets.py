@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import BadInput, DataNotFound, MissingExtra
-from ..files import Table, Texts
+from ..files import READABLE, Table, Texts
 from ..model_files.hub import snapshot
 from ..runtime.home_folder import expanded
 from ..wording import counted, counted_of
@@ -56,6 +56,21 @@ class LoadedDataset:
 
     columns: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...]
+
+
+def file_path(name: str | Path) -> Path | None:
+    """The file with this name if it exists or has a data file's suffix; None if it is the name of a data set."""
+    path = expanded(name)
+    return path if path.suffix.lower() in READABLE or path.exists() else None
+
+
+def columns_of(name: str | Path) -> tuple[DatasetColumns, Sequence[str]]:
+    """The columns of a file or a data set, and the location of each row of a file ("line 3")."""
+    path = file_path(name)
+    if path is None:
+        return read_dataset(str(name)), ()
+    table = Table.read(path, list)
+    return table.columns, table.places
 
 
 def read_dataset(name: str) -> DatasetColumns:

@@ -10,10 +10,8 @@ import numpy as np
 from ..data.catalogue.entry import TEXT_COLUMNS
 from ..data.column_names import PAIR, ColumnNames, named_data, renaming_example, similar_column
 from ..data.columns import DatasetColumns
-from ..data.datasets import read_dataset
+from ..data.datasets import columns_of
 from ..errors import BadInput, BadRow
-from ..files import READABLE, Table
-from ..runtime.home_folder import expanded
 from .task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
 from .tasks.duplicates import LabelledPairs, baseline_note, similarity_scores, threshold_protocol
 from .tasks.retrieval import RetrievalCollection, score_pair_retrieval
@@ -82,13 +80,9 @@ def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[
     if not isinstance(data, str | Path):
         expected = "a file, the name of a data set, or a mapping of columns to lists, such as frame.to_dict('list')"
         raise BadInput(f"the data is of the type {type(data).__name__}; expected {expected}")
-    path = expanded(data)
-    if path.suffix.lower() not in READABLE and not path.exists():
-        return read_dataset(str(data)), ()
-    if path.suffix.lower() == ".txt":
-        raise BadInput(f"{path} has lines but no columns; expected a .csv, .tsv, .jsonl or .parquet file")
-    table = Table.read(path, list)
-    return table.columns, table.places
+    if Path(data).suffix.lower() == ".txt":
+        raise BadInput(f"{data} has lines but no columns; expected a .csv, .tsv, .jsonl or .parquet file")
+    return columns_of(data)
 
 
 def _expected_columns(columns: DatasetColumns, title: str, unrenamed: DatasetColumns) -> tuple[str, ...]:

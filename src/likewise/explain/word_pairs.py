@@ -250,7 +250,7 @@ def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[
     (pieces,) = embedder.pieces([text])
     if len(pieces) != count:
         raise BadInput(f"the model reads {count} units in a text of {len(pieces)} tokens, so its words cannot be named")
-    if tokenizer.unknown is not None:  # here, every token is a word, and none is special
+    if tokenizer.unknown is not None:  # a model of whole words, without special tokens
         return [Word(piece, False) for piece in pieces], list(range(count))
     before, after = len(tokenizer.prefix), len(tokenizer.suffix)
     special = [Word(piece, True) for piece in pieces]

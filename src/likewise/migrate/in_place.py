@@ -104,9 +104,10 @@ def _fill(
 
 
 def _check_part_of(new: Index, old: Index) -> None:
-    """Raise if a record of the new index is not in the old one; an interrupted migration leaves none there.
+    """Raise if a record of the new index is not in the old one.
 
-    That is, unless the old one has changed since; nothing tells this from an index with passages of its own.
+    An interrupted migration leaves such records only if the old index has changed since, which looks the same as an
+    index with other passages.
     """
     others = {name: sign for records in new.records() for name, sign in record_signatures(records).items()}
     for records in old.records() if others else ():

@@ -107,7 +107,8 @@ class Supervisor:
         """Record signals instead of being terminated by them."""
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before: dict[int, Any] = {n: signal.signal(n, lambda number, _: self._signals.append(number)) for n in numbers}
-        before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # otherwise `waitpid` may find nobody
+        # with SIGCHLD ignored, the system itself removes dead workers, and `waitpid` fails
+        before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
             yield
         finally:

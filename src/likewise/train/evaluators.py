@@ -12,16 +12,14 @@ import numpy as np
 from ..array_types import Float, Int
 from ..arrays.correlation import spearman
 from ..data.column_names import ColumnNames, as_number, is_negative, named_data, numbers_of, similar_column
-from ..data.datasets import load_dataset
+from ..data.datasets import columns_of
 from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput, BadRow
 from ..evaluate.statistics.significance import interval, intervals
-from ..files import Table
 from ..reranker import Reranker
 from ..search import search
 from .data.batch import Batch, TrainingRows, text_column
 from .data.schedule import DataSource
-from .data.sources import file_path
 from .step.trainable import Trainable, has_label_names, model_kind, prompted_columns
 
 SCORED_PAIRS = ("sentence1", "sentence2", "score")
@@ -155,11 +153,10 @@ def load_evaluator(
         training_columns: the training data's column names, used if `columns` is not given and they match.
         labels: the model's labels, which number label texts, or only how many it has (`columns.labels` number them).
     """
-    count, name, path = labels if isinstance(labels, int) else len(labels), str(data), file_path(data)
+    count, name = labels if isinstance(labels, int) else len(labels), str(data)
     expected = LABELLED_PAIRS if count > 1 else SCORED_PAIRS
-    table = None if path is None else Table.read(path, list)
-    values = load_dataset(name).columns if table is None else table.columns
-    with named_data(name, table.places if table else (), values, columns.where if columns else None):
+    values, places = columns_of(data)
+    with named_data(name, places, values, columns.where if columns else None):
         if count <= 1 and (pairs := _unscored_pairs(values, columns, training_columns)):
             return RetrievalEvaluator(pairs, name)
         names = columns or (training_columns or ColumnNames()).applicable(values, expected)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...errors import BadInput
 from ..output import print_json
 from ..parser import options
-from ..sources import file_of, texts_by_column
+from ..sources import texts_by_column
 from ..terminal_tables import aligned, printable, table
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def _tests() -> list[str]:
 
 
 def _columns(name: str) -> "DatasetColumns":
-    from ...data.datasets import read_dataset
+    from ...data.datasets import file_path, read_dataset
 
-    path = file_of(name)
+    path = file_path(name)
     return read_dataset(name) if path is None else texts_by_column(path)
 
 

@@ -13,7 +13,7 @@ from ...wording import counted
 from ..model_options import MODEL, add_running, prepare_runtime
 from ..output import print_json
 from ..parser import options
-from ..sources import file_of, input_files
+from ..sources import input_files
 from ..terminal_tables import aligned, cut_to_width, printable, table
 from ..texts.rerank import label_of
 from ..texts.text_file import STDIN, read_texts
@@ -143,9 +143,9 @@ def _reranker_rules(args: argparse.Namespace) -> "list[Rule]":
 
 
 def _corpus(name: str, column: str | None) -> Sequence[str]:
-    from ...data.datasets import load_dataset
+    from ...data.datasets import file_path, load_dataset
 
-    path = file_of(name)
+    path = file_path(name)
     if name == STDIN or path is not None:
         return list(read_texts(str(path or name), column))
     columns = load_dataset(name).columns

@@ -181,9 +181,9 @@ def _depths(depth: str | None, blocks: int) -> list[int]:
 
 def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples", "Provenance"]:
     """The distinct texts in a file or data set, its labelled examples, and the named data sets behind them."""
+    from ...data.datasets import file_path
     from ...model_files.provenance import UNKNOWN_PROVENANCE
     from ...train.data.examples import deduplicated
-    from ...train.data.sources import file_path
     from ..train.build import data_source
     from ..train.config import DataOptions
 
@@ -220,16 +220,12 @@ def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...
 def _texts(name: str, columns: tuple[str, ...], where: str | None) -> list[str]:
     """The distinct texts in all columns of texts of a file or data set, without blank ones."""
     from ...data.column_names import ColumnNames, named_data
-    from ...data.datasets import load_dataset
+    from ...data.datasets import columns_of
     from ...data.leaks import text_columns
-    from ...files import Table
     from ...train.data.batch import text_column
-    from ...train.data.sources import file_path
 
-    path = file_path(name)
-    table = None if path is None else Table.read(path, list)
-    values = load_dataset(name).columns if table is None else table.columns
-    with named_data(name, table.places if table else (), values, where):
+    values, places = columns_of(name)
+    with named_data(name, places, values, where):
         renamed = ColumnNames.parse(columns, where=where).rename(values)
         checked = [text_column(column, renamed[column], allow_blank=True) for column in text_columns(renamed)]
     return list(dict.fromkeys(text for column in checked for text in column if text.strip()))

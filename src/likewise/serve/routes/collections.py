@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..collection_store import OpenCollection
     from ..model_store import ServedModel
 
-CANDIDATES = 100  # as in `TextIndex.search`, which is imported only on demand
 Thousand = Annotated[int, Meta(ge=1, le=1000)]
 
 
@@ -72,6 +71,8 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 async def search_collection(exchange: Exchange) -> Reply:
     """Search a collection by meaning, optionally also by words and with a reranker."""
+    from ...search.texts.text_index import CANDIDATES  # loaded with the first collection
+
     body = exchange.body
     name = next(iter(exchange.server.collections.names()), "") if body.collection is None else body.collection
     reranker = None if body.rerank is None else await model_for(exchange, body.rerank, "reranker")

@@ -85,7 +85,7 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def rerank_any(exchange: Exchange) -> Reply:
-    """Return TEI's list of ranks for `texts`, or Jina's object for `documents`; each API has options of its own."""
+    """Return TEI's list of ranks for `texts`, or Jina's object for `documents`; each API has its own options."""
     body = exchange.body
     if (body.texts is None) == (body.documents is None):
         raise ApiError("invalid", 'expected either "texts" or "documents"', param="texts")

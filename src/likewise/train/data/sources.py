@@ -27,14 +27,13 @@ from ...data.column_names import (
     select_from_stream,
     similar_column,
 )
-from ...data.datasets import LoadedDataset, dataset_credit, load_dataset
+from ...data.datasets import LoadedDataset, dataset_credit, file_path, load_dataset
 from ...errors import BadInput
-from ...files import READABLE, Table
+from ...files import Table
 from ...files.read import open_parquet
 from ...mine.candidate_space import first_occurrences
 from ...mine.settings import MiningPrompts, MiningSettings
 from ...runtime.arguments import whole_number
-from ...runtime.home_folder import expanded
 from ..objectives import Objective
 from ..objectives.objective import InputColumns
 from ..objectives.registry import OBJECTIVES, ObjectiveTable, fitting_objectives, parse_objective, table_of
@@ -92,12 +91,6 @@ def load_texts(data: str, objective: Objective, columns: ColumnNames) -> Mapping
     name, rows, _ = _located(data)
     with named_data(str(data) if name else ""):
         return read_rows(rows, objective, columns, training=False).texts  # type: ignore[union-attr]  # no stream
-
-
-def file_path(name: str | Path) -> Path | None:
-    """The file with this name if it exists or has a data file's suffix; None if it is the name of a data set."""
-    path = expanded(name)
-    return path if path.suffix.lower() in READABLE or path.exists() else None
 
 
 def _located(data: Any) -> tuple[str, Any, dict[str, Any]]:
