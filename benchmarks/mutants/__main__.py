@@ -13,7 +13,7 @@ from pathlib import Path
 from . import coverage_map, native
 from .coverage_map import KEPT, ROOT, SOURCE, Map
 from .slips import Mutant, is_another, of_folder, reach
-from .trial import INTEGRATION, Copy, Outcome, breaks_import, preload, tested
+from .trial import INTEGRATION, Copy, Outcome, Suite
 
 PACKAGE = SOURCE / "likewise"
 FILES = "package"
@@ -172,28 +172,28 @@ def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, ends: float
     waiting = [mutant for mutant in drawn if results.of(mutant) is None]
     if not waiting:
         return
-    known, copy = coverage_map.load(), Copy(folder / "source")
-    preload()
-    tested(copy.place, ["tests/test_package.py"], 600, write=True)  # compiles the imported modules
-    for mutant in waiting:
-        if time.monotonic() > ends:
-            return
-        with copy.holding(mutant):
-            outcome = tried(mutant, copy.place, known)
-        results.add(mutant, outcome)
+    known = coverage_map.load()
+
+    def work(suite: Suite) -> None:
+        for mutant in waiting:
+            if time.monotonic() > ends:
+                return
+            results.add(mutant, tried(mutant, suite, known))
+
+    Suite(Copy(folder / "source"), work).run()
 
 
-def tried(mutant: Mutant, source: Path, known: Map) -> Outcome:
+def tried(mutant: Mutant, suite: Suite, known: Map) -> Outcome:
     """Run one set of tests after another until one fails; an unclear outcome stands unless a later set fails."""
     outcome: Outcome = "survived"
-    sets = [(tests, seconds, None) for tests, seconds in sets_of_tests(mutant, known)]
-    elsewhere = integration_tests(mutant)
-    for tests, seconds, python in (*sets, *([(elsewhere, SERVERS, INTEGRATION)] if elsewhere else [])):
-        found = tested(source, tests, LIMIT + PATIENCE * seconds, python)
-        if found == "unclear" and breaks_import(source, mutant.file):
-            return "caught"
-        if found == "unclear" and python is None:  # a test was renamed after it was mapped
-            found = tested(source, by_file(tests), LIMIT + PATIENCE * UNKNOWN)
+    sets: list[tuple[list[str], float, Path | None]]
+    sets = [(tests, seconds, None) for tests, seconds in sets_of_tests(mutant, known, suite.items)]
+    if elsewhere := integration_tests(mutant):
+        sets.append((elsewhere, SERVERS, INTEGRATION))
+    if not sets:
+        raise SystemExit(f"no known test runs {mutant.file}; update the map: python -m benchmarks.mutants --map")
+    for tests, seconds, python in sets:
+        found = suite.outcome(mutant, tests, LIMIT + PATIENCE * seconds, python)
         if found in ("caught", "endless"):
             return found
         outcome = "unclear" if found == "unclear" else outcome
@@ -215,31 +215,22 @@ def try_compiled(every: Iterable[Mutant], results: Results, count: int, folder: 
     return drawn
 
 
-def sets_of_tests(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float]]:
-    """Disjoint sets of tests and their times: those that run the line (or, if it runs at import,
-    what it has an effect on), fastest first; those that run the file; those of files that import it; new files that do.
+def sets_of_tests(mutant: Mutant, known: Map, collected: Iterable[str]) -> Iterator[tuple[list[str], float]]:
+    """Disjoint sets of collected tests and their times: those that run the line (or, if it runs at import,
+    what it has an effect on), fastest first; those that run the file; those of files that import it; new ones that do.
     """
     lines = set(range(mutant.line, mutant.last + 1))
     of_lines = known.of_lines(mutant.file, lines)
     if not of_lines:
         of_lines = known.of_lines(mutant.file, reach((SOURCE / mutant.file).read_text("utf-8"), mutant.line))
-    tried: set[int] = set()
+    left = {known.number[test] for test in collected if test in known.number}
     for tests in (of_lines, known.of_file(mutant.file), known.of_importers(mutant.file)):
-        chosen = _within([i for i in tests if i not in tried], known, FIRST)
+        chosen = _within([i for i in tests if i in left], known, FIRST)
+        left.difference_update(chosen)
         if chosen:
-            tried.update(chosen)
             yield [known.tests[i] for i in chosen], sum(known.seconds[i] for i in chosen)
-    new = known.unknown_files(mutant.file)
-    if new:
+    if new := known.unknown(mutant.file, collected):
         yield new, UNKNOWN
-    if not tried and not new and not integration_tests(mutant):
-        raise SystemExit(f"no known test runs {mutant.file}; update the map: python -m benchmarks.mutants --map")
-
-
-def by_file(tests: Sequence[str]) -> list[str]:
-    """The existing files of the first of these tests, as whole files."""
-    files = dict.fromkeys(test.partition("::")[0] for test in tests)
-    return [file for file in files if (coverage_map.ROOT / file).is_file()][:5]
 
 
 def _within(tests: Sequence[int], known: Map, seconds: float) -> list[int]:

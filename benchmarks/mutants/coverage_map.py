@@ -50,10 +50,10 @@ class Map:
                 counts[i] = counts.get(i, 0) + 1
         return sorted(counts, key=lambda i: (-counts[i], self.seconds[i]))
 
-    def unknown_files(self, file: str) -> list[str]:
-        """Test files that are newer than the map and import this module, or from its room."""
-        known = {name.partition("::")[0] for name in self.tests}
-        return [path for path in _importing(file) if path not in known]
+    def unknown(self, file: str, tests: Iterable[str]) -> list[str]:
+        """Those of these tests that are newer than the map and whose file imports this module, or from its room."""
+        importing = {*_importing(file)}
+        return [test for test in tests if test not in self.number and test.partition("::")[0] in importing]
 
     def of_importers(self, file: str) -> list[int]:
         """The tests of files that import this module, or from its room: they may read values, such as constants,

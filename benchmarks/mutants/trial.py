@@ -1,9 +1,11 @@
-"""Runs the tests on one mutant, in a fork of a process that has imported the heavy packages.
+"""Tries slips in forks of one process that has collected all tests, so that a trial costs little more than its tests.
 
-The repository does not change: the mutant is in a copy of `src` whose other files are links, and which comes first on
-the path, also in processes that tests start.
+A fork replaces the code of the functions that a slip changes. A slip outside of functions needs a new process. Both
+have the slip in a copy of `src` too, whose other files are links, and from which programs that tests start import; the
+repository does not change.
 """
 
+import gc
 import importlib
 import os
 import resource
@@ -12,40 +14,31 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Literal
+
+import pytest
 
 from .coverage_map import ROOT, SOURCE
 from .slips import Mutant
 
 Outcome = Literal["caught", "survived", "endless", "unclear", "equal"]
 """The outcomes of a slip; `equal`: it compiles to the same code as the source, or not at all."""
-HEAVY = (
-    "numpy torch torch.optim torch.utils.checkpoint scipy.stats sklearn.metrics sklearn.linear_model sklearn.cluster"
-)
-HEAVY += (
-    " sklearn.model_selection pandas pyarrow.parquet tokenizers safetensors.torch pytest _pytest.fixtures hypothesis"
-)
-HEAVY += " jaxtyping beartype"
 INTEGRATION = ROOT / ".venv" / "integration" / "bin" / "python"
 """The Python of `make integration`, which has the packages and servers of other indexes."""
-QUIET = ("-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--no-header")
-QUIET += ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+QUIET = ("-q", "-p", "no:cacheprovider", "--tb=no", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+ELSEWHERE = ("-x", "--confcutdir", "tests/integration")
 BUSY = 2.0  # wall time per CPU time on a busy machine; this also ends a test that only waits
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
-
-
-def preload() -> None:
-    """Import what no mutant changes, so that every child has it."""
-    for name in HEAVY.split():
-        with suppress(ImportError):
-            importlib.import_module(name)
+NAME = 60_000  # maximum bytes of a test's name
 
 
 class Copy:
-    """A copy of `src` made of links, in which one file at a time is a mutant."""
+    """A copy of `src` made of links, in which one file at a time is a mutant, and which comes first on the path."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -55,6 +48,15 @@ class Copy:
                 link = place / path.relative_to(SOURCE)
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
+
+    def come_first(self) -> None:
+        """Import from the copy, also in programs that tests start."""
+        others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            [str(self.place), *(p for p in others if p not in ("", str(SOURCE)))]
+        )
+        sys.path[:] = [str(self.place), str(ROOT), *(p for p in sys.path if p not in (str(SOURCE), str(ROOT), ""))]
+        importlib.invalidate_caches()
 
     @contextmanager
     def holding(self, mutant: Mutant) -> Iterator[None]:
@@ -66,6 +68,136 @@ class Copy:
         yield
         path.unlink()
         path.symlink_to(mutant.path)
+
+
+class Suite:
+    """A plugin of pytest that runs `work` with all collected tests in place of the tests."""
+
+    def __init__(self, copy: Copy, work: Callable[["Suite"], None]) -> None:
+        self.copy, self.work = copy, work
+        self.items: dict[str, pytest.Item] = {}
+        self.sound: dict[str, bool] = {}
+        self.failures = -1
+
+    def run(self, *arguments: str) -> None:
+        """Collect the tests, and work with them."""
+        self.copy.come_first()
+        if code := pytest.main([*QUIET, *arguments], plugins=[self]):
+            raise SystemExit(f"pytest ended with code {int(code)} while it collected the tests")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.items = {item.nodeid: item for item in session.items}
+        self.functions = functions_below(str(self.copy.place))
+        gc.freeze()  # so that no collection copies the pages that forks share
+        self.work(self)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """End a fork at its first failure."""
+        if self.failures >= 0 and report.failed:
+            os.write(self.failures, report.nodeid.encode()[:NAME])
+            os._exit(1)
+
+    def outcome(self, mutant: Mutant, tests: Sequence[str], limit: float, python: Path | None = None) -> Outcome:
+        """The outcome of a slip with these tests, in `limit` seconds of the processor. Failures count only of tests
+        that pass in a fork without a slip. `python` runs the tests of make integration.
+        """
+        tests = [test for test in tests if self.sound.get(test, True)]
+        with self.copy.holding(mutant):
+            found, failed = self._forked(mutant, tests, limit, python)
+            if found == "unclear" and breaks_import(self.copy.place, mutant.file):
+                found = "caught"
+        if failed and failed not in self.sound:
+            self.sound[failed] = self._forked(None, [failed], limit, None)[0] == "survived"
+        return found if self.sound.get(failed, True) else self.outcome(mutant, tests, limit, python)
+
+    def _forked(
+        self, mutant: Mutant | None, tests: Sequence[str], limit: float, python: Path | None
+    ) -> tuple[Outcome, str]:
+        """The outcome in a fork, and the test that failed."""
+        reader, self.failures = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            with ExitStack() as stack:
+                stack.callback(os._exit, 3)
+                self._child(mutant, tests, limit, python)
+        os.close(self.failures)
+        self.failures = -1
+        found = ended(pid, limit)
+        failed = os.read(reader, NAME).decode()
+        os.close(reader)
+        return found, failed
+
+    def _child(self, mutant: Mutant | None, tests: Sequence[str], limit: float, python: Path | None) -> None:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
+        output = os.open(os.devnull, os.O_WRONLY)
+        for number in (1, 2):
+            os.dup2(output, number)
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        if python is not None:
+            os.execv(python, [str(python), "-m", "pytest", *QUIET, *ELSEWHERE, *tests])
+        if mutant is not None and not self._patched(mutant):
+            os.execv(sys.executable, [sys.executable, "-m", "pytest", "-x", *QUIET, *tests])
+        items = [self.items[test] for test in tests]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        os._exit(0)
+
+    def _patched(self, mutant: Mutant) -> bool:
+        """Replace the code of the functions that a slip changes; returns whether that was possible."""
+        name, source = str(self.copy.place / mutant.file), mutant.path.read_bytes()
+        before, after = (dict(codes(compile(text, name, "exec"))) for text in (source, mutant.text(source)))
+        changed = [
+            code for place, code in after.items() if place not in before or meaning(before[place]) != meaning(code)
+        ]
+        live = [(function, code) for code in changed for function in self.functions[name, code.co_qualname]]
+        if any(len(function.__code__.co_freevars) != len(code.co_freevars) for function, code in live):
+            return False
+        for function, code in live:
+            function.__code__ = code
+        return bool(live)
+
+
+def functions_below(folder: str) -> dict[tuple[str, str], list[FunctionType]]:
+    """All functions whose source is below this folder, also decorated ones and closures, by file and qualified name."""
+    found: dict[tuple[str, str], list[FunctionType]] = defaultdict(list)
+    for one in gc.get_objects():
+        if type(one) is FunctionType and one.__code__.co_filename.startswith(folder):
+            found[one.__code__.co_filename, one.__code__.co_qualname].append(one)
+    return found
+
+
+def codes(code: CodeType, place: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], CodeType]]:
+    """The code of all functions and classes in this code, with its place: names and numbers from outside in."""
+    count: dict[str, int] = defaultdict(int)
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            count[one.co_qualname] += 1
+            inner = (*place, one.co_qualname, count[one.co_qualname])
+            yield inner, one
+            yield from codes(one, inner)
+
+
+def meaning(code: CodeType) -> tuple[object, ...]:
+    """What the code does, without the lines where it stands."""
+    values = [meaning(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, values
+
+
+def ended(pid: int, limit: float) -> Outcome:
+    """Wait until a fork ends, or for some time longer than its limit, and end all processes that it started."""
+    last, done, status = time.monotonic() + BUSY * limit, 0, 0
+    while not done and time.monotonic() < last:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.005)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    if done:
+        return outcome_of(os.waitstatus_to_exitcode(status))
+    os.waitpid(pid, 0)
+    return "endless"
 
 
 def outcome_of(code: int) -> Outcome:
@@ -83,47 +215,3 @@ def breaks_import(source: Path, file: str) -> bool:
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", f"import {module}"]
     return subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0
-
-
-def tested(
-    source: Path, tests: Sequence[str], limit: float, python: Path | None = None, *, write: bool = False
-) -> Outcome:
-    """The outcome of these tests on this copy of the source, in a forked child that stops at the first failure and has
-    `limit` seconds of the processor; `python` is what runs tests/integration.
-    """
-    pid = os.fork()
-    if pid == 0:
-        code = 3
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
-            code = _run(source, tests, python, write)
-        finally:
-            os._exit(code)
-    last, ended, status = time.monotonic() + BUSY * limit, 0, 0
-    while not ended and time.monotonic() < last:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        time.sleep(0.02)
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)  # including all processes that the tests started
-    if ended:
-        return outcome_of(os.waitstatus_to_exitcode(status))
-    os.waitpid(pid, 0)
-    return "endless"
-
-
-def _run(source: Path, tests: Sequence[str], python: Path | None, write: bool) -> int:
-    os.setsid()
-    output = os.open(os.devnull, os.O_WRONLY)
-    for number in (1, 2):
-        os.dup2(output, number)
-    os.chdir(ROOT)
-    sys.dont_write_bytecode = not write
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "" if write else "1"
-    os.environ["PYTHONPATH"] = str(source)
-    if python is not None:
-        os.execv(python, [str(python), "-m", "pytest", *QUIET, "--confcutdir", "tests/integration", *tests])
-    sys.path[:] = [str(source), str(ROOT), *(p for p in sys.path if p not in (str(SOURCE), str(ROOT), ""))]
-    importlib.invalidate_caches()
-    import pytest
-
-    return int(pytest.main([*QUIET, *tests]))

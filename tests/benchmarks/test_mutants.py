@@ -1,5 +1,8 @@
 """Slips leave alone what no test should hold in place, and are put into the text where they belong."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from benchmarks.mutants import native
 from benchmarks.mutants.__main__ import AREAS, difference, draw, equivalents
 from benchmarks.mutants.coverage_map import ROOT, SOURCE, Map, joined
 from benchmarks.mutants.slips import is_another, mutants, of_folder, reach
-from benchmarks.mutants.trial import breaks_import, outcome_of
+from benchmarks.mutants.trial import breaks_import, codes, functions_below, meaning, outcome_of
 
 QUIET = '''"""A docstring with 1 < 2."""
 Alias = dict[str, int] | None
@@ -96,7 +99,13 @@ def test_a_line_that_runs_at_import_has_the_tests_of_what_it_has_an_effect_on():
     tests = ["tests/test_inference.py::a", "tests/test_inference.py::b", "tests/cli/test_cli.py::c"]
     known = Map(tests, [1.0, 2.0, 3.0], {file: {str(body): [2]}}, {file: text})
     mutant = replace(next(m for m in mutants("text", file, text) if m.line > head), line=head, last=head)
-    assert list(command.sets_of_tests(mutant, known))[:2] == [([tests[2]], 3.0), (tests[:2], 3.0)]
+    assert list(command.sets_of_tests(mutant, known, tests)) == [([tests[2]], 3.0), (tests[:2], 3.0)]
+    new = "tests/test_inference.py::new"
+    sets = [([tests[2]], 3.0), ([tests[0]], 1.0), ([new], command.UNKNOWN)]
+    assert (
+        list(command.sets_of_tests(mutant, known, [tests[0], tests[2], new, "tests/benchmarks/test_kills.py::new"]))
+        == sets
+    )
 
 
 def test_every_slip_that_is_known_to_change_no_result_is_one_that_can_be_drawn():
@@ -197,13 +206,100 @@ def test_a_failed_test_and_a_crash_catch_a_slip_and_what_else_ends_a_process_is_
     assert outcome_of(code) == outcome
 
 
-def test_what_no_map_knows_of_is_the_suites_and_imports_the_module():
+def test_tests_that_no_map_knows_of_count_if_their_file_imports_the_module():
     known = Map(["tests/test_inference.py::a"], [1.0], {}, {})
-    files = known.unknown_files("likewise/inference.py")
-    assert "tests/cli/data/test_mine.py" in files and "tests/test_inference.py" not in files
-    others = ("encoders/checkpoint", "train/objectives/registry", "evaluate/tasks/registry", "text/tokenizer")
-    every = {file for name in others for file in known.unknown_files(f"likewise/{name}.py")}
-    assert len(every) > 20 and not any(file.startswith(("tests/parity", "tests/native")) for file in every)
+    collected = [
+        f"{file}::b"
+        for file in ("tests/cli/data/test_mine.py", "tests/test_inference.py", "tests/benchmarks/test_kills.py")
+    ]
+    assert known.unknown("likewise/inference.py", [*collected, *known.tests]) == collected[:2]
+
+
+SLIPS = """def plain(x):
+    return x + 1
+
+
+def outer(x):
+    def inner(y):
+        return x * y
+    return inner
+
+
+LIMIT = [
+    10,
+]
+
+
+class Thing:
+    size = 3
+
+    def method(self):
+        return any(x < 2 for x in LIMIT)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ("x + 1", "x - 1", {"plain"}),
+        ("x * y", "x / y", {"outer", "outer.<locals>.inner"}),
+        ("x < 2", "x < 3", {"Thing", "Thing.method", "Thing.method.<locals>.<genexpr>"}),
+        ("[\n    10,\n]", "[11]", set()),
+        ("size = 3", "size = 4", {"Thing"}),
+    ],
+)
+def test_a_slip_changes_the_code_of_the_functions_around_it_and_of_no_others(old, new, names):
+    before, after = (dict(codes(compile(text, "file", "exec"))) for text in (SLIPS, SLIPS.replace(old, new)))
+    assert before.keys() == after.keys()
+    assert {code.co_qualname for place, code in after.items() if meaning(code) != meaning(before[place])} == names
+
+
+def test_functions_are_found_where_decorators_and_closures_hide_them(tmp_path):
+    code = compile(
+        "from functools import cache\n@cache\ndef f():\n    return lambda: 1", str(tmp_path / "a.py"), "exec"
+    )
+    names: dict[str, object] = {}
+    exec(code, names)
+    made = names["f"]()
+    found = functions_below(str(tmp_path))
+    assert found[str(tmp_path / "a.py"), "f.<locals>.<lambda>"] == [made]
+    assert [one.__name__ for one in found[str(tmp_path / "a.py"), "f"]] == ["f"]
+
+
+TESTS = """
+import os
+from likewise.inference import plan_batches
+PARENT = os.getpid()
+
+def test_batches():
+    assert [list(rows) for rows in plan_batches([1, 1, 1], 2)] == [[0, 1], [2]]
+
+def test_that_fails_in_every_fork():
+    assert os.getpid() == PARENT
+"""
+TRIAL = """
+import sys
+from pathlib import Path
+from benchmarks.mutants.slips import SOURCE, mutants
+from benchmarks.mutants.trial import Copy, Suite
+
+def work(suite):
+    file = "likewise/inference.py"
+    every = [*mutants("", file, (SOURCE / file).read_text("utf-8"))]
+    for new in ("(totals[start] - budget)", "(budget <= 1)", "63", "start:stop + 1"):
+        print(suite.outcome(next(m for m in every if m.new == new), list(suite.items), 60), file=answers)
+
+folder = Path(sys.argv[1])
+with (folder / "answers").open("w") as answers:
+    Suite(Copy(folder / "source"), work).run(str(folder / "test_it.py"), "--rootdir", str(folder))
+"""
+
+
+def test_a_trial_counts_only_tests_that_pass_in_a_fork_without_a_slip(tmp_path):
+    (tmp_path / "test_it.py").write_text(TESTS)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", TRIAL, str(tmp_path)], cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "answers").read_text().split() == ["caught", "survived", "survived", "caught"]
 
 
 def test_a_slip_with_which_a_module_cannot_be_imported_is_known(tmp_path):
@@ -211,8 +307,3 @@ def test_a_slip_with_which_a_module_cannot_be_imported_is_known(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert [breaks_import(tmp_path, f"a/{name}.py") for name in ("__init__", "fine", "broken")] == [False, False, True]
-
-
-def test_tests_that_are_not_there_any_more_are_looked_for_in_their_files():
-    tests = ["tests/test_inference.py::gone", "tests/gone.py::a", "tests/test_inference.py::b[1]"]
-    assert command.by_file(tests) == command.by_file(command.by_file(tests)) == ["tests/test_inference.py"]
