@@ -110,6 +110,11 @@ def test_a_reranker_reads_a_query_with_its_default_prompt(served_models, collect
     np.testing.assert_allclose([one["scores"]["reranked"] for one in found], expected, atol=1e-6)
 
 
+def test_candidates_without_a_reranker_are_refused(client):
+    reply = client.post("/v1/search", json={"query": "cats", "candidates": 5})
+    assert reply.status_code == 400 and "name one with rerank" in reply.json()["error"]["message"]
+
+
 def test_candidates_that_a_reranker_is_not_given_follow_in_the_order_of_the_search(client):
     plain, reranked = search(client, k=6), search(client, k=6, rerank="tiny-reranker", candidates=2)
     ids, found = ([one["id"] for one in answer["passages"]] for answer in (plain, reranked))

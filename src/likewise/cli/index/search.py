@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("-k N", "number of passages to print", 10)
     add("--filter CONDITION", "search only passages whose metadata satisfies a condition")
     add("--hybrid", "also search by words, and combine both rankings")
-    add("--rerank RERANKER", "reranker for the best 100 passages: a folder or a name")
+    add("--rerank RERANKER", "reranker for the best 100 passages, or K if more: a folder or a name")
     add("--label NAME", "label whose probability is the score, if the reranker has several")
     add("--budget MS", "time limit for the reranker in milliseconds (default: none)")
     calibration_options.add_calibration(add, "passages")

@@ -74,6 +74,8 @@ async def search_collection(exchange: Exchange) -> Reply:
     from ...search.texts.text_index import CANDIDATES  # loaded with the first collection
 
     body = exchange.body
+    if body.candidates is not None and body.rerank is None:
+        raise ApiError("invalid", "candidates are for a reranker: name one with rerank", param="candidates")
     name = next(iter(exchange.server.collections.names()), "") if body.collection is None else body.collection
     reranker = None if body.rerank is None else await model_for(exchange, body.rerank, "reranker")
     # opened last, since the model may be replaced during any earlier wait
