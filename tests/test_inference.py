@@ -1,11 +1,13 @@
 """Batches: which sentences share one, how many tokens it has, and what happens where memory runs out."""
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from likewise.errors import BadInput, OutOfMemory
-from likewise.inference import TOKENS_PER_BATCH, batch_token_budget, in_batches, plan_batches
+from likewise.errors import BadInput, BadModel, OutOfMemory
+from likewise.inference import TOKENS_PER_BATCH, InferenceRun, batch_token_budget, in_batches, infer, plan_batches
+from likewise.text.truncation import TruncationCounter
 
 lengths = st.lists(st.integers(0, 50), max_size=60)
 budgets = st.integers(1, 120)
@@ -118,3 +120,19 @@ def test_a_budget_beyond_all_integers_is_all_tokens_in_one_batch():
 def test_a_number_below_one_or_not_whole_is_refused(wrong):
     with pytest.raises(BadInput, match="batch_tokens is .*; expected a whole number above 0"):
         batch_token_budget(wrong, "cpu")
+
+
+@pytest.mark.parametrize("kind", [np.stack, list], ids=["rows", "an array for each"])
+@pytest.mark.parametrize(("precision", "hint"), [("fp32", "$"), ("bf16", '; try precision="fp32"$')])
+def test_a_result_that_is_not_finite_is_named_by_its_place_in_the_call(kind, precision, hint):
+    counter = TruncationCounter(9, "warn")
+
+    def tokenize(items, rows):
+        counter.add([1] * len(rows))
+        return items
+
+    run = InferenceRun(counter, 8, precision, lambda *_: None)
+    found = infer([[1, 2], [3, 3, np.nan]], tokenize, lambda items, _: kind([np.full(2, float(x)) for x in items]), run)
+    assert [row.tolist() for row in next(found)] == [[1, 1], [2, 2]]
+    with pytest.raises(BadModel, match=rf"^texts\[4\] gave a vector that is not finite in {precision}{hint}"):
+        next(found)

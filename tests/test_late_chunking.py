@@ -140,6 +140,13 @@ def test_chunks_can_be_given_and_may_overlap_or_hold_no_token(tiny):
     text = "the cat \u200d\u200d and the dog"
     [found] = tiny.encode_chunks([text], chunks=[[(8, 10), (0, 7), (4, 18)]])
     assert found.vectors.shape == (3, 32) and np.isfinite(found.vectors).all()
+    for one, empty, nearest in (
+        (text, (8, 10), (11, 14)),
+        ("the cat \u200d", (8, 9), (4, 7)),
+        ("a \u200d", (2, 3), (0, 1)),
+    ):
+        [found] = tiny.encode_chunks([one], chunks=[[empty, nearest]])
+        np.testing.assert_allclose(found.vectors[0], found.vectors[1], atol=1e-6)
 
 
 def test_chunks_that_were_found_can_be_given_again(tiny):

@@ -3,7 +3,7 @@
     LIKEWISE_TRANSCRIPTS=write python -m pytest tests/cli/test_transcripts.py tests/serve/test_transcripts.py
 
 writes them anew, and with other tests the signatures in tests/docs, the routes in tests/serve and what is in pictures
-in tests/explain; read the difference before you commit it. Times are left out; numbers may differ in their last digit,
+(pictures.py); read the difference before you commit it. Times are left out; numbers may differ in their last digit,
 since the products of NumPy do between processors.
 """
 

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 Node = ast.AST
@@ -74,9 +75,14 @@ def reach(source: str, line: int) -> set[int]:
 def is_another(mutant: Mutant, source: bytes) -> bool:
     """Whether the mutant parses to a different program than the source."""
     try:
-        return ast.dump(ast.parse(mutant.text(source))) != ast.dump(ast.parse(source))
+        return ast.dump(ast.parse(mutant.text(source))) != _dumped(source)
     except SyntaxError:
         return False
+
+
+@cache
+def _dumped(source: bytes) -> str:
+    return ast.dump(ast.parse(source))
 
 
 def of_folder(area: str, folder: Path, below: Path) -> list[Mutant]:

@@ -34,6 +34,7 @@ QUIET = ("-q", "-p", "no:cacheprovider", "--tb=no", "--no-header", "-W", "ignore
 ELSEWHERE = ("-x", "--confcutdir", "tests/integration")
 BUSY = 2.0  # wall time per CPU time on a busy machine; this also ends a test that only waits
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+EXIT = os._exit  # tests may replace it
 NAME = 60_000  # maximum bytes of a test's name
 
 
@@ -97,7 +98,7 @@ class Suite:
         """End a fork at its first failure."""
         if self.failures >= 0 and report.failed:
             os.write(self.failures, report.nodeid.encode()[:NAME])
-            os._exit(1)
+            EXIT(1)
 
     def outcome(self, mutant: Mutant, tests: Sequence[str], limit: float, python: Path | None = None) -> Outcome:
         """The outcome of a slip with these tests, in `limit` seconds of the processor. Failures count only of tests
@@ -120,7 +121,7 @@ class Suite:
         pid = os.fork()
         if pid == 0:
             with ExitStack() as stack:
-                stack.callback(os._exit, 3)
+                stack.callback(EXIT, 3)
                 self._child(mutant, tests, limit, python)
         os.close(self.failures)
         self.failures = -1
@@ -143,7 +144,7 @@ class Suite:
         items = [self.items[test] for test in tests]
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        os._exit(0)
+        EXIT(0)
 
     def _patched(self, mutant: Mutant) -> bool:
         """Replace the code of the functions that a slip changes; returns whether that was possible."""

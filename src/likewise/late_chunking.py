@@ -95,10 +95,10 @@ def _windows(tokenizer: Tokenizer, prompt: list[int], body: list[int]) -> list[D
 def _token_ranges(spans: Int[np.ndarray, "T 2"], chunks: Sequence[Chunk]) -> Int[np.ndarray, "C 2"]:
     """The tokens whose last character is in a chunk; if there are none, the token nearest to it."""
     ends = np.maximum.accumulate(spans[:, 1] - 1)
-    bounds = np.asarray([(chunk.start, chunk.stop) for chunk in chunks], np.int64).reshape(-1, 2)
+    bounds = np.asarray([(chunk.start, chunk.stop) for chunk in chunks], np.int64).reshape(len(chunks), 2)
     ranges = np.searchsorted(ends, bounds)
     empty = ranges[:, 0] == ranges[:, 1]
-    ranges[empty, 0] = np.clip(ranges[empty, 0], 0, max(0, len(ends) - 1))
+    ranges[empty, 0] = np.minimum(ranges[empty, 0], max(0, len(ends) - 1))
     ranges[empty, 1] = ranges[empty, 0] + 1
     return np.asarray(ranges)
 

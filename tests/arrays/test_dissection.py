@@ -126,6 +126,7 @@ def test_a_sentence_of_no_or_one_token_becomes_zeros_and_is_told():
     paths = _paths(7, 5, 48)
     with pytest.warns(UserWarning, match="one-token sentence has a zero vector"):
         found = dissected_sums(DissectionSettings(0), paths, np.array([1, 0, 4]))
+        assert not dissected_sums(DissectionSettings(0), paths[:, :0], np.array([0, 0])).any()
     assert not found[:2].any() and found[2].any()
     assert dissected_sums(DissectionSettings(0), paths[:, :0], np.array([], int)).shape == (0, 48)
 

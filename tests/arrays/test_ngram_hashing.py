@@ -35,7 +35,8 @@ def slow_hash(data: bytes) -> int:
     return found
 
 
-def test_plain_letters_have_the_published_hash():
+def test_plain_letters_have_the_published_hash_and_other_bytes_fasttexts():
+    assert all(fnv1a(bytes([byte])) == slow_hash(bytes([byte])) for byte in range(256))
     assert fnv1a(b"") == 0x811C9DC5
     assert fnv1a(b"a") == 0xE40C292C
     assert fnv1a(b"foobar") == 0xBF9CF968

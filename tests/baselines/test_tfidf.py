@@ -81,6 +81,7 @@ def test_a_fingerprint_stays_the_same_from_version_to_version():
 
 
 def test_the_notes_say_on_what_it_is_fitted():
+    assert repr(TfIdf().fitted(["a bb"]).__self__) == "TfIdf(dimension=4096, texts=1)"
     assert "transductive" in TfIdf().notes[0] and "8,192 dimensions" in TfIdf(8192).notes[1]
 
 

@@ -6,11 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from likewise.calibrate import Calibration, calibrate, fit_labelled_pairs
+from likewise.calibrate import Calibration, NullDistribution, calibrate, fit_labelled_pairs
 from likewise.calibrate.calibration import ChanceDraw
 from likewise.errors import BadInput, LikewiseError
+from likewise.evaluate.statistics.significance import Interval
+from likewise.runtime.plot_style import STYLE
 from likewise.search.index import ModelIdentity
 from likewise.search.texts.text_index import identity_of_embedder
+from tests import pictures
 
 RANDOM = np.random.default_rng(0)
 WORDS = ["cat", "dog", "the", "and", "quick", "on", "query", "a", "b", "c", "x", "7"]
@@ -59,29 +62,14 @@ def test_queries_are_compared_with_texts(tiny):
 
 
 def test_a_plot_has_a_panel_for_chance_and_a_wider_one_has_another_for_labelled_pairs(calibration, labelled):
-    from likewise.calibrate.calibration_plot import LEAST_P, calibration_figure
+    from likewise.calibrate.calibration_plot import calibration_figure
 
-    for one, width, panels in ((calibration, 4.2, 1), (labelled, 7.2, 2)):
-        figure = calibration_figure(one)
-        assert figure.get_size_inches().tolist() == [width, 3.2] and len(figure.axes) == panels
-        assert figure.get_suptitle() == one.model.name
-        assert [line.get_label() for line in figure.axes[0].lines] == [
-            f"counted, {one.chance.pairs:,} pairs", "fitted tail",
-        ]  # fmt: skip
-        assert figure.axes[0].get_subplotspec().get_geometry() == (1, panels, 0, 0)
-        assert figure.axes[0].get_ylim() == (LEAST_P, 1.5) and figure.axes[0].get_legend()
-        assert figure.axes[0].get_xlabel() == "cosine" and "(p)" in figure.axes[0].get_ylabel()
-        tail = figure.axes[0].lines[1].get_xydata()
-        assert tail[0].tolist() == pytest.approx([one.chance.tail_from, one.chance.least_counted])
-        assert tail[-1, 0] == min(1, one.chance.cosine_at(LEAST_P))
-    scores, fit = figure.axes[1], labelled.labelled
-    assert scores.get_subplotspec().get_geometry() == (1, 2, 1, 1)
-    assert (scores.get_xlabel(), scores.get_ylabel()) == ("cosine", "fraction of positive pairs")
-    assert scores.get_ylim() == (0, 1) and f"{fit.threshold.value:.3f} (f1)" in scores.get_title("left")
-    assert scores.lines[0].get_xydata().tolist() == np.stack([fit.score.x, fit.score.y], 1).tolist()
-    assert scores.lines[1].get_xdata()[0] == fit.threshold.value
-    [interval] = scores.patches
-    assert [interval.get_x(), interval.get_x() + interval.get_width()] == [fit.threshold.low, fit.threshold.high]
+    chance = NullDistribution.of(np.random.default_rng(0).pareto(5.0, 1000) / 10)
+    heavy = replace(calibration, chance=chance)
+    fit = replace(labelled.labelled, threshold=Interval(0.5, 0.4, 0.7))
+    few = replace(heavy, chance=replace(chance, shape=0.0, scale=0.01), labelled=fit)
+    figures = {"chance": lambda: calibration_figure(heavy), "labelled pairs": lambda: calibration_figure(few)}
+    pictures.check(__file__, {name: (STYLE, draw) for name, draw in figures.items()})
 
 
 def test_a_plot_has_two_hundred_dots_per_inch(calibration, tmp_path):

@@ -33,15 +33,18 @@ def test_dimensions_that_are_as_good_tie_with_fewer_items_than_there_are(triplet
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_worse_candidate_loses_and_the_report_says_so(triplets, capsys):
-    argv = ["choose", "likewise-static", "--truncate-dim", "384,1", "--data", str(triplets), "-q"]
+def test_a_worse_candidate_loses_and_the_report_says_so(triplets, monkeypatch, capsys):
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", -1.0)
+    plot = triplets.with_suffix(".svg")
+    argv = ["choose", "likewise-static", "--truncate-dim", "384,1", "--data", str(triplets), "-q", "--plot", str(plot)]
     assert main(argv) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert err == f"plot: {plot}\n"
     assert "likewise-static 384d is the best: after" in " ".join(out.split())
     assert "lost" in out
 
 
-def test_few_queries_of_a_collection_decide_nothing_and_the_exit_code_is_1(tmp_path, capsys):
+def test_few_queries_of_a_collection_decide_nothing_and_the_exit_code_is_1(tmp_path, monkeypatch, capsys):
     folder = write_collection(tmp_path / "beir")
     argv = ["choose", "likewise-static", "--hybrid", "0.5,1", "--corpus", str(folder), "-q"]
     assert main(argv) == 1
@@ -49,6 +52,9 @@ def test_few_queries_of_a_collection_decide_nothing_and_the_exit_code_is_1(tmp_p
     assert main([*argv, "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["verdict"], found["entrants"][0]["state"]) == ("undecided", "leads")
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", -1.0)
+    assert main(argv[:-1]) == 1
+    assert capsys.readouterr().err.endswith("\n\n")  # below its progress, a line is left free
 
 
 @pytest.mark.parametrize(
@@ -59,9 +65,10 @@ def test_few_queries_of_a_collection_decide_nothing_and_the_exit_code_is_1(tmp_p
         (["--data", "a.csv", "--qrels", "b.tsv"], "--qrels requires --corpus FILE, which was not given"),
         (["--data", "a.csv", "--queries", "b.jsonl"], "--queries requires --corpus FILE, which was not given"),
         (["--corpus", "b", "--columns", "anchor=q"], "--columns requires --data FILE, which was not given"),
-        (["--data", "stsb/dev", "--precision", "fp33"], "--precision fp33 is unknown"),
+        (["--data", "a.csv", "--precision", "fp32, fp33"], "--precision fp33 is unknown; expected some of fp32, "),
         (["--data", "stsb/dev", "--truncate-dim", "x"], "--truncate-dim is 'x'; expected numbers"),
         (["--data", "stsb/dev", "--margin", "2"], "margin is 2.0"),
+        (["--data", "nowhere.csv", "--device", "gpu9"], "gpu9"),
         (["--data", "stsb/dev", "--plot", "race.gif"], "expected an output file that ends in .png, .pdf, .svg"),
     ],
 )

@@ -77,6 +77,7 @@ def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
         (["--device", "cuda:77"], "the device 'cuda:77' cannot be used here: "),
         (["--threads", "-1"], "--threads is -1; expected a whole number, 1 or more"),
         (["--threads", "0"], "--threads is 0; expected a whole number, 1 or more"),
+        (["--threads", "4097"], "--threads is 4097; expected at most 4,096"),
         (["--threads", str(10**30)], f"--threads is {10**30}; expected at most 4,096"),
     ],
 )

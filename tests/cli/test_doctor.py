@@ -4,19 +4,30 @@ import importlib.metadata
 import os
 import platform
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
+import likewise
 from likewise.cli import doctor, machine, main
+from likewise.data.catalogue import DATASETS
 from likewise.engine_registry import ENGINES
 from likewise.engines.native import golden
 from likewise.errors import NativeUnavailable
 from likewise.native.library import ARITHMETIC
-from likewise.runtime.installation import EXTRAS
+from likewise.runtime.installation import EXTRAS, checkout
+from likewise.source_commit import source_commit
 from tests.native_library import NATIVE
 
 
 def test_the_report_is_printed_and_given_as_json(capsys, json_output):
     report = json_output(["doctor", "--json"])
     assert set(report["engines"]) == set(ENGINES) and set(report["extras"]) == set(EXTRAS)
+    assert report["likewise"] == {
+        "version": likewise.__version__,
+        "commit": source_commit(),
+        "folder": str(Path(likewise.__file__).parent),
+        "checkout": str(checkout()) if checkout() else None,
+    }
     assert report["packages"]["numpy"] == importlib.metadata.version("numpy")
     assert report["models"]["bundled"] == ["likewise-mini", "likewise-static"]
     assert report["first_text"]["works"] and report["first_text"]["dimension"] == 384
@@ -41,11 +52,18 @@ def test_bits_are_those_of_every_machine_or_differ_loudly(monkeypatch):
 
 def test_a_broken_model_is_reported_by_the_exit_code(monkeypatch, capsys):
     def broken(name):
-        raise ValueError("bad weights\nand more")
+        raise ValueError(f"bad {'weights ' * 100}\nand more")
 
     monkeypatch.setattr("likewise.Embedder.load", broken)
     assert main(["doctor"]) == 1
-    assert "NO: likewise-mini: ValueError: bad weights\n" in capsys.readouterr().out
+    first_line = f"NO: likewise-mini: ValueError: bad {'weights ' * 100}"
+    assert f"{first_line[: len('NO: likewise-mini: ValueError: ') + 200]}\n" in capsys.readouterr().out
+
+
+def test_the_first_text_is_timed(monkeypatch):
+    clock = iter([10.0, 11.2345])
+    monkeypatch.setattr(doctor, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    assert doctor._first_text() == {"works": True, "model": "likewise-mini", "dimension": 384, "seconds": 1.23}
 
 
 def test_folders_that_are_not_there_are_problems(monkeypatch, capsys):
@@ -57,6 +75,15 @@ def test_folders_that_are_not_there_are_problems(monkeypatch, capsys):
     assert "PROBLEM: LIKEWISE_DATA is /nowhere/data, which is not a folder" in shown
 
 
+def test_data_sets_in_the_data_folder_are_counted(monkeypatch, tmp_path):
+    (tmp_path / "stsb").mkdir()
+    (tmp_path / "stsb/train.csv").write_text("")
+    monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
+    assert doctor._data() == {"here": ["stsb"], "known": len(DATASETS), "folder": str(tmp_path), "problem": None}
+    monkeypatch.delenv("LIKEWISE_DATA")
+    assert doctor._data() == {"here": [], "known": len(DATASETS), "folder": None, "problem": None}
+
+
 def test_without_torch_its_engine_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(doctor, "find_spec", lambda name: None)
     engines = doctor.engines()
@@ -64,18 +91,29 @@ def test_without_torch_its_engine_says_how_to_get_it(monkeypatch):
     assert engines["numpy"]["usable"]
 
 
+def test_torch_names_its_devices_and_threads(monkeypatch):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda number: f"card {number}")
+    monkeypatch.setattr("torch.get_num_threads", lambda: 7)
+    found = doctor.engines()["torch"]
+    assert (found["devices"], found["threads"]) == (["cpu", "cuda:0 card 0", "cuda:1 card 1"], 7)
+
+
+BROKEN = "a broken build " * 100
+
+
 def test_engines_that_cannot_be_loaded_report_their_problems(monkeypatch):
     def broken():
         raise NativeUnavailable("no library")
 
     def torn():
-        raise RuntimeError("a broken build\nand more")
+        raise RuntimeError(f"{BROKEN}\nand more")
 
     monkeypatch.setattr("likewise.engines.native.library.load", broken)
     monkeypatch.setattr("torch.get_num_threads", torn)
     engines = doctor.engines()
     assert engines["native"] == {"usable": False, "problem": "no library"}
-    assert engines["torch"] == {"usable": False, "problem": "installed, but unusable: a broken build"}
+    assert engines["torch"] == {"usable": False, "problem": f"installed, but unusable: {BROKEN[:160]}"}
 
 
 def test_what_is_not_installed_is_one_line(monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -55,8 +56,9 @@ def test_two_models_are_compared_and_drawn(tmp_path, capsys):
     plot = tmp_path / "scores.png"
     argv = ["evaluate", MODEL, "tests.evaluate.toys:Fitting", "--compare", "--plot", str(plot)]
     assert main(argv) == 0
-    assert "A is Counting" in capsys.readouterr().out.replace("tests.evaluate.toys:", "")
-    assert plot.is_file()
+    out, err = capsys.readouterr()
+    assert "A is Counting" in out.replace("tests.evaluate.toys:", "")
+    assert plot.is_file() and err.endswith(f"plot: {plot}\n")
 
 
 def test_the_first_of_three_models_is_compared_with_each_other_one(capsys, json_output):
@@ -79,7 +81,10 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, json_output, monk
     SUITES["made"] = ("none",)
     monkeypatch.delenv("LIKEWISE_DATA", raising=False)
     assert main(["evaluate", "--list"]) == 0
-    assert "stsb/test missing" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert shown.startswith("made\n  none                   toy pairs none  [stsb/test missing]\n")
+    assert shown.endswith("\n\nTo see which data is missing and how to get it: likewise data list\n")
+    assert "\nall\n  every task but those of " in shown
     assert json_output(["evaluate", "--list", "--json"])[0]["data"] == {"stsb/test": "missing"}
 
 
@@ -92,6 +97,7 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, json_output, monk
         ([MODEL, "--seed", "-1"], "the seed is -1; expected a number from 0 to 4294967295"),
         ([MODEL, "--plot", "x.gif"], "expected an output file that ends in .png, .pdf, .svg"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),
+        (["no-such-model", "-q", "--device", "gpu9"], "gpu9"),
         (["tests.evaluate.toys:nothing"], "cannot be imported"),
         (
             ["tests.evaluate.broken_module:encode"],
@@ -105,7 +111,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(argv, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_stopping_keeps_what_is_there(monkeypatch, capsys, json_output):
+def test_stopping_keeps_what_is_there(monkeypatch, capsys):
     def stop(encode, read, settings, *, name):
         raise KeyboardInterrupt
 
@@ -120,7 +126,10 @@ def test_stopping_keeps_what_is_there(monkeypatch, capsys, json_output):
     cells = json.loads(capsys.readouterr().out)["cells"]
     assert cells[0]["scores"] and cells[1]["error"] == "not reached before the end of the run"
     TASKS["two"] = TWO
-    assert [cell["cached"] for cell in json_output(["evaluate", MODEL, "--json"])["cells"]] == [True, False]
+    assert main(["evaluate", MODEL, "--json"]) == 0
+    shown = capsys.readouterr()
+    assert [cell["cached"] for cell in json.loads(shown.out)["cells"]] == [True, False]
+    assert re.search(r"\n2 of 2 in 0:\d\d, 1 from the cache\n$", shown.err)
 
 
 def test_sigterm_shows_what_is_there_too(capsys):

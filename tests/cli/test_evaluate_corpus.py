@@ -21,7 +21,8 @@ def test_the_command_prints_compares_writes_and_reads_runs(folder, tmp_path, cap
     run = tmp_path / "first.trec"
     argv = ["evaluate", MODEL, "--corpus", str(folder), "--no-cache", "-q"]
     assert main([*argv, "--compare", "--run", str(run)]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert err == f"run of {MODEL}: {run}\n"
     assert "bm25: the largest" in out
     assert "paired randomization" in out
     found = json_output(["evaluate", MODEL, str(run), *argv[2:], "--json"])
@@ -79,7 +80,9 @@ def test_a_reranker_is_measured_on_given_candidates_and_its_order_written(folder
     ("argv", "message"),
     [
         (["--qrels", "x"], "--qrels requires --corpus PATH"),
+        (["--run", "x"], "--run requires --corpus PATH"),
         (["--corpus", "x", "--tasks", "sts"], "--corpus is evaluated alone"),
+        (["--corpus", "x", "--data", "a.csv"], "--corpus is evaluated alone"),
         (["--corpus", "x.jsonl"], "x.jsonl does not exist"),
     ],
 )

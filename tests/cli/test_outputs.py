@@ -138,9 +138,17 @@ def test_a_stray_quote_gives_no_vectors(folders, capsys):
     refused(["train", str(folders("bert")), "--data", "q.csv@contrastive", "--dry-run"], told, capsys)
 
 
-def test_a_plot_without_matplotlib_says_what_to_install(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["model", "dissect", UNREAD, "-o", "new"], "pictures"),
+        (["choose", UNREAD, "other", "--data", "p.jsonl", "--plot", "p.png"], "plots"),
+        (["evaluate", UNREAD, "--tasks", "mr", "--plot", "p.png"], "plots"),
+    ],
+)
+def test_a_plot_without_matplotlib_says_what_to_install(words, what, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    refused(["model", "dissect", UNREAD, "-o", "new"], "drawing pictures needs the package matplotlib", capsys)
+    refused(words, f"drawing {what} needs the package matplotlib", capsys)
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("utf-8", "é × 🙂"), ("ascii", "\\u00e9 \\u00d7 \\ud83d\\ude42")])

@@ -76,6 +76,16 @@ def test_help_is_a_verb_too(capsys):
     assert "did you mean: likewise help?" in refused(["hlep"], capsys)
 
 
+def test_two_dashes_may_come_before_the_verb(capsys):
+    assert shown(["--", "help", "encode"], capsys) == shown(["encode", "--help"], capsys)
+    assert main(["--"]) == 2
+    assert capsys.readouterr().err == shown(["--help"], capsys)
+
+
+def test_an_empty_verb_is_refused(capsys):
+    assert "argument VERB: invalid choice: ''" in refused([""], capsys)
+
+
 def test_a_text_may_begin_with_dashes(folders, capsys):
     assert main(["similarity", "--model", str(folders("bert")), "--json", "--", "a", "--lr"]) == 0
     assert '"--lr"' in capsys.readouterr().out
@@ -118,4 +128,4 @@ def test_completion_costs_nothing_where_it_is_not_asked_for(monkeypatch):
     monkeypatch.setenv("_ARGCOMPLETE", "1")
     with pytest.raises(SystemExit):
         main(["--version"])
-    assert called
+    assert called[0].parse_args(["pairs", "f.txt", "-k", "3"]).k == 3

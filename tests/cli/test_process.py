@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -126,26 +127,41 @@ def test_nothing_of_the_process_stays_changed(verb, monkeypatch):
 
 def test_an_unforeseen_error_is_one_line_that_says_how_to_see_more(verb, monkeypatch, capsys):
     def fail():
-        raise TypeError("unheard of\nin two lines")
+        raise TypeError("unheard of " * 50 + "\nin two lines")
 
     verb(fail)
     assert main(["model", "list"]) == UNEXPECTED_ERROR == 70
     output = capsys.readouterr().err
-    assert output.startswith("likewise: unexpected error: TypeError: unheard of (test_process.py, line ")
+    message = (
+        rf"{('unheard of ' * 50)[:300]} \(test_process\.py, line \d+\)\. This is a bug in likewise or in a package"
+    )
+    assert re.match(f"likewise: unexpected error: TypeError: {message}", output)
     assert f"again with {TRACEBACK}=1" in output and output.count("\n") == 1
     monkeypatch.setenv(TRACEBACK, "1")
     assert main(["model", "list"]) == UNEXPECTED_ERROR
     assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("error", "code"), [(MemoryError(), 2), (OSError(5, "told"), 2), (BrokenPipeError(), 0)])
-def test_errors_of_the_system_are_no_fault_of_the_program(error, code, verb, capsys):
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (MemoryError(), 2, "likewise: out of memory (no details available)\n"),
+        (OSError(5, "told"), 2, "likewise: [Errno 5] told\n"),
+        (BrokenPipeError(), 0, ""),
+    ],
+)
+def test_errors_of_the_system_are_no_fault_of_the_program(error, code, message, verb, capsys):
     def fail():
         raise error
 
     verb(fail)
     assert main(["model", "list"]) == code
-    assert "unexpected error" not in capsys.readouterr().err
+    assert capsys.readouterr().err == message
+
+
+def test_a_reader_that_has_gone_is_no_error():
+    done = shell("model list | true")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("number", process.SIGNALS)

@@ -13,10 +13,11 @@ from likewise.cli.encode import into_folder, verify
 from likewise.cli.models import list_models
 from likewise.cli.texts import cluster
 from likewise.cli.train import dry_run
+from likewise.cluster.naming import ClusterSummary
 from likewise.data.datasets import DatasetCheck
 from likewise.distribute.encode import EncodeReport
 from likewise.distribute.verify_output import OutputReport
-from likewise.mine.result import MiningReport, MiningResult
+from likewise.mine.result import MiningReport, MiningResult, RuleStats
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -39,16 +40,56 @@ def test_mining_says_what_became_of_rows(report, missing, said):
     assert mine._row_summary(SimpleNamespace(**counts), missing) == said
 
 
-def test_examples_of_mined_negatives_take_a_line_each_and_say_which_were_filled_up(capsys):
-    long = "word " * 1000
-    one, two = np.ones(1), np.ones((1, 2))
-    filled, found = np.array([[False, True]]), np.array([[0, 1]])
-    report = MiningReport(1, 1, 2, 2, 2, 2, (), 0, 1, 0, 1, 0, 0)
-    mined = MiningResult(["a"], [long], ["n", long], found, two, one, filled, one, None, report)
-    mine._print_rows(mined)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.endswith("  (filled up)") for line in lines] == [False, False, False, True]
-    assert max(map(len, lines)) < 220
+MINED = """\
+2 rows of 2 anchors; 8 candidates of 9 texts
+
+rule  removed  of  rows left with too few
+all         3  14                       1
+rest        2  11                       0
+
+1 row has 7 negatives, 1 has fewer, 0 none. 4 negatives were filled up with weaker ones. All rows are kept.
+
+similarity  minimum   10 %  median   90 %  maximum
+positives     0.900  0.910   0.950  0.990    1.000
+negatives     0.000  0.069   0.347  0.624    0.693
+difference    0.307  0.376   0.604  0.831    0.900
+
+"""
+
+
+def test_a_mining_report_has_at_most_five_examples_in_a_line_each_and_says_which_were_filled_up(capsys):
+    rules = (RuleStats("all", 3, 1), RuleStats("rest", 2, 0))
+    report = MiningReport(2, 2, 8, 9, 7, 14, rules, 1, 1, 0, 4, 0, 3)
+    scores, filled = np.linspace(0, 0.693, 14).reshape(2, 7), np.arange(14).reshape(2, 7) % 4 == 1
+    negatives, positives = np.tile(np.arange(7), (2, 1)), np.array([0.9, 1.0])
+    texts = ["word " * 1000, *"bcdefgh"]
+    mined = MiningResult(
+        ["a", "x"], ["p", "q"], texts, negatives, scores, positives, filled, np.arange(2), None, report
+    )
+    mine.print_mining_report(mined, Namespace(missing="fill", output=None, triplets=False))
+    shown = capsys.readouterr().out
+    assert shown.startswith(MINED) and shown.endswith("\n\nNothing was written; use -o FILE to write the rows.\n")
+    examples = shown.removeprefix(MINED).split("\n\n")[0].splitlines()
+    assert examples[:2] == ["a", "  +  0.900  p"] and examples[7:9] == ["x", "  +  1.000  q"]
+    assert examples[3:7] == [
+        *("  −  0.053  b  (filled up)", "  −  0.107  c", "  −  0.160  d", "  −  0.213  e"),
+    ]
+    assert examples[2].startswith("  −  0.000  word word ") and len(examples[2]) == 200 and len(examples) == 14
+    mine.print_mining_report(mined, Namespace(missing="fill", output="o.csv", triplets=True))
+    assert capsys.readouterr().out.endswith("\n\no.csv: 14 triplets\n")
+    mine.print_mining_report(mined, Namespace(missing="fill", output="o.csv", triplets=False))
+    assert capsys.readouterr().out.endswith("\n\no.csv: 2 rows, 7 negatives each\n")
+
+
+@pytest.mark.parametrize(("group", "named"), [(100, False), (101, True), (130, True)])
+def test_a_group_of_more_than_a_hundred_and_a_tenth_of_all_texts_is_named(group, named, capsys):
+    one = np.ones((1, 1))
+    for anchors, is_small in ((800, True), (1100, group <= 120)):
+        report = MiningReport(1, anchors, 100, 2, 1, 2, (), 1, 0, 0, 0, 0, group)
+        mined = MiningResult(["a"], ["p"], ["n"], np.zeros((1, 1), int), one, one[0], one > 1, one[0], None, report)
+        mine.print_mining_report(mined, Namespace(missing="drop", output=None, triplets=False))
+        told = "The largest group of connected texts has" in capsys.readouterr().out
+        assert told == (named if is_small and anchors == 800 else not is_small)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +107,20 @@ def test_examples_of_mined_negatives_take_a_line_each_and_say_which_were_filled_
 def test_clusters_are_summed_up_and_the_least_size_is_named_where_it_left_texts_out(in_none, least, written, said):
     args = Namespace(method="ward", **{"output": None, "map": None, **written})
     assert cluster._summary(9, in_none, 2, least, args) == said
+
+
+def test_the_largest_clusters_are_rows_of_a_table_and_the_others_are_counted(monkeypatch, capsys):
+    summaries = [ClusterSummary(i, 1500 - i, ("cat", f"w{i}"), (i,), 0.9 - i / 10) for i in range(3)]
+    for most in (1, 3):
+        monkeypatch.setattr(cluster, "SHOWN", most)
+        cluster.show_clusters(summaries, ["a\ncat", "b", "c"])
+        head, *rows = capsys.readouterr().out.splitlines()
+        assert head.split() == ["#", "texts", "cosine", "name", "text"]
+        assert rows[0].split() == ["1", "1,500", "0.90", *summaries[0].name.split(), "a", "cat"]
+        assert rows[most:] == ["2 more clusters are not shown: --json prints all"] * (most == 1)
+    assert [row.split()[:3] for row in rows[1:]] == [["2", "1,499", "0.80"], ["3", "1,498", "0.70"]]
+    cluster.show_clusters([], [])
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("notes", [0, 1, 3, 4, 6])

@@ -76,7 +76,7 @@ def test_a_dry_run_of_a_reranker_shows_plan_and_batch_and_trains_nothing(kind, p
     assert main(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run"]) == 0
     output = capsys.readouterr().out
     assert f"the score of a {kind}" in output and "the dog" in output and "dry run" in output
-    assert json_output(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run", "--json"])["first batch"]
+    assert len(json_output(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run", "--json"])["first batch"]) == 4
 
 
 @pytest.mark.parametrize("kind", ["cross-encoder", "poly-encoder"])
@@ -108,6 +108,12 @@ def test_what_does_not_go_together_is_refused(place, capsys):
     ]:
         assert main(["train", "tiny", *flags, *RUN, "-o", "out"]) == 2
         assert reported in capsys.readouterr().err
+
+
+def test_label_texts_may_spell_the_scores_of_a_model_with_one_label(place):
+    (place / "words.csv").write_text("sentence1,sentence2,score\na cat,the cat,yes\na dog,rain,no\n")
+    words = ["--data", "words.csv@regression", "--labels", "no,yes"]
+    assert main(["train", "tiny", "--kind", "cross-encoder", *words, *RUN, "--dry-run"]) == 0
 
 
 def test_labels_that_are_numbers_get_no_names_and_the_case_of_names_does_not_matter(place, unchecked):

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from likewise.data.column_names import ColumnNames, as_number, numbers_of, renaming_example, select_rows
-from likewise.errors import BadInput
+from likewise.data.column_names import ColumnNames, as_number, named_data, numbers_of, renaming_example, select_rows
+from likewise.errors import BadInput, BadRow
 
 ROWS = {"n": [4, 6, 8, 10], "text": ["a", "b > a", "b", "c and d"], "flag": [True, False, None, True]}
 
@@ -129,3 +129,33 @@ def test_the_example_of_a_flag_names_two_columns_or_those_of_scored_pairs():
     assert renaming_example(["q", "a"]) == "--columns anchor=q,positive=a"
     for names in (["q"], ["q", "a", "n"]):
         assert renaming_example(names) == "--columns sentence1=NAME,sentence2=NAME,score=NAME"
+
+
+def test_pairs_labels_and_a_condition_are_parsed_and_the_condition_s_column_is_known():
+    names = ColumnNames.parse(["score = n/2", " t=text "], ["a", "B"], "flag==true")
+    assert names == ColumnNames({"score": "n/2", "t": "text"}, ["a", "B"], "flag==true")
+    assert names.rename(ROWS) == {"score": [2.0, 5.0], "t": ["a", "c and d"], "flag": [True, True]}
+    assert ColumnNames.parse([]) == ColumnNames()
+    assert [names.mentions(column) for column in ("flag", "n")] == [True, False]
+    assert not ColumnNames().mentions("flag")
+
+
+LINES = ["line 2", "line 3", "line 5", "line 6"]
+
+
+@pytest.mark.parametrize(
+    ("error", "data", "message"),
+    [
+        (BadRow(1, "is bad"), ("f.csv",), "f.csv, row 1: is bad"),
+        (BadRow(1, "is bad"), ("f.csv", LINES), "f.csv, line 3: is bad"),
+        (BadRow(1, "is bad"), ("f.csv", LINES, ROWS, "n>5"), "f.csv, line 5: is bad"),
+        (BadRow(1, "is bad"), ("",), "row 1: is bad"),
+        (BadInput("is bad"), ("f.csv", LINES), "f.csv: is bad"),
+        (BadInput("f.csv is bad"), ("f.csv", LINES), "f.csv is bad"),
+        (BadInput("is bad"), ("",), "is bad"),
+    ],
+)
+def test_errors_name_the_data_and_the_place_of_the_row_in_the_file(error, data, message):
+    with pytest.raises(BadInput) as raised, named_data(*data):
+        raise error
+    assert str(raised.value) == message

@@ -173,16 +173,37 @@ def test_a_file_that_is_gone_when_its_shard_is_encoded_is_named(static, tmp_path
         encoded([source], tmp_path / "out", static, settings(), encode_shards=gone)
 
 
-def test_a_shard_whose_source_has_lost_a_row_is_refused_even_if_its_size_and_time_are_the_same(static, tmp_path):
-    source = lines(tmp_path / "n.txt", "a red house\n", "the sea\n")
+@pytest.mark.parametrize(
+    ("before", "after", "found"), [("a\nthe sea\n", "a the sea\n", 1), ('"a\nb"\nthe sea\n', " a\nb \nthe sea\n", 3)]
+)
+def test_a_shard_with_other_rows_is_refused_even_if_its_source_s_size_and_time_are_the_same(
+    static, tmp_path, before, after, found
+):
+    source = lines(tmp_path / "n.csv", "text\n", before)
 
     def replaced(job, numbers, advance):
         modified = source.stat().st_mtime_ns
-        os.utime(lines(source, "a red house the sea\n"), ns=(modified, modified))
+        os.utime(lines(source, "text\n", after), ns=(modified, modified))
         yield shards_module.encode_shard(job, 0, static)
 
-    with pytest.raises(BadInput, match="expected 2 rows, found 1: a source has changed; --fresh starts over"):
+    with pytest.raises(BadInput, match=f"expected 2 rows, found {found}: a source has changed; --fresh starts over"):
         encoded([source], tmp_path / "out", static, settings(), encode_shards=replaced)
+
+
+def test_a_source_that_grows_while_its_last_shard_is_encoded_is_refused(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl", 3)
+
+    class Slow:
+        """A model that is so slow that the source grows meanwhile."""
+
+        def encode_stream(self, texts, **_):
+            for text in texts:
+                lines(source, source.read_bytes(), GOOD)
+                yield static.encode([text])
+
+    origin = VectorOrigin.of(static, "static")
+    with pytest.raises(BadInput, match=r"shard 0 \(.*n\.jsonl has changed since it was first read"):
+        encoded([source], tmp_path / "out", Slow(), settings(), origin=origin)
 
 
 @pytest.mark.parametrize("is_nested", [False, True])
@@ -241,8 +262,10 @@ def test_a_copied_source_with_other_times_is_refused_since_it_may_be_another(sta
 
 
 def test_rows_of_no_sources_make_an_output_without_shards(static, tmp_path):
-    report = encoded([jsonl(tmp_path / "n.jsonl", [])], tmp_path / "out", static, settings())
-    assert (report.rows, report.shards, rows_of(tmp_path / "out")) == (0, 0, [])
+    source, seen = jsonl(tmp_path / "n.jsonl", []), []
+    shown = {"show_progress_bar": lambda meter: seen.append(meter.texts)}
+    report = encoded([source], tmp_path / "out", static, settings(), **shown)
+    assert (report.rows, report.shards, rows_of(tmp_path / "out"), seen) == (0, 0, [], [0])
 
 
 def test_a_folder_is_moved_and_goes_on(static, tmp_path):

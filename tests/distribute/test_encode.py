@@ -1,16 +1,20 @@
 """Encoding into a folder: what is there at the end follows from the input alone, whatever happened on the way."""
 
+import hashlib
 import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from likewise.distribute.encode import in_this_process
 from likewise.errors import BadInput
 from likewise.files.vector_origin import VectorOrigin
+from likewise.runtime.temporary_files import temporary_folder
 from likewise.runtime.writer_lock import WriterLock
 
 from .outputs import content, encoded, jsonl, numbered, rows_of, sentence, settings
@@ -48,11 +52,18 @@ def test_every_row_is_there_once_in_order_with_the_vector_of_its_text(static, tm
     assert [row["id_"] for row in rows] == [None, None, *(f"n{i}" for i in range(5)), None, None]
     places = ["lines.txt:1", "lines.txt:2", *(f"n.jsonl:{i}" for i in range(1, 6)), "table.csv:2", "table.csv:4"]
     assert [row["id"] for row in rows] == [f"{tmp_path}/{place}" for place in places]
+    shards = [path.read_bytes() for path in sorted((tmp_path / "out" / "shards").iterdir())]
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["records"] == [
+        {"number": i, "rows": n, "bytes": len(data), "blake2b": hashlib.blake2b(data, digest_size=32).hexdigest()}
+        for i, (n, data) in enumerate(zip((4, 4, 1), shards, strict=True))
+    ]
 
 
-def test_an_id_column_gives_the_ids_and_keep_the_columns(static, tmp_path):
-    rows = [{"key": i, "text": sentence(i), "a": i, "b": "x"} for i in range(3)]
-    encoded([jsonl(tmp_path / "n.jsonl", rows)], tmp_path / "out", static, settings(id="key", keep=("a",)))
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_an_id_column_gives_the_ids_and_keep_the_columns(static, tmp_path, ending):
+    rows, source = [{"key": i, "text": sentence(i), "a": i, "b": "x"} for i in range(3)], tmp_path / f"n.{ending}"
+    jsonl(source, rows) if ending == "jsonl" else pq.write_table(pa.Table.from_pylist(rows), source)
+    encoded([source], tmp_path / "out", static, settings(id="key", keep=("a",)))
     assert [(row["id"], row["a"]) for row in rows_of(tmp_path / "out")] == [("0", 0), ("1", 1), ("2", 2)]
     assert list(rows_of(tmp_path / "out")[0]) == ["id", "text", "vector", "a"]
 
@@ -70,6 +81,24 @@ def test_ended_after_any_shard_and_run_again_the_bytes_are_those_of_one_run(stat
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
+def test_a_model_is_asked_with_the_options_of_the_job(static, tmp_path):
+    asked = []
+
+    class Asked:
+        """A model that notes how it is called."""
+
+        def encode_stream(self, texts, *, show_progress_bar, **options):
+            asked.append(options)
+            yield static.encode([*texts])
+
+    origin, chosen = (
+        VectorOrigin.of(static, "static", prompt="a ", overflow="error"),
+        replace(settings(), batch_tokens=7),
+    )
+    encoded([numbered(tmp_path / "n.jsonl", 4)], tmp_path / "out", Asked(), chosen, origin=origin)
+    assert asked == [{"prompt": "a ", "overflow": "error", "batch_tokens": 7}]
+
+
 def test_the_order_in_which_shards_are_finished_changes_nothing(static, tmp_path):
     def backwards(job, numbers, advance):
         return in_this_process(static)(job, [*reversed(numbers)], advance)
@@ -82,8 +111,9 @@ def test_the_order_in_which_shards_are_finished_changes_nothing(static, tmp_path
 
 def test_progress_counts_the_rows_that_are_read_and_then_those_that_are_encoded(static, tmp_path, monkeypatch):
     monkeypatch.setattr("likewise.distribute.plan.CHECK_EVERY", 4)
-    source, seen = numbered(tmp_path / "n.jsonl", 10), []
-    how = {"show_progress_bar": lambda meter: seen.append((meter.texts, meter.total))}
+    monkeypatch.setattr("likewise.text.inputs.CHUNK_TEXTS", 3)
+    source, seen, tokens = numbered(tmp_path / "n.jsonl", 10), [], []
+    how = {"show_progress_bar": lambda meter: (seen.append((meter.texts, meter.total)), tokens.append(meter.tokens))}
     read = {"show_progress_bar": lambda meter: seen.append((meter.texts, meter.tokens, meter.total))}
     with pytest.raises(Killed):
         encoded([source], tmp_path / "none", static, settings(), encode_shards=killed_after(static, 0), **read)
@@ -91,15 +121,19 @@ def test_progress_counts_the_rows_that_are_read_and_then_those_that_are_encoded(
     seen.clear()
     with pytest.raises(Killed):
         encoded([source], tmp_path / "out", static, settings(), encode_shards=killed_after(static, 1), **how)
-    assert list(dict.fromkeys(seen)) == [(4, None), (8, None), (10, None), (4, 10), (8, 10)]
+    assert list(dict.fromkeys(seen)) == [*((n, None) for n in (4, 8, 10)), *((n, 10) for n in (3, 4, 7, 8))]
     seen.clear()
     encoded([source], tmp_path / "out", static, settings(), **how)
-    assert list(dict.fromkeys(seen)) == [(4, 6), (6, 6)]
+    assert list(dict.fromkeys(seen)) == [(3, 6), (4, 6), (6, 6)]
+    static.encode([sentence(i) for i in range(4, 10)], **read)
+    assert tokens[-1] == seen[-1][1]
 
 
 def test_a_run_that_fails_at_once_leaves_an_empty_folder_and_no_new_one(static, tmp_path):
     (tmp_path / "empty").mkdir()
     source = jsonl(tmp_path / "n.jsonl", [{"text": 3}])
+    with pytest.raises(BadInput, match=r"n\.jsonl/new cannot be written: Not a directory"):
+        encoded([source], source / "new", static, settings())
     for name in ("empty", "new/newer"):
         with pytest.raises(BadInput, match="expected a text"):
             encoded([source], tmp_path / name, static, settings())
@@ -115,15 +149,20 @@ def test_a_finished_output_is_left_as_it_is(static, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("damage", [b'{"number": 1, "ro', b'{"number": 1}\n', b"\xff\xfe\n"])
+@pytest.mark.parametrize("damage", [b'{"number": 1, "ro', b'{"number": 1}\n', b"\xff\xfe\n", b"{"])
 def test_a_torn_or_damaged_line_of_the_journal_is_made_again(static, tmp_path, damage):
     source = numbered(tmp_path / "n.jsonl")
     encoded([source], tmp_path / "whole", static, settings())
     with pytest.raises(Killed):
         encoded([source], tmp_path / "out", static, settings(), encode_shards=killed_after(static, 1))
-    with (tmp_path / "out" / "journal.jsonl").open("ab") as file:
+    journal = tmp_path / "out" / "journal.jsonl"
+    with journal.open("ab") as file:
         file.write(damage)
-    assert encoded([source], tmp_path / "out", static, settings()).made == 2
+    with pytest.raises(Killed):
+        encoded([source], tmp_path / "out", static, settings(), encode_shards=killed_after(static, 1))
+    first, damaged, second = journal.read_bytes().splitlines()
+    assert (json.loads(first)["number"], damaged, json.loads(second)["number"]) == (0, damage.rstrip(), 1)
+    assert encoded([source], tmp_path / "out", static, settings()).made == 1
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
@@ -214,18 +253,29 @@ def test_a_source_that_changed_is_refused_and_starting_over_takes_it(static, tmp
 
 def test_starting_over_leaves_no_shard_of_the_earlier_run(static, tmp_path):
     encoded([numbered(tmp_path / "n.jsonl", 20)], tmp_path / "out", static, settings())
-    encoded([numbered(tmp_path / "m.jsonl", 4)], tmp_path / "out", static, settings(), resume=False)
+    with pytest.raises(Killed):
+        ended = killed_after(static, 0)
+        encoded(
+            [numbered(tmp_path / "m.jsonl", 4)], tmp_path / "out", static, settings(), resume=False, encode_shards=ended
+        )
+    assert {*content(tmp_path / "out")} == {"manifest.json", "shards/000000.parquet"}
+    encoded([tmp_path / "m.jsonl"], tmp_path / "out", static, settings())
     encoded([tmp_path / "m.jsonl"], tmp_path / "whole", static, settings())
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
-def test_a_shard_that_is_not_in_the_manifest_is_removed_at_the_end(static, tmp_path):
+def test_a_shard_that_is_not_in_the_manifest_and_what_killed_runs_left_is_removed_at_the_end(static, tmp_path):
     source = numbered(tmp_path / "n.jsonl")
     with pytest.raises(Killed):
         encoded([source], tmp_path / "out", static, settings(), encode_shards=killed_after(static, 1))
     shards = tmp_path / "out" / "shards"
     shutil.copy(shards / "000000.parquet", shards / "000009.parquet")
+    for name in ("manifest.json", "000001.parquet", "ids"):
+        with temporary_folder(tmp_path / "out" / name) as left:
+            pass
+        left.mkdir()
     encoded([source], tmp_path / "out", static, settings())
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"manifest.json", "shards"}
     assert sorted(path.name for path in shards.iterdir()) == [f"00000{number}.parquet" for number in range(3)]
 
 

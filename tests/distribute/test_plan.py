@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from likewise.distribute.plan import EncodeSettings, make_plan, plan_from_json, plan_to_json
@@ -133,6 +133,7 @@ def test_a_shard_has_a_row_at_least(tmp_path):
 
 
 @given(st.lists(st.integers(0, 300), max_size=40), st.sampled_from([1, 60, 1 << 14]))
+@example([*range(1500), 3, 900], 60)
 def test_equal_ids_are_found_however_few_digests_are_held_in_memory(ids, room):
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
         patch.setattr(distinct_ids, "BUFFER_BYTES", room)

@@ -5,6 +5,7 @@ import pytest
 
 from likewise.cli.main import main
 from likewise.distribute.shard_records import ShardRecords
+from likewise.engine_registry import computation_of
 from likewise.errors import BadInput
 from likewise.files.vector_origin import VectorOrigin
 from likewise.search.indexes import open_index
@@ -66,6 +67,7 @@ def test_columns_get_names_and_values_that_an_index_can_store_and_search_show(st
 def test_blocks_are_of_at_most_as_many_rows_as_asked_for(static, tmp_path):
     encoded([numbered(tmp_path / "t.jsonl", 10)], tmp_path / "out", static, settings(4))
     records = ShardRecords(tmp_path / "out")
+    assert records.model.computed == computation_of(static)
     blocks = list(records.records(3))
     assert sum(map(len, blocks)) == len(records) == 10 and max(map(len, blocks)) == 3
 

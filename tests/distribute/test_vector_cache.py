@@ -31,8 +31,14 @@ def test_what_was_stored_is_found_and_nothing_else(tmp_path):
     assert found(VectorCache(tmp_path, replace(ORIGIN, model="another name"))) == found(VectorCache(tmp_path, ORIGIN))
 
 
-def test_a_later_version_finds_the_same_file(tmp_path):
-    assert VectorCache(tmp_path, ORIGIN).path.name == "cbbe66ea17c4e3aac0180bdd9703ff17.sqlite"
+def test_a_later_version_finds_the_same_file_and_the_vectors_in_it(tmp_path):
+    cache = VectorCache(tmp_path, ORIGIN)
+    assert cache.path.name == "cbbe66ea17c4e3aac0180bdd9703ff17.sqlite"
+    cache.add(TEXTS[:1], VECTORS[:1])
+    with sqlite3.connect(cache.path) as db:
+        [row] = db.execute("SELECT hex(text), hex(vector) FROM vectors")
+    db.close()
+    assert row == ("27C35E6E9373877F29E562464E46497E", "5F03B53E000000000000803F00000040")
 
 
 @pytest.mark.parametrize("name", [name for name in ORIGIN.as_json() if name != "model"])

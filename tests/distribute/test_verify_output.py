@@ -46,8 +46,9 @@ def test_what_was_written_is_clean_and_every_row_computes_the_same(static, outpu
     assert (report.rows, report.shards, report.compared, report.largest_difference) == (10, 3, 10, 0.0)
     assert report.is_clean
     seen = []
-    report = verify_output(output, static, show_progress_bar=lambda meter: seen.append((meter.texts, meter.total)))
-    assert (report.compared, seen) == (0, [(4, 10), (8, 10), (10, 10)])
+    shown = {"show_progress_bar": lambda meter: seen.append((meter.texts, meter.tokens, meter.total))}
+    report = verify_output(output, static, **shown)
+    assert (report.compared, seen) == (0, [(4, 0, 10), (8, 0, 10), (10, 0, 10)])
 
 
 def test_a_changed_byte_a_shorter_file_and_a_missing_one_are_found(static, output):

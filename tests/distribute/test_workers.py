@@ -15,10 +15,12 @@ from types import SimpleNamespace
 
 import pytest
 
+import likewise
 from likewise import Embedder
 from likewise.distribute.output_folder import OutputFolder
 from likewise.distribute.plan import EncodePlan
 from likewise.distribute.shards import EncodeJob, ModelChoice
+from likewise.distribute.vector_cache import VectorCache
 from likewise.distribute.workers import processes as workers_module
 from likewise.distribute.workers import worker as worker_module
 from likewise.distribute.workers.processes import in_workers
@@ -165,20 +167,22 @@ def test_a_worker_exits_at_the_end_of_its_input(monkeypatch):
     assert [lines.get(), lines.get()] == ["1\n", "2\n"] and codes == [0]
 
 
-def test_threads_are_divided_among_workers(static, tmp_path, monkeypatch):
-    seen = []
+def test_threads_are_divided_among_workers_and_the_cache_is_shared(static, tmp_path, monkeypatch):
+    seen, source = [], str(Path(likewise.__file__).parents[1])
     plain = subprocess.Popen
 
     def popen(*arguments, **options):
         seen.append(options["env"]["OMP_NUM_THREADS"])
+        assert options["env"]["PYTHONPATH"].split(os.pathsep)[0] == source
         return plain(*arguments, **options)
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     origin = VectorOrigin.of(static, MODEL.name)
     chosen = settings(5)
     ten = numbered(tmp_path / "n.jsonl", 10)
-    encoded([ten], tmp_path / "out", static, chosen, encode_shards=in_workers(MODEL, 2, 5), origin=origin)
-    assert seen == ["2", "2"]
+    ways = in_workers(MODEL, 2, 5, tmp_path / "cache")
+    encoded([ten], tmp_path / "out", static, chosen, encode_shards=ways, origin=origin)
+    assert seen == ["2", "2"] and len(VectorCache(tmp_path / "cache", origin)) == 10
 
 
 @pytest.mark.parametrize(("workers", "threads", "each"), [(1, 3, 3), (2, 5, 2), (2, 3, 1), (3, 1, 1), (2, 0, 1)])
@@ -188,6 +192,11 @@ def test_a_worker_has_its_share_of_the_threads_and_one_at_least(tmp_path, monkey
     job = EncodeJob(tmp_path, EncodePlan((), (), ()), origin, settings())
     with pytest.raises(ZeroDivisionError):
         list(in_workers(MODEL, workers, threads)(job, [0], lambda *_: None))
+
+
+def test_there_is_a_worker_at_least():
+    with pytest.raises(BadInput, match="workers is 0"):
+        in_workers(MODEL, 0, 1)
 
 
 @pytest.mark.usefixtures("unchecked")

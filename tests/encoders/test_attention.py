@@ -13,8 +13,9 @@ from likewise.arrays.ragged import Ragged
 from likewise.encoders import attention
 from likewise.encoders.attention import BLOCK, SHORT_LENGTH, TINY_LENGTH, _by_length, _padded, attend
 from likewise.encoders.packed_kernel import packed_attention
-from likewise.encoders.positions import RelativeBias, bucket
-from tests.tiny import packed
+from likewise.encoders.positions import Distances, RelativeBias, bucket
+from likewise.encoders.shapes import deberta_shape
+from tests.tiny import config_of, packed
 
 HEADS, WIDTH = 3, 4
 WAYS = {"by length": _by_length, "padded": _padded}
@@ -153,6 +154,26 @@ def test_relative_buckets_are_those_of_the_rule(buckets):
     offsets = at[None] - at[:, None]
     expected = {o: _slow_bucket(o, buckets) for o in range(-299, 300)}
     assert bucket(offsets, buckets).tolist() == [[expected[o] for o in row] for row in offsets.tolist()]
+
+
+def _slow_row(distance: int, buckets: int, farthest: int) -> int:
+    """DeBERTa's rule, one distance at a time."""
+    near, row = buckets // 2, abs(distance)
+    if row > near:
+        row = near + math.ceil(math.log(row / near) / math.log((farthest - 1) / near) * (near - 1) - 1e-9)
+    return min(max(buckets + (row if distance > 0 else -row), 0), 2 * buckets - 1)
+
+
+@pytest.mark.parametrize(("buckets", "farthest"), [(8, 40), (9, 40), (32, 200)])
+def test_rows_of_distances_are_those_of_the_rule(buckets, farthest):
+    named = {"position_buckets": buckets, "max_relative_positions": farthest, "max_position_embeddings": 512}
+    table = Distances(deberta_shape({**config_of("deberta-v2"), **named}))
+    distances = torch.arange(300)[:, None] - torch.arange(300)
+    expected = {d: _slow_row(d, buckets, farthest) for d in range(-299, 300)}
+    found = dict(zip(distances.flatten().tolist(), table._row(distances).flatten().tolist(), strict=True))
+    for rounded in (1 - farthest, farthest - 1):  # where the logarithm may be just above or below a whole number
+        del expected[rounded], found[rounded]
+    assert found == expected
 
 
 def test_the_relative_bias_depends_on_the_distance_alone_and_is_made_once_a_length():

@@ -90,7 +90,17 @@ def test_nomics_own_words_are_those_of_transformers():
     geglu = {**NOMIC, "activation_function": "geglu", "qkv_proj_bias": True, "mlp_fc1_bias": None, "mlp_fc2_bias": True}
     shape = shapes.nomic_shape(geglu)
     assert shape.activation == "gelu" and shape.attention_bias and shape.up_bias and shape.down_bias
-    assert shapes.nomic_shape({key: NOMIC[key] for key in ("vocab_size", *shapes.NOMIC_KEYS)}).longest == 8192
+    rest = vars(shapes.nomic_shape({key: NOMIC[key] for key in ("vocab_size", *shapes.NOMIC_KEYS)}))
+    assert rest == vars(shapes.nomic_shape(config_of("nomic_bert"))) | {
+        **{"positions": 8192, "eps": 1e-5, "activation": "silu", "theta": 1000.0, "dropout": 0.0},
+        **{"attention_dropout": 0.0, "attention_bias": True, "up_bias": True, "down_bias": True},
+    }
+
+
+def test_what_is_the_only_choice_may_be_named():
+    assert shapes.t5_shape({**config_of("t5"), "relative_attention_max_distance": 128}) == shapes.t5_shape(
+        config_of("t5")
+    )
 
 
 BAD_VARIANTS = [

@@ -272,25 +272,6 @@ def test_a_report_says_what_was_shown_and_how(said, margin):
     assert ("no number of items can be predicted" in verdict(none)) is (said == "undecided")
 
 
-def test_a_picture_has_a_candidate_in_each_row_and_losers_are_hollow():
-    pytest.importorskip("matplotlib")
-    from likewise.evaluate.reports.plot import BLUE, choice_figure
-
-    scores = {"good": Interval(0.9, 0.8, 0.95), "poor": Interval(0.2, 0.1, 0.35)}
-    states = {"good": "chosen", "poor": "lost"}
-    entrants = tuple(
-        Entrant(Candidate(name), 1600, one, None, states[name], 9, 1.0, 1.0, 12) for name, one in scores.items()
-    )
-    choice = Choice("faq.csv", "mrr@10", "winner", entrants, 1600, 2000, 0, StoppingRule(alpha=0.1))
-    (axes,) = choice_figure(choice).axes
-    lines = [(np.round(line.get_xdata(), 9).tolist(), list(line.get_ydata())) for line in axes.lines]
-    assert lines == [([80, 95], [0, 0]), ([90], [0]), ([10, 35], [1, 1]), ([20], [1])]
-    assert [axes.lines[i].get_markerfacecolor() for i in (1, 3)] == [BLUE, "white"]
-    assert [(text.get_text(), text.xy) for text in axes.texts] == [(" 1,600", (95, 0)), (" 1,600", (35, 1))]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["good", "poor"] and axes.get_ylim() == (1.5, -0.5)
-    assert axes.get_xlabel() == "× 100, 90 % intervals valid at any time, and items scored; hollow: lost"
-
-
 @pytest.mark.parametrize(
     ("models", "variations", "data", "message"),
     [

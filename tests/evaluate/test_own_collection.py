@@ -60,7 +60,7 @@ def test_a_block_at_a_time_finds_what_one_product_finds(folder, monkeypatch):
     collection = read_collection(folder)
     whole = EmbeddingRanker(letters).rank(collection, {})
     assert len(collection.ids) < BLOCK
-    monkeypatch.setattr("likewise.evaluate.rankers.BLOCK", 7)
+    monkeypatch.setattr("likewise.evaluate.rankers.BLOCK", 13)  # the last of one document
     parts = EmbeddingRanker(letters).rank(collection, {})
     assert all((a == b).all() for a, b in zip(whole.rows, parts.rows, strict=True))
 
@@ -198,6 +198,13 @@ def test_reranking_orders_the_first_stage_by_the_scores(folder):
         assert set(reranked.rows[i]) == set(first.rows[i])
         values = overlap([(query, reranked.collection.documents[row]) for row in reranked.rows[i]])
         assert (np.diff(values) <= 0).all()
+
+
+def test_a_reranker_is_loaded_once_by_its_name(folder):
+    loaded = []
+    rerankers = with_baselines(["letters"], rerank="toy", load=lambda name: loaded.append(name) or overlap)
+    results = evaluate({**rerankers, "letters": letters}, collection_task(folder), settings=QUICK)
+    assert loaded == ["toy"] and not results.failed and "letters > toy" in results.models
 
 
 def test_what_needs_a_failed_ranking_says_so_and_rankers_have_no_vectors(folder):

@@ -321,6 +321,11 @@ def test_tasks_are_chosen_by_name_suite_or_all(known):
         select_tasks([])
 
 
+def test_rankings_are_no_part_of_what_a_result_says():
+    found = Result("a", (), "b", rankings=[1])
+    assert found == Result("a", (), "b") and repr(found) == "Result(task='a', scores=(), protocol='b', notes=())"
+
+
 def test_suites_have_sbert_wks_names():
     """Those of its evaluation script, whose `all` is here every task but those of other languages and domains."""
     names = {suite: [task.name for task in select_tasks(suite)] for suite in ("sts", "supervised", "probing", "all")}
@@ -328,6 +333,9 @@ def test_suites_have_sbert_wks_names():
     assert names["supervised"] == ["mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e"]
     apart = {task.name for task in select_tasks("multilingual, domains")}
     assert len(names["probing"]) == 10 and set(names["all"]) == set(TASKS) - apart
+    assert repr(TASKS["sts14"]).endswith(
+        "data=('sts14/test',), summary='Spearman correlation of cosine with human ratings, all pairs at once')"
+    )
     assert {"xquad-r", "tatoeba", "stsb-multi-mt", "jsts", "korsts", "banking77", "agnews-clusters"} <= apart
 
 

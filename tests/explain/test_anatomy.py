@@ -12,7 +12,7 @@ from likewise import Embedder
 from likewise.cli.models.dissect import sample
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
-from likewise.explain import Anatomy, anatomy
+from likewise.explain import Anatomy, anatomy, sentence_path
 from likewise.explain.anatomy import WordImportance, rank_correlation
 from tests.tiny import LONG
 
@@ -85,6 +85,19 @@ def test_every_engine_gives_the_same_anatomy(folders) -> None:
         np.testing.assert_allclose(getattr(torchs, name), getattr(numpys, name), atol=1e-5)
     assert [word.piece for word in torchs.words] == [word.piece for word in numpys.words]
     assert (torchs.pooling, torchs.start, torchs.tokens) == (numpys.pooling, numpys.start, numpys.tokens)
+
+
+def test_novelty_is_the_mean_over_words_of_their_own(folders) -> None:
+    embedder = Embedder.load(folders("bert"), engine="numpy")
+    own = np.concatenate(
+        [sentence_path(embedder, text, overflow="truncate").novelty[:, 1:-1] for text in TEXTS], axis=1
+    )
+    np.testing.assert_allclose(anatomy(embedder, TEXTS, window=1).novelty, own.mean(1), atol=1e-6)
+
+
+def test_in_texts_of_one_word_no_word_has_a_sentence_to_reflect(folders) -> None:
+    found = anatomy(Embedder.load(folders("bert"), engine="numpy"), ["cat", "dog"] * 10, window=1)
+    assert found.tokens == 20 and (found.context == -found.anisotropy).all()
 
 
 def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) -> None:

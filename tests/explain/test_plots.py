@@ -1,12 +1,10 @@
 """Plots can be read: figures grow with what they show, so that no text is on another, and numbers stand out.
 
-What is in a picture stands in pictures.txt, which LIKEWISE_TRANSCRIPTS=write writes anew (see tests/transcripts.py).
+What is in a picture stands in pictures.txt (see tests/pictures.py).
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -29,7 +27,7 @@ from likewise.explain.plots import (
     plot_path,
 )
 from likewise.explain.word_pairs import Word
-from tests import transcripts
+from tests import pictures
 
 
 def anatomy(layers: int) -> Anatomy:
@@ -132,58 +130,8 @@ PICTURES = {
 }
 
 
-def seen(name: str) -> Iterator[str]:
-    """What is in a picture and where, a line for each thing."""
-    style, draw = PICTURES[name]
-    with matplotlib.rc_context(style):
-        figure = draw()
-        title = figure.get_suptitle()
-        size = f", titled {title!r} in {figure._suptitle.get_fontsize():g} points" if title else ""
-        yield f"{' × '.join(f'{side:.2f}' for side in figure.get_size_inches())} inches{size}"
-        for axes in figure.axes:
-            yield from seen_in(axes)
-
-
-def seen_in(axes: Axes) -> Iterator[str]:
-    yield f"axes at {numbers(axes.get_position().bounds)}, spines: {' '.join(shown_spines(axes))}"
-    titles = [axes.get_title(loc) for loc in ("left", "center")]
-    labels = [axes.get_xlabel(), axes.get_ylabel()]
-    yield f"  titles {titles} in {axes.title.get_fontsize():g} points, labels {labels}"
-    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        ticks = axis.get_major_ticks()
-        how = [(tick.label1.get_rotation(), tick.tick1line.get_markersize()) for tick in ticks[:1]]
-        names = [label.get_text() for label in axis.get_ticklabels()]
-        yield f"  {axis.axis_name} {axis.get_scale()} {numbers(limits)}: {', '.join(names)} {how}"
-        if axis.get_scale() == "log":
-            yield f"  written as {axis.get_major_formatter()(0.5)!r} and {axis.get_minor_formatter()(0.5)!r}"
-    for image in axes.images:
-        yield f"  image in {image.cmap.name}, {numbers(image.get_clim())}: {numbers(image.get_array().ravel())}"
-    for line in axes.lines:
-        look = f"{line.get_color()!r} {line.get_marker()} {line.get_markersize():g} {line.get_linewidth():g}"
-        yield f"  line {line.get_label()!r} {look} at {line.get_zorder()}: {numbers(line.get_ydata())}"
-    for points in axes.collections if axes.get_label() != "<colorbar>" else ():
-        places = [numbers(place) for place in points.get_offsets()]
-        look = f"{matplotlib.colors.to_hex(points.get_facecolor()[0], True)}, edges {numbers(points.get_linewidths())}"
-        yield f"  points in {look} of {numbers(points.get_sizes()[:9])}: {'; '.join(places[:9] + places[-3:])}"
-    for text in axes.texts:
-        look = f"{text.get_color()} {text.get_fontsize():g} {text.get_ha()} {text.get_va()}"
-        offset = f" + {text.get_position()}" if hasattr(text, "xy") else ""
-        yield f"  {text.get_text()!r} at {numbers(getattr(text, 'xy', text.get_position()))}{offset} {look}"
-    if (legend := axes.get_legend()) is not None:
-        names = [text.get_text() for text in legend.get_texts()]
-        yield f"  legend {names}, framed: {legend.get_frame_on()}"
-
-
-def shown_spines(axes: Axes) -> list[str]:
-    return [name for name, spine in axes.spines.items() if spine.get_visible()]
-
-
-def numbers(values) -> str:
-    return " ".join(f"{value:.3f}" for value in values)
-
-
 def test_pictures_show_what_is_written_of_them():
-    transcripts.check(Path(__file__).with_name("pictures.txt"), tuple(PICTURES), lambda name: [*seen(name)])
+    pictures.check(__file__, PICTURES)
 
 
 @pytest.mark.parametrize(("layers", "ticks"), [(13, 13), (14, 7), (27, 14), (28, 10)])

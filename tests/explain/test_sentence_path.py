@@ -6,6 +6,7 @@ import pytest
 from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.explain import sentence_path
+from likewise.explain.sentence_path import _mean_of_others
 
 TEXT = "the quick cat and the dog"
 
@@ -43,31 +44,50 @@ def test_shares_and_novelty_are_shares_and_everything_is_plain_json(embedder):
     assert ((found.novelty >= 0) & (found.novelty <= 1 + 1e-6)).all()
     plain = found.as_json()
     assert plain["words"] == list(found.words)
-    assert np.array(plain["movement"]).shape == (len(found.novelty) - 1, len(found.words))
-    assert np.array(plain["places"]).shape == (*found.novelty.shape, 2)
+    assert plain["special"] == list(found.special) and plain["text"] == TEXT
+    for name in ("movement", "novelty", "places", "context"):
+        assert plain[name] == np.round(getattr(found, name), 5).tolist()
 
 
-def test_a_model_without_two_blocks_is_refused():
-    with pytest.raises(BadInput, match="expected at least 2 to compare layers"):
-        sentence_path(Embedder.load("likewise-static"), "a cat")
+def test_a_single_word_is_like_itself():
+    assert _mean_of_others(np.array([[3.0, 4.0]])) == 1.0
+    assert _mean_of_others(np.array([[3.0, 4.0], [4.0, 3.0]])) == pytest.approx(0.96)
 
 
-def test_alignment_is_the_mean_cosine_with_the_layers_around_even_if_they_disagree(embedder, monkeypatch):
+def of_blocks(own, blocks: int) -> Embedder:
+    return Embedder.load(own(changes={"num_hidden_layers": blocks}), engine="numpy")
+
+
+def test_a_model_without_two_blocks_is_refused(own):
+    with pytest.raises(BadInput, match="the model has 1 blocks; expected at least 2 to compare layers"):
+        sentence_path(of_blocks(own, 1), "a cat")
+    assert len(sentence_path(of_blocks(own, 2), "a cat").novelty) == 3
+
+
+@pytest.mark.parametrize("blocks", [3, 4, 6])
+def test_alignment_is_the_mean_cosine_with_the_layers_around_even_if_they_disagree(blocks, own, monkeypatch):
+    embedder = of_blocks(own, blocks)
     (layers,) = embedder.encode_layers([TEXT])
     signs = (-1.0) ** np.arange(len(layers), dtype=np.float32)[:, None, None]
     monkeypatch.setattr(type(embedder), "encode_layers", lambda *_, **__: [layers * signs])
-    found = sentence_path(embedder, TEXT).alignment
+    path = sentence_path(embedder, TEXT)
     count = len(layers)
     window = min(2, (count - 1) // 2)
     for layer in range(count):
         near = [j for j in range(count) if 0 < abs(j - layer) <= window]
         wanted = np.mean([signs[j, 0, 0] * signs[layer, 0, 0] * cosine(layers[layer, 1], layers[j, 1]) for j in near])
-        assert found[layer, 1] == pytest.approx(wanted, abs=1e-5)
+        assert path.alignment[layer, 1] == pytest.approx(wanted, abs=1e-5)
+        around = (layers * signs)[near, 1].T
+        rest = layers[layer, 1] - around @ np.linalg.lstsq(around, layers[layer, 1])[0]
+        assert path.novelty[layer, 1] == pytest.approx(
+            np.linalg.norm(rest) / np.linalg.norm(layers[layer, 1]), abs=1e-3
+        )
 
 
-def test_importance_is_the_variance_of_steps_and_places_are_the_main_directions_of_all_words(embedder):
-    found = sentence_path(embedder, TEXT)
-    (layers,) = embedder.encode_layers([TEXT])
+@pytest.mark.parametrize("text", [TEXT, "a cat", "rain falls on 7 dogs", "the query"])
+def test_importance_is_the_variance_of_steps_and_places_are_the_main_directions_of_all_words(text, embedder):
+    found = sentence_path(embedder, text)
+    (layers,) = embedder.encode_layers([text])
     units = layers.astype(np.float64) / np.linalg.norm(layers, axis=2, keepdims=True)
     variance = np.var((units[1:] * units[:-1]).sum(2), axis=0)
     variance[-1] = 0  # a text's last token, which every text has

@@ -1,6 +1,8 @@
 """A cosine as a sum over word pairs: it adds up for every pooling and engine that has one, and others are refused."""
 
+import json
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +23,14 @@ from tests.native_library import NATIVE
 from tests.tiny import LONG, write
 
 A, B = "The cat and the dog", "a quick query, on 7 dogs"
-POOLINGS = (
-    "mean",
-    "mean-sqrt-len",
-    "weighted-mean",
-    "sbert-wk:start=0",
-    "sbert-wk:start=1,window=1",
-    "sbert-wk:start=0,robust=false",
-    "mean:layers=0+3",
-)
+REDUCTIONS = "mean", "mean-sqrt-len", "weighted-mean"
+POOLINGS = dict.fromkeys(REDUCTIONS, ()) | {
+    "sbert-wk:start=0": ("0", "1", "2", "3"),
+    "sbert-wk:start=1,window=1": ("1", "2", "3"),
+    "sbert-wk:start=0,robust=false": ("0", "1", "2", "3"),
+    "mean:layers=0+3": ("0", "3"),
+}
+"""By pooling, the layers that an explanation names: none if it reads only one."""
 ENGINE_NAMES = [name for name in ENGINES if name != "native" or NATIVE]
 
 
@@ -60,7 +61,7 @@ def test_contributions_add_up_to_the_cosine(engine, pooling, folders):
     assert found.cosine == pytest.approx(expected, abs=1e-5)
     assert found.by_layer.sum() == pytest.approx(expected, abs=1e-5)
     assert found.contributions.shape == tuple(len(words) for words in found.words)
-    assert bool(found.layers) == (":" in pooling)
+    assert found.layers == POOLINGS[pooling]
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -103,14 +104,14 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize("pooling", [None, "fusion"])
+@pytest.mark.parametrize("pooling", [*REDUCTIONS, "fusion"])
 @pytest.mark.parametrize("heads", HEADS)
 def test_linear_heads_and_fusions_are_folded(heads, pooling, tiny, tmp_path):
-    made = with_heads(tiny, *HEADS[heads](), pooling=fusion() if pooling else None)
+    made = with_heads(tiny, *HEADS[heads](), pooling=fusion() if pooling == "fusion" else Reduce.parse(pooling))
     expected = cosine(made, A, B)
     found = explain_pair(made, A, B)
     assert found.cosine == pytest.approx(expected, abs=1e-5) and abs(expected) < 0.999
-    assert found.layers == (("1", "2", "3", "bias") if pooling else ())
+    assert found.layers == (("1", "2", "3", "bias") if pooling == "fusion" else ())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made.save(tmp_path / "model")
@@ -203,8 +204,38 @@ def test_the_greatest_pairs_come_first_without_special_tokens(tiny):
     sizes = [abs(pair.contribution) for pair in pairs]
     assert len(pairs) == 5 and sizes == sorted(sizes, reverse=True)
     assert not {"[CLS]", "[SEP]"} & {word for pair in pairs for word in pair[:2]}
-    assert sizes[0] == pytest.approx(np.abs(found.contributions[1:-1, 1:-1]).max())
+    inner = found.contributions[1:-1, 1:-1]
+    i, j = np.unravel_index(np.abs(inner).argmax(), inner.shape)
+    assert pairs[0] == (found.words[0][1 + i].text, found.words[1][1 + j].text, inner[i, j])
+    assert len(found.top_pairs()) == 10 and found.top_pairs()[:5] == pairs
+    assert len(found.top_pairs(10_000)) == inner.size
     assert len(found.top_pairs(10_000, special=True)) == found.contributions.size
+
+
+def test_an_explanation_is_plain_json(folders):
+    found = explain_pair(Embedder.load(folders("bert"), engine="numpy", pooling="mean:layers=0+3"), "cat x", "dog")
+    assert json.loads(json.dumps(found.as_json())) == {
+        "cosine": found.cosine,
+        "texts": [
+            {"text": text, "words": words, "special": [True, *[False] * (len(words) - 2), True], "totals": list(totals)}
+            for text, words, totals in (
+                ("cat x", ["[CLS]", "cat", "x", "[SEP]"], found.contributions.sum(1)),
+                ("dog", ["[CLS]", "dog", "[SEP]"], found.contributions.sum(0)),
+            )
+        ],
+        "contributions": found.contributions.tolist(),
+        "layers": ["0", "3"],
+        "by_layer": found.by_layer.tolist(),
+        "layer_contributions": found.layer_contributions.tolist(),
+    }
+
+
+@pytest.mark.parametrize("pooling", REDUCTIONS)
+def test_of_a_text_that_is_only_a_prompt_the_last_token_counts(pooling, tiny):
+    layers = np.random.default_rng(0).normal(size=(4, 3, 32)).astype(np.float32)
+    found = word_pairs.token_parts(with_heads(tiny, pooling=Reduce.parse(pooling)), layers, 9)
+    assert found.sources == ("3",) and found.shares.tolist() == [0, 0, 1]
+    np.testing.assert_allclose(found.vector, layers[-1, -1])
 
 
 def test_a_truncated_text_is_explained_as_it_is_read(tiny):
@@ -218,9 +249,16 @@ def test_a_truncated_text_is_explained_as_it_is_read(tiny):
 
 
 def test_parts_that_do_not_add_up_are_reported(tiny, monkeypatch):
+    own = explain_pair(tiny, A, B).cosine
     monkeypatch.setattr(type(tiny), "pair_scores", lambda *_, **__: np.array([0.123]))
     with pytest.raises(BadModel, match=r"add up to .*own cosine is 0\.123"):
         explain_pair(tiny, A, B)
+    for precision, tolerance in (("fp32", 1e-4), ("bf16", 2e-2)):
+        monkeypatch.setattr(type(tiny), "precision", precision)
+        for factor in (0.99, 1.01):
+            monkeypatch.setattr(type(tiny), "pair_scores", lambda *_, own=own + factor * tolerance, **__: [own])
+            with pytest.raises(BadModel) if factor > 1 else nullcontext():
+                explain_pair(tiny, A, B)
 
 
 def test_weights_that_are_all_zero_share_equally():

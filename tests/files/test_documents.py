@@ -76,7 +76,8 @@ def test_markdown_and_pages_are_documents_and_rows_of_other_files_are(tmp_path):
     )
     found = [*read_documents([str(tmp_path)])]
     assert [(one.row, one.title) for one in found[:2]] == [(None, "Title"), (None, "Cats & dogs")]
-    assert found[0].text == "Intro\n\n# Title\n\nText\r\n" and found[0].has_headings
+    assert found[0].text == "Intro\n\n# Title\n\nText\r\n"
+    assert [one.has_headings for one in found] == [True, True, *[False] * 5]
     assert [(one.text, one.row) for one in found[2:4]] == [("one", 1), ("two", 2)]
     assert [dict(one.metadata) for one in found[4:6]] == [
         {"year": 2020, "the_title_": None},
@@ -163,7 +164,7 @@ def test_the_encoding_that_a_page_declares_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.md", b"one\n\xff", "line 2 is not valid UTF-8"),
+        ("a.md", b"\none\n\xff", "line 3 is not valid UTF-8"),
         ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is unknown"),
         ("a.jsonl", b'{"text": 3}', "line 1: expected a text, found '3'"),
         ("a.csv", b"x,y\n1,2\n", "which column holds the texts"),

@@ -33,6 +33,7 @@ def test_what_is_written_is_what_is_read(here, name):
     embedder = Embedder.load("likewise-static", engine="numpy")
     assert origin == VectorOrigin.of(embedder, "likewise-static", prompt="query: ", overflow="truncate")
     assert (origin.normalized, origin.pooling, origin.dtype, origin.width) == (True, "mean", "float32", 384)
+    assert (origin.model, origin.fingerprint, origin.engine) == ("likewise-static", embedder.fingerprint, "numpy")
 
 
 @pytest.mark.parametrize("other", NAMES)

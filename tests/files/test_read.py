@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from likewise.errors import BadInput, MissingExtra
-from likewise.files import READABLE, Table, Texts
+from likewise.files import READABLE, Table, Texts, lines
 from likewise.files import read as reader
 from likewise.files.read import choose_text_column, column_of_texts, standard_input
 
@@ -235,6 +235,22 @@ def test_reading_leaves_the_process_limit_on_fields_alone(tmp_path):
     texts = iter(Texts(path, "text"))
     assert len(next(texts)) == 2 * before and csv.field_size_limit() == before
     assert list(texts) == ["y"] and csv.field_size_limit() == before
+
+
+def test_the_frames_of_a_compressed_file_are_read_one_after_another_and_a_damaged_one_is_refused(tmp_path, monkeypatch):
+    zstandard = pytest.importorskip("zstandard")
+    path, frames = tmp_path / "a.txt.zst", [zstandard.compress(part) for part in (b"one\ntw", b"o\n", b"", b"three")]
+    for size in (1, 30, 1 << 14):
+        monkeypatch.setattr(lines, "READ_BYTES", size)
+        path.write_bytes(b"".join(frames))
+        assert list(Texts(path)) == ["one", "two", "three"]
+        with lines.open_lines(path, lines.LinePlace(4, 1)) as read:
+            read.skip()
+            assert [*read] == ["two\n", "three"] and read.place == (13, 3)
+        for damaged in (b"".join(frames)[:-1], frames[0] + bytes(20)):
+            path.write_bytes(damaged)
+            with pytest.raises(BadInput, match=r"a\.txt\.zst is truncated or damaged after line \d"):
+                list(Texts(path))
 
 
 def test_without_a_decompressor_the_error_says_what_to_install(tmp_path, monkeypatch):

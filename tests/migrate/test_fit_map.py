@@ -23,7 +23,7 @@ VECTORS = RANDOM.normal(size=(600, 12)).astype(np.float32)
 
 def test_a_rotation_is_found_and_keeps_every_neighbour():
     found = fit_map(VECTORS, VECTORS @ ROTATION, OLD, NEW)
-    assert found.recall.value == 1 and found.measured_on == 120
+    assert (found.method, found.recall.value, found.measured_on) == ("procrustes", 1, 120)
     unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
     np.testing.assert_allclose(found(5 * VECTORS), unit @ ROTATION, atol=1e-3)
     assert found.source is OLD and found.target is NEW
@@ -154,6 +154,7 @@ def test_what_is_no_map_is_refused(tmp_path):
     ("source", "target", "message"),
     [
         (VECTORS[:499], VECTORS[:499], "expected a table of at least 500 rows"),
+        (VECTORS[:, 0], VECTORS, r"source_vectors has shape \(600,\); expected a table"),
         (VECTORS, VECTORS[:-1], "600 source vectors and 599 target vectors"),
         (VECTORS, np.full((600, 2), np.nan), "target_vectors.*NaN"),
         (VECTORS, np.tile([1.0, 2], (600, 1)), "all target_vectors have the same direction"),

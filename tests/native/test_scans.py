@@ -90,6 +90,16 @@ def test_a_score_has_the_same_bits_in_any_company_and_on_any_threads(library: Li
             assert np.array_equal(every_score(scan, library, name), together[queries, rows]), name
 
 
+def test_a_corpus_may_be_any_view_of_a_table(library: Library) -> None:
+    draw = np.random.default_rng(0)
+    a, wide = draw.standard_normal((5, 20), np.float32), draw.standard_normal((40, 40), np.float32)
+    views = (wide[:, :20], wide[::3, 20:], wide[:, ::2], wide[::-1, 39:19:-1], wide.T[:, :20], wide[:0, ::2])
+    for b in views:
+        found = every_score(Scan(a, b, 20), library, library.instruction_sets[0])
+        assert np.array_equal(found, every_score(Scan(a, b.copy(), 20), library, library.instruction_sets[0]))
+        np.testing.assert_allclose(found, a @ b.T, atol=1e-5)
+
+
 def test_listed_rows_are_the_only_ones_compared(library: Library) -> None:
     draw = np.random.default_rng(0)
     a, b = draw.standard_normal((5, 20), np.float32), draw.standard_normal((90, 20), np.float32)

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from likewise import Reranker
 from likewise.engines.torch.torch_embedder import TorchEmbedder
-from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
+from likewise.errors import BadInput, BadModel, MissingExtra, OutOfMemory, TooLong
 from likewise.reranker import CrossEncoder, PolyEncoder, cross_encoder
 from likewise.reranker.classification_heads import CLASSIFIERS, labels_of
 from likewise.runtime.devices import PRECISIONS
@@ -152,6 +152,10 @@ def test_a_tokenizer_class_that_only_config_json_names_counts(fresh):
     (fresh / "tokenizer_config.json").unlink(missing_ok=True)
     amend(fresh / "config.json", tokenizer_class="PreTrainedTokenizerFast")
     assert not load(fresh).segmented
+
+
+def test_an_encoder_with_a_single_token_type_gets_none(tmp_path):
+    assert not load(classifier_folder(tmp_path, type_vocab_size=1)).segmented
 
 
 @families
@@ -425,6 +429,11 @@ def test_names_of_prompts_are_the_models_own(fresh, small):
             call(PAIRS, prompt="cat " * 99)
 
 
+def test_the_tokens_of_a_pair_are_counted_before_it_is_truncated(small):
+    [((first, second), total)] = small.counted_pairs([("the cat", "cat " * 99)])
+    assert (total, len(first), len(second)) == (2 + 99, 2, small.max_content_length - 2)
+
+
 def test_words_too_long_for_the_tokenizer_are_told(small):
     pairs = [("a cat", "a dog"), ("a", "b" * 120), ("c" * 300, "b" * 120), ("a cat", "a dog")]
     with pytest.warns(UserWarning, match=r"2 of 4 pairs have words of more than 100 .*pairs\[1\], .* has 300 char"):
@@ -463,6 +472,14 @@ def test_a_score_that_is_not_finite_names_its_pair(fresh):
         reranker.encoder.embeddings.words.weight[reranker.tokenizer.token_ids(["q"])[0][0]] = torch.inf
     with pytest.raises(BadModel, match=r"pairs\[2\] gave a vector that is not finite in fp32"):
         reranker.score([("a", "b"), ("a", "b"), ("a", "q")])
+    contents = reranker.token_id_pairs([("a", "b"), ("a", "q")])
+    with pytest.raises(BadModel, match=r"pairs\[1\] gave a vector that is not finite"):
+        reranker.logits_of(contents)
+    sizes = []
+    with reranker.encoder.register_forward_pre_hook(lambda _, args: sizes.append(len(args[0]))):
+        found = reranker.logits_of(contents[:1] * 2)
+    _close(found, reranker.logits([("a", "b")] * 2))
+    assert sizes == [2]  # in one batch
 
 
 # folders
@@ -598,6 +615,11 @@ def test_a_length_that_leaves_no_room_or_is_too_long_is_refused(length, fresh):
         load(fresh, max_seq_length=length)
 
 
+def test_the_shortest_length_leaves_one_token_of_each_text(fresh):
+    (first, second), *_ = load(fresh, max_seq_length=5).token_id_pairs([("the cat", "the cat")])
+    assert len(first) == len(second) == 1
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_a_precision_that_is_not_there_is_refused(fresh):
     for wrong in ("fp8", "", ["fp32"], {"a": 1}, 5):
@@ -646,6 +668,21 @@ def test_labels_are_counted_or_named(tiny):
     assert named.labels == ["no", "yes"]
     assert named.tokenizer.max_seq_length == 20
     assert named.score(PAIRS, label="yes", overflow="truncate").shape == (len(PAIRS),)
+    assert Reranker.start(tiny, ["relevance"]).labels == ["relevance"]
+    with pytest.raises(BadInput, match="expected one of LABEL_0, .*, LABEL_18, LABEL_19$"):
+        Reranker.start(tiny, 25).score([], label="relevance")
+
+
+def test_the_number_of_labels_in_the_config_of_the_encoder_is_not_kept(own, tmp_path):
+    Reranker.start(own(changes={"num_labels": 5})).save(tmp_path / "saved")
+    config = json.loads((tmp_path / "saved/config.json").read_text())
+    assert "num_labels" not in config and config["id2label"] == {"0": "LABEL_0"}
+
+
+def test_without_torch_the_extra_is_named(tiny, monkeypatch):
+    monkeypatch.setattr("likewise.runtime.lazy_imports.has_torch", lambda: False)
+    with pytest.raises(MissingExtra, match=r"Reranker\.start .*pip install"):
+        Reranker.start(tiny)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -94,12 +94,22 @@ def test_company_batches_windows_and_chunks_change_nothing(polys, monkeypatch):
     np.testing.assert_allclose(reranker.score(PAIRS), wanted, rtol=1e-5, atol=1e-4)
 
 
-def test_candidates_are_scored_in_blocks_whose_codes_fit(polys, monkeypatch):
+@pytest.mark.parametrize(("numbers", "blocks"), [(3 * 5 + 4, [3, 3, 1]), (4, [1] * 7)])
+def test_candidates_are_scored_in_blocks_whose_codes_fit(numbers, blocks, polys, monkeypatch):
     sizes, score = [], poly_encoder.score_candidates
     monkeypatch.setattr(poly_encoder, "score_candidates", lambda c, block: sizes.append(len(block)) or score(c, block))
-    monkeypatch.setattr(poly_encoder, "NUMBERS", 3 * 5 + 4)  # numbers for three candidates of five codes
+    monkeypatch.setattr(poly_encoder, "NUMBERS", numbers)  # of which a candidate needs five, one per code
     polys().score(["a query"] * 7, [f"text {i}" for i in range(7)])
-    assert sizes == [3, 3, 1]
+    assert sizes == blocks
+
+
+@pytest.mark.parametrize(("numbers", "windows"), [(2 * 5 * 32 + 1, [2, 2, 1]), (4, [1] * 5)])
+def test_contexts_are_encoded_in_windows_whose_vectors_fit(numbers, windows, polys, monkeypatch):
+    reranker, seen = polys(), []
+    monkeypatch.setattr(poly_encoder, "NUMBERS", numbers)  # of which a context needs 5 × 32
+    with reranker.encoder.register_forward_pre_hook(lambda module, args: seen.append(len(args[0]))):
+        reranker.score([f"query {i}" for i in range(5)], ["a"] * 5)
+    assert seen == [1, *windows]
 
 
 def test_every_text_is_encoded_once_on_either_side(polys):

@@ -69,7 +69,8 @@ def slow_vectors(folder, texts, own, normalize, length):
     return np.asarray(found)
 
 
-def quantized(tokens=116):
+def quantized(tokens=118):
+    """For more tokens than the tokenizer has: what is left over is not read."""
     draw = np.random.default_rng(7)
     return {"mapping": draw.integers(0, 40, tokens), "weights": draw.random(tokens)}
 
@@ -82,6 +83,7 @@ FORMS = {
     "model2vec in fp64": {"dtype": np.float64},
     "model2vec in int8": {"dtype": np.int8},
     "model2vec, vocabulary quantized": quantized(),
+    "model2vec, rows of no token": {"embeddings": np.random.default_rng(6).normal(size=(118, WIDTH))},
     "StaticEmbedding": {"own": False},
     "StaticEmbedding, vectors of any length": {"own": False, "normalize": False, "length": None},
     "StaticEmbedding, 30 tokens": {"own": False, "length": 30},
@@ -98,7 +100,7 @@ def test_a_vector_is_the_mean_of_the_rows_of_a_texts_tokens(form, engine, tmp_pa
     length = how.get("length", 512)
     slow = slow_vectors(tmp_path, WORDS, how.get("own", True), how.get("normalize", True), length)
     np.testing.assert_allclose(vectors, slow, atol=2e-6 * max(1, np.abs(slow).max()))
-    assert embedder.max_seq_length == (length or embedder.encoder.longest)
+    assert embedder.max_seq_length == (length or embedder.encoder.longest) and not embedder.tokenizer.lowercase
     assert not vectors[WORDS.index("")].any() and embedder.is_unit == how.get("normalize", True)
     assert vectors[WORDS.index("日本")].any() != how.get("own", True), "only model2vec removes unknown tokens"
 

@@ -146,6 +146,11 @@ def test_a_folder_without_weights_is_refused_with_the_reason(files, message, tmp
         WeightReader(tmp_path, stack, "numpy")
 
 
+def test_only_a_regular_file_is_opened(tmp_path):
+    with ExitStack() as stack, pytest.raises(BadModel, match="is a folder; expected a regular file"):
+        WeightReader(tmp_path, stack, "numpy", [tmp_path])
+
+
 @pytest.mark.skipif(not TORCH, reason="the heads of torch's models")
 def test_a_small_part_has_just_the_tensors_that_are_expected(tmp_path):
     with pytest.raises(BadModel, match="contains no model.safetensors, so the head has no weights"):

@@ -20,15 +20,30 @@ def test_a_second_writer_is_refused_until_the_first_releases(tmp_path):
     WriterLock(tmp_path).release()
 
 
+def test_a_writer_that_is_refused_leaves_no_file_open(tmp_path):
+    first, free = WriterLock(tmp_path), free_descriptor()
+    with pytest.raises(BadInput, match="only one can write at a time"):
+        WriterLock(tmp_path)
+    assert free_descriptor() == free
+    first.release()
+
+
+def free_descriptor() -> int:
+    """The number that the next file to be opened gets."""
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_with_advice(tmp_path):
     with pytest.raises(BadInput, match="none cannot be written: No such file or directory; open it only for reading"):
         WriterLock(tmp_path / "none")
 
 
 def test_a_lock_that_is_removed_leaves_no_file_and_lets_others_write(tmp_path):
-    first = WriterLock(tmp_path)
-    first.remove()
-    assert list(tmp_path.iterdir()) == []
+    free = free_descriptor()
+    WriterLock(tmp_path).remove()
+    assert list(tmp_path.iterdir()) == [] and free_descriptor() == free
     WriterLock(tmp_path).release()
 
 

@@ -56,10 +56,11 @@ def test_faiss_reports_the_errors_of_its_file(faiss_index):
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_faiss_starts_over_after_an_interrupted_update(faiss_index):
+def test_faiss_starts_over_after_an_interrupted_update_in_blocks_of_any_size(faiss_index, monkeypatch):
     queries = np.ones((1, WIDTH), np.float32)
     expected = faiss_index.search(queries)
-    faiss_index._version, faiss_index._positions = -1, faiss_index._positions[:2]
+    faiss_index._version, faiss_index._positions = None, faiss_index._positions[:2]
+    monkeypatch.setattr("likewise.search.backends.faiss_index.LOAD_BLOCK", 2)
     assert faiss_index.search(queries) == expected and faiss_index._rows.ntotal == 5
 
 

@@ -43,6 +43,8 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
     vectors = np.eye(3, dtype=np.float32)
     assert search(vectors, vectors, k=10).indices.shape == (3, 3)
     assert search(vectors, vectors[:0], k=10).indices.shape == (3, 0)
+    for metric in ("cosine", "dot"):
+        assert search(vectors[:, :0], vectors[:, :0], metric=metric).scores.tolist() == [[0, 0, 0]] * 3
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -208,6 +210,15 @@ def test_any_number_of_threads_gives_the_same_bits():
     for threads in (2, 3, 8):
         more = search(corpus[:30], corpus, k=40, threads=threads)
         assert np.array_equal(more.indices, one.indices) and np.array_equal(more.scores, one.scores)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot"])
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_the_library_scans_whatever_it_can(metric, kind, engine, monkeypatch):
+    if engine == "library":
+        monkeypatch.setattr(exact, "nearest", None)
+    rows = np.eye(4, 3, dtype=kind)
+    assert search(rows[:2], rows, k=1, metric=metric).indices.tolist() == [[0], [1]]
 
 
 def test_a_product_is_of_1024_queries_and_8192_rows_at_most(monkeypatch):

@@ -1,6 +1,7 @@
 """The pairs mined in blocks are the pairs of the full matrix."""
 
 from itertools import combinations
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from likewise.arrays.similarity import cosine
 from likewise.errors import BadInput
 from likewise.native import scanning
+from likewise.native.scanning import Hits
 from likewise.search import closest_pairs
 from likewise.search.pairs import as_columns, best_first, nearest_others, of_neighbours, pairs_above
 from tests.native_library import needs_native
@@ -78,6 +80,7 @@ def test_one_vector_fills_no_tile_and_the_last_of_equals_is_kept_by_its_row(monk
         vectors = np.array([[1.0, 0], [0, 1], [1, 0], [0, 1], [1, 0]])
         result = [(p.i, p.j) for p in closest_pairs(vectors, 5)]
         assert result == [(0, 2), (0, 4), (1, 3), (2, 4), (0, 1)]
+        assert closest_pairs(np.eye(4)[[1, 0, 0, 2, 1, 3]], 1)[0][:2] == (0, 4)
 
 
 @pytest.fixture(params=["numpy", pytest.param("library", marks=needs_native)])
@@ -134,18 +137,31 @@ def test_the_library_gives_the_same_bits_in_any_blocks(monkeypatch):
 
 
 @pytest.mark.usefixtures("engine")
-@given(rows=st.integers(1, 40), k=st.integers(1, 45), copies=st.integers(0, 10), seed=st.integers(0, 99))
-def test_the_nearest_others_of_each_row_are_those_of_a_full_sort_without_itself(rows, k, copies, seed):
+@given(
+    rows=st.integers(1, 40),
+    k=st.integers(1, 45),
+    copies=st.integers(0, 10),
+    block=st.integers(1, 50),
+    seed=st.integers(0, 99),
+)
+def test_the_nearest_others_of_each_row_are_those_of_a_full_sort_without_itself(rows, k, copies, block, seed):
     draw = np.random.default_rng(seed)
     vectors = draw.normal(size=(rows, 5)).astype(np.float32)
     vectors[draw.integers(0, rows, copies)] = vectors[0]
     matrix = cosine(vectors, vectors)
-    [hits] = nearest_others(vectors, k)
+    with patch("likewise.search.pairs.BLOCK", block):
+        hits = Hits(*map(np.concatenate, zip(*nearest_others(vectors, k), strict=True)))
     assert hits.indices.shape == (rows, min(k, rows - 1))
     for i in range(rows):
         others = sorted((j for j in range(rows) if j != i), key=lambda j: (-matrix[i, j], j))[:k]
         np.testing.assert_allclose(hits.scores[i], matrix[i, others], atol=1e-6)
         assert i not in hits.indices[i] and len({*hits.indices[i]}) == len(others)
+
+
+@pytest.mark.usefixtures("engine")
+def test_of_more_copies_than_neighbours_the_earlier_are_kept():
+    [hits] = nearest_others(np.ones((5, 2), np.float32), 2)
+    assert hits.indices.tolist() == [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]]
 
 
 @pytest.mark.parametrize("mine", [pairs_above, nearest_others])

@@ -67,7 +67,8 @@ def test_truncation_is_reported_and_can_be_refused(client):
     refused = client.post("/v1/embeddings", json={"input": ["a", long], "truncate": False})
     assert refused.status_code == 400
     assert refused.json()["error"]["code"] == "context_length_exceeded"
-    assert client.post("/embed", json={"inputs": long}).headers["x-truncated-inputs"] == "1"
+    for path in ("/embed", "/embed_all"):
+        assert client.post(path, json={"inputs": ["a", long]}).headers["x-truncated-inputs"] == "1"
     assert client.post("/embed", json={"inputs": long, "truncate": False}).status_code == 422
 
 
@@ -273,7 +274,9 @@ def test_a_text_that_is_too_long_is_named_in_the_words_of_the_api(path, body, na
 def test_rerankers_answer_in_three_manners_with_the_same_scores(client, served_models):
     query, documents = "a cat", TEXTS
     expected = served_models[1].rank(query, documents)
-    tei = client.post("/rerank", json={"query": query, "texts": documents, "return_text": True}).json()
+    response = client.post("/rerank", json={"query": query, "texts": documents, "return_text": True})
+    assert response.headers["x-compute-characters"] == str(5 * 3 + 12 + 9 + 11)
+    tei = response.json()
     assert [(row["index"], row["text"]) for row in tei] == [(i, documents[i]) for i, _ in expected]
     np.testing.assert_allclose([row["score"] for row in tei], [score for _, score in expected], atol=1e-6)
     body = {"query": query, "documents": documents, "top_n": 2, "return_documents": True}

@@ -75,7 +75,8 @@ async def test_a_flood_of_headers_ends_at_the_bound_however_it_arrives(kind, app
     async with listening(app_of()) as (state, connect):
         reader, writer = await connect()
         writer.write(begin + more * (4_000_000 // len(more)))
-        assert b" 431 " in await asyncio.wait_for(reader.readline(), 5)
+        answered = await asyncio.wait_for(reader.read(), 5)
+        assert answered.startswith(b"HTTP/1.1 431 ") and answered.count(b"HTTP/1.1 ") == 1
         held = state.memory.requests.held
         assert held <= Budget().head + PIECE
         writer.close()
@@ -120,7 +121,8 @@ async def test_a_body_in_many_small_chunks_is_refused_with_the_bound(size, count
 @pytest.mark.parametrize(("lines", "status"), [(128, 200), (129, 431)])
 async def test_as_many_header_lines_as_the_bound_says_are_read(lines, status, app_of):
     request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X-A: b\r\n" * (lines - 1)
-    for parts in ([request + b"\r\n"], [request, b"\r\n"]):
+    in_parts = [request, b"\r\n" if status == 200 else b"X-"]  # too many are refused before their end
+    for parts in ([request + b"\r\n"], in_parts):
         async with listening(app_of()) as (_, connect):
             reader, writer = await connect()
             for part in parts:
@@ -214,11 +216,26 @@ def test_an_answer_beyond_the_bound_is_refused_in_the_shape_of_the_api(route, ap
         assert client.get("/status").json()["held"]["answers"] < 5000
 
 
-def test_the_answer_is_refused_before_anything_is_embedded(app_of, monkeypatch):
+@pytest.mark.parametrize(
+    ("path", "body", "size"),
+    [
+        ("/v1/embeddings", {"input": MANY}, 200 * (16 * 32 + 64)),
+        ("/v1/embeddings", {"input": MANY, "encoding_format": "base64"}, 200 * (6 * 32 + 64)),
+        ("/v1/embeddings", {"input": MANY, "encoding_format": "bytes"}, 200 * 4 * 32),
+        ("/embed", {"inputs": MANY, "dimensions": 5}, 200 * (16 * 5 + 64)),
+        ("/similarity", {"texts": MANY}, 200 * (16 * 200 + 64)),
+        ("/similarity", {"inputs": {"source_sentence": "a", "sentences": MANY}}, 201 * (16 + 64)),
+        ("/embed_all", {"inputs": ["cat dog " * 30, "cat " * 300]}, (62 + 66) * (16 * 32 + 64)),
+        ("/predict", {"inputs": MANY, "top_k": 2}, 200 * 2 * (64 + 6 * 6)),
+    ],
+)
+def test_the_answer_is_refused_by_its_largest_size_before_anything_is_embedded(path, body, size, app_of, monkeypatch):
     app = app_of(budget=Budget(answer=5000))
-    monkeypatch.setattr("likewise.serve.routes.computing.computed", lambda *_, **__: pytest.fail("it was computed"))
+    for module in ("computing", "predict"):
+        monkeypatch.setattr(f"likewise.serve.routes.{module}.computed", lambda *_, **__: pytest.fail("it was computed"))
     with TestClient(app, base_url=HOST) as client:
-        assert client.post("/embed", json=BOMBS["/embed"]).status_code == 413
+        response = client.post(path, json=body)
+    assert response.status_code == 413 and f"the response would have {size:,} bytes or more" in response.text
 
 
 @pytest.mark.parametrize(
@@ -313,6 +330,15 @@ def test_decode_runs_on_the_models_thread(app_of, monkeypatch):
     with TestClient(app_of(), base_url=HOST) as client:
         assert client.post("/decode", json={"ids": [5, 6]}).status_code == 200
     assert {*found} == {"model tiny"}
+
+
+def test_no_more_is_decoded_once_the_answer_is_too_large(app_of, monkeypatch):
+    written = []
+    monkeypatch.setattr("likewise.serve.routes.tokens.CHARACTERS", 1)  # a list at a time
+    monkeypatch.setattr("likewise.serve.routes.tokens.json_bytes", lambda text: written.append(text) or text.encode())
+    with TestClient(app_of(budget=Budget(answer=5000)), base_url=HOST) as client:
+        assert client.post("/decode", json={"ids": [[5, 6, 7] * 2000] * 9}).status_code == 413
+    assert len(written) == 1
 
 
 @pytest.mark.parametrize("budget", [Budget(pairs=10), Budget(layers=1000)])

@@ -176,6 +176,7 @@ def test_the_last_eight_maps_are_kept(app_of, monkeypatch):
 
     async def counted(folder, query, report):
         computed.append(query.limit)
+        report(0.5)
         return {"total": query.limit}
 
     monkeypatch.setattr(map_process, "map_in_process", counted)
@@ -183,6 +184,7 @@ def test_the_last_eight_maps_are_kept(app_of, monkeypatch):
         for limit in [*range(1, 10), 2, 9, 1, 2]:
             shown = client.get(f"/v1/collections/notes/map?layout=pca&limit={limit}").json()
             assert shown == {"collection": "notes", "layout": "pca", "total": limit}
+        assert client.get("/v1/collections/notes").json()["map_progress"] is None
     assert computed == [*range(1, 10), 1, 2], "the ninth takes the first one's place, and that the second one's"
 
 

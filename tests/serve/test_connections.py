@@ -118,6 +118,36 @@ async def test_a_client_that_reads_after_a_pause_keeps_its_connection():
         assert not protocol.flow.write_paused and (await answer(connection, HEALTH))[0] == 200
 
 
+async def test_what_is_no_http_is_refused_once(caplog):
+    async with connected() as (_, connection):
+        connection[1].write(b"no HTTP " * 10_000)
+        assert (await rest(connection)).count(b"HTTP/1.1 400 ") == len(caplog.records) == 1
+
+
+async def test_the_time_for_the_rest_of_a_body_whose_answer_is_sent_ends_with_it():
+    async with connected() as (protocol, connection):
+        connection[1].write(HEALTH.replace(b"\r\n\r\n", b"\r\nContent-Length: 2\r\n\r\n"))
+        while not protocol._is_answering:
+            await asyncio.sleep(0.005)
+        assert protocol._arrival_timer is None
+        assert (await answer(connection, b""))[0] == 200
+        assert protocol._arrival_timer is not None
+        connection[1].write(b"{}")
+        while protocol._in_body:
+            await asyncio.sleep(0.005)
+        assert protocol._arrival_timer is None
+
+
+async def test_requests_behind_another_are_counted_until_the_last_of_them_is_begun():
+    async with connected() as (protocol, connection):
+        connection[1].write(HEALTH * 3)
+        for held in (bounded_protocol.PIPELINE, bounded_protocol.PIPELINE, 0):
+            while not protocol._is_answering:
+                await asyncio.sleep(0.005)
+            assert protocol._memory.requests.held == held
+            assert (await answer(connection, b""))[0] == 200
+
+
 async def test_an_idle_connection_ends_even_if_its_client_has_not_read_everything():
     async with connected(write_seconds=0.02) as (protocol, (reader, _)):
         reader._transport.pause_reading()

@@ -38,6 +38,7 @@ def test_a_good_request_is_answered_with_an_id(route, client):
     response = ask(client, route, headers={"X-Request-Id": "mine-1"})
     assert response.status_code == 200, response.text
     assert response.headers["x-request-id"] == "mine-1"
+    assert response.headers["content-length"] == str(len(response.content))
     assert (route.answer is None) == (not response.headers["content-type"].startswith("application/json"))
 
 
@@ -46,6 +47,7 @@ def test_a_good_request_is_answered_with_an_id(route, client):
     "body",
     [
         *(b"", b"{", b"[1,2", b"nul", b"\xff\xfe", b'{"a": NaN}', b"[" * 5000),
+        *(b"[" * 1000 + b"]" * 1000, b'{"a":' * 1000 + b"1" + b"}" * 1000),
         *(b"[]", b"3", b'"text"', b"{}", b'{"unheard_of": 1}'),
     ],
 )
@@ -182,6 +184,7 @@ def test_fields_of_inner_objects_are_named_with_their_place(client):
     inner = {"source_sentence": "a", "sentences": ["b"]}
     for body, parts in (
         ({"inputs": {**inner, "sentence": "c"}}, ["inputs has the unknown field 'sentence'", "mean sentences?"]),
+        ({"inputs": {**inner, "x - at `$.y": 1}}, ["inputs has the unknown field 'x - at `$.y'"]),
         ({"inputs": {"sentences": ["b"]}}, ["inputs.source_sentence is missing"]),
         ({"inputs": {**inner, "sentences": [3]}}, ["inputs.sentences[0]: expected `str`; got 3"]),
         ({"inputs": inner, "parameters": {"truncation_direction": "left"}}, ["'right'", "got 'left'"]),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from contextlib import nullcontext
 from itertools import pairwise
 from types import SimpleNamespace
@@ -99,6 +100,31 @@ def test_a_full_account_refuses_a_body_and_nothing_of_it_stays_counted():
     assert (full.value.name, full.value.retry_after, memory.requests.held) == ("overloaded", 1, 12 * KB)
     second.release()
     assert memory.requests.held == 12 * KB
+
+
+def test_a_client_is_watched_once_and_a_stopping_server_shortens_the_time_of_every_request(monkeypatch):
+    monkeypatch.setattr(endpoint, "LOOK_SECONDS", 0.001)
+    deadlines, received = endpoint.Deadlines(), []
+
+    async def never():
+        received.append(None)
+        await asyncio.sleep(60)
+
+    async def run():
+        first, second = exchange_of(), exchange_of()
+        first.receive, first.awaited, first.began = never, asyncio.get_running_loop().create_future(), 0
+        deadlines.begin(first)
+        await asyncio.sleep(0.05)
+        began = time.perf_counter()
+        deadlines.stop(20)
+        deadlines.begin(second)
+        assert began + 20 <= first.ends == second.ends < began + 40
+        deadlines.running.clear()
+        await asyncio.sleep(0.05)
+        assert not deadlines._is_looking
+
+    asyncio.run(run())
+    assert len(received) == 1
 
 
 def test_an_answer_is_counted_as_expected_and_then_as_it_is():

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+import os
+import signal
 import socket
 import sys
 from contextlib import nullcontext
@@ -41,13 +43,20 @@ def test_a_socket_may_have_an_address_of_the_sixth_version():
         assert listening.family == socket.AF_INET6
 
 
-def test_uvicorn_closes_idle_connections_after_half_a_minute_and_logs_nothing(monkeypatch):
-    configs, server = [], SimpleNamespace(run=lambda sockets: None)
-    monkeypatch.setattr(run_server, "_Server", lambda config, *_: configs.append(config) or server)
+def test_uvicorn_closes_idle_connections_after_half_a_minute_and_a_signal_reloads_the_models(monkeypatch):
+    calls, server = {}, SimpleNamespace(run=lambda sockets: None)
+    monkeypatch.setattr(run_server, "_Server", lambda *given: calls.update(server=given) or server)
     for module, name in (("sys", "setswitchinterval"), ("signal", "signal"), ("logging.Logger", "addHandler")):
-        monkeypatch.setattr(f"{module}.{name}", lambda *_: None)
-    run_server.run_on(None, [], [], None, ServeSettings(drain_seconds=7))
-    found = configs[0]
+        monkeypatch.setattr(f"{module}.{name}", lambda *given, name=name: calls.update({name: given}))
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    run_server.run_on(None, [], [], None, ServeSettings(drain_seconds=7, max_connections=20))
+    assert calls["setswitchinterval"] == (0.0001,) and os.environ["TOKENIZERS_PARALLELISM"] == "false"
+    found, app, is_shared = calls["server"]
+    assert found.http.keywords == {"most_connections": 20, "memory": app.state.server.memory} and not is_shared
+    number, reload = calls["signal"]
+    monkeypatch.setattr(app.state.server, "reload_soon", lambda: calls.update(reloaded=True))
+    reload(number, None)
+    assert number == signal.SIGHUP and calls["reloaded"]
     assert (found.timeout_keep_alive, found.timeout_graceful_shutdown, found.lifespan) == (30, 7, "on")
     assert (found.access_log, found.proxy_headers, found.server_header, found.date_header) == (False,) * 4
 

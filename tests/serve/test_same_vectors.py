@@ -125,7 +125,7 @@ def _tei(client, path, inputs, options):
 
 
 def _one_with_all(client, path, inputs, options):
-    inner = {"source_sentence": inputs[0], "sentences": inputs}
+    inner = {"source_sentence": inputs[-1], "sentences": inputs}
     answer = _answer(client, path, {"inputs": inner, "parameters": options, "model": options["model"]})
     return answer and np.array(answer.json(), np.float32)
 
@@ -142,7 +142,7 @@ def _encoded_tokens(model, texts, **options):
 
 
 def _cosines(model, texts, **options):
-    rows = model.encode([texts[0], *texts], normalize_embeddings=True, **options)
+    rows = model.encode([texts[-1], *texts], normalize_embeddings=True, **options)
     return (rows[1:] @ rows[0]).clip(-1, 1)
 
 

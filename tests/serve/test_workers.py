@@ -11,6 +11,7 @@ from likewise.serve.workers import Supervisor
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ANY_THAT_IS_DEAD = (-1, os.WNOHANG)
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_workers_that_do_not_end_after_sigterm_are_killed_soon_after_the_time_fo
         assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL, "the system would bury the dead of a parent"
         return 7
 
-    system.os.fork, system.os.waitpid = fork, lambda *_: (0, 0)
+    system.os.fork, system.os.waitpid = fork, lambda *which: (0, 0) if which == ANY_THAT_IS_DEAD else None
     system.os.kill = lambda child, number: sent.append((child, number, system.clock[0]))
     own = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     before = [signal.getsignal(number) for number in SIGNALS]
@@ -116,3 +117,17 @@ def test_each_sighup_is_passed_on_to_every_worker(system):
     assert Supervisor(2, lambda: None, lambda: None, 0.0).run() == 0
     assert sent[:4] == [(7, signal.SIGHUP), (8, signal.SIGHUP)] * 2
     assert sent[4:] == [(child, number) for number in (signal.SIGTERM, signal.SIGKILL) for child in (7, 8)]
+
+
+def test_workers_that_end_together_when_asked_to_are_buried_without_a_pause_or_a_word(system, capsys):
+    pids, sent = iter((7, 8, 9)), []
+
+    def fork():
+        signal.raise_signal(signal.SIGINT)
+        return next(pids)
+
+    system.os.fork = fork
+    system.os.waitpid = lambda *_: (sent.pop()[0], signal.SIGTERM) if sent else (0, 0)
+    system.os.kill = lambda *given: sent.append(given)
+    assert Supervisor(3, lambda: None, lambda: None, 4.0).run() == 0
+    assert (system.clock, sent, capsys.readouterr().err) == ([100.0 + workers.LOOK_SECONDS], [], "")

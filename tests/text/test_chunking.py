@@ -75,6 +75,22 @@ def test_fences_are_no_headings_and_hold_none(text):
     assert [section.headings for section in document_sections(text)] == [()]
 
 
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        ("x\n# B\ny", [(), ("B",)]),
+        ("   # A\nx\n## B\ny", [("A",), ("A", "B")]),
+        ("A\n===\nx\nB\n---\ny\n# C\nz", [("A",), ("A", "B"), ("C",)]),
+        ("# A\n---\nx", [("A",)]),
+        ("A\n===\n---\nx", [("A",)]),
+        ("  ```\n# code\n```\n# A\nx", [(), ("A",)]),
+        ("```\n# code\n  ```\n# A\nx", [(), ("A",)]),
+    ],
+)
+def test_a_heading_may_be_indented_or_underlined(text, headings):
+    assert [section.headings for section in document_sections(text)] == headings
+
+
 CUT = {
     "sentences are put together while they fit": (
         "One two. Three four five. Six. Seven eight nine ten.", words, ChunkSettings(6),
@@ -89,6 +105,9 @@ CUT = {
         "One two. Three. Four five. Six. Seven eight.", words, ChunkSettings(3, overlap=2),
         ["One two. Three.", "Three. Four five.", "Four five. Six.", "Six. Seven eight."],
     ),
+    "fewer of them where the next one is longer": (
+        "Aa. Bo. Ci. Dd dd.", words, ChunkSettings(3, overlap=2), ["Aa. Bo. Ci.", "Ci. Dd dd."],
+    ),
     "never a part of one": (
         "One two three four. Five six.", words, ChunkSettings(4, overlap=2), ["One two three four.", "Five six."],
     ),
@@ -102,6 +121,7 @@ CUT = {
     "at the nearest, before": ("a bbbbbbbbbb", letters, ChunkSettings(10), ["a", "bbbbbbbbbb"]),
     "or behind": ("bbbbbbbb aaa", letters, ChunkSettings(8), ["bbbbbbbb", "aaa"]),
     "and a word anywhere": ("x" * 10, letters, ChunkSettings(4), ["xxx", "xxx", "xxxx"]),
+    "not at the space before it": ("Ab. " + "X" * 10, letters, ChunkSettings(4), ["Ab.", "XXX", "XXX", "XXXX"]),
     "down to its letters": ("ab", letters, ChunkSettings(1), ["a", "b"]),
     "even where a letter alone is too long": (
         "ab c", lambda texts: [3 * len(text) for text in texts], ChunkSettings(2), ["a", "b", "c"],

@@ -30,6 +30,8 @@ def sentences(text: str) -> list[str]:
         ("هل جاء؟ نعم جاء۔", ["هل جاء؟", "نعم جاء۔"]),
         ("Он пришёл. Она ушла.", ["Он пришёл.", "Она ушла."]),
         ("He said (at last.) Then he left. »", ["He said (at last.)", "Then he left. »"]),
+        ("She did (twice). He left.\n\nB", ["She did (twice).", "He left.", "B"]),
+        ("你好。 —。我在。", ["你好。 —。", "我在。"]),
         ("", []),
         (" \n ", []),
     ],

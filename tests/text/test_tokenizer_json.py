@@ -9,7 +9,7 @@ from tokenizers import decoders
 
 from likewise.errors import BadModel
 from likewise.runtime.vocabulary import Vocabulary
-from likewise.text.decoding import DECODERS, decoded
+from likewise.text.decoding import BYTE_LETTERS, DECODERS, decoded
 from likewise.text.tokenizer import Tokenizer
 from likewise.text.tokenizer_json import PairFrame, around, canonical, read_described, template
 from tests.native.test_tokenizing import PIPELINES
@@ -127,6 +127,14 @@ def reversed_keys(part):
     if isinstance(part, dict):
         return {name: reversed_keys(part[name]) for name in reversed(part)}
     return [reversed_keys(inner) for inner in part] if isinstance(part, list) else part
+
+
+def test_letters_of_bytes_are_those_of_the_library():
+    split = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    for text in map(chr, [*range(0x800), *range(0x800, 0xD800, 0x1000), *range(0x10000, 0x110000, 0x10000)]):
+        [(written, _)] = split.pre_tokenize_str(text)
+        assert written == "".join(BYTE_LETTERS[byte] for byte in text.encode())
+    assert {*BYTE_LETTERS.values()} == {*split.alphabet()} and len(BYTE_LETTERS) == 256
 
 
 @pytest.mark.parametrize("broken", ["1", "-1", "1.5", '"1"', "true", "null"])

@@ -1,6 +1,7 @@
 """Training at its limits: the last setting that is accepted and the first that is not, ties, and what is saved when."""
 
 import inspect
+import json
 import math
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -146,6 +147,10 @@ def test_labels_to_evaluate_on_begin_at_zero_and_the_first_three_are_shown():
         AccuracyEvaluator({**PAIRS, "label": [-1, 1, 2, 3]}, "x")
     with pytest.raises(BadInput, match="the labels of x are missing; expected whole numbers from 0"):
         AccuracyEvaluator({**PAIRS, "label": []}, "x")
+    with pytest.raises(
+        BadInput, match="x has no column 'label'; expected sentence1, sentence2, label, found sentence1, "
+    ):
+        AccuracyEvaluator(PAIRS, "x")
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -328,6 +333,16 @@ def test_a_checkpoint_that_cannot_be_written_tells_which_one_is_kept(older, told
     with pytest.raises(BadInput, match=f"for step 3 cannot be written to .*: no space; {told}. Free disk space"):
         checkpoint.save_checkpoint(tmp_path, {"model": {"w": torch.ones(1)}}, _optimizer(None)[0], {"step": 3})
     assert len(list(tmp_path.glob("step-*"))) == len(older)
+
+
+def test_of_two_checkpoints_the_newer_one_counts_and_both_can_be_cleared(tmp_path):
+    for step in (9, 10):
+        (folder := tmp_path / f"step-{step:08d}").mkdir()
+        (folder / "state.json").write_text(json.dumps({**dict.fromkeys(checkpoint.STATE), "step": step}))
+    latest = checkpoint.latest_checkpoint(tmp_path)
+    assert (latest.folder.name, latest.step) == ("step-00000010", 10)
+    checkpoint.clear_checkpoints(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_first_difference_of_two_runs_is_named_by_its_place():

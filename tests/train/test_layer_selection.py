@@ -113,10 +113,18 @@ def test_the_layer_in_which_texts_stay_themselves_wins(tiny, monkeypatch):
 
 
 def test_the_same_texts_and_seed_give_the_same_selection_and_a_few_texts_are_enough(tiny):
-    texts = sentences(MAX_TEXTS + 30)
+    texts, shown = sentences(MAX_TEXTS + 30), []
     first, again = (select_layers(tiny, texts, most=1) for _ in range(2))
     assert isinstance(first, LayerSelection) and first == again and first.texts == MAX_TEXTS
-    assert select_layers(tiny, texts[:MAX_TEXTS], most=1) == first
+    assert select_layers(tiny, texts[:MAX_TEXTS], most=1, show_progress_bar=shown.append) == first
+    assert shown[-1].texts == shown[-1].total == 2 * MAX_TEXTS and shown[-1].tokens > 8 * shown[-1].texts
+
+
+def test_means_of_up_to_three_layers_are_compared_and_texts_truncated(tiny):
+    most, texts = tiny.tokenizer.max_content_length, sentences(MIN_TEXTS)
+    selection = select_layers(tiny, [*texts, "cat " * most])
+    assert len(selection.candidates) == 4 + 6 + 4
+    assert select_layers(tiny, [*texts, "cat " * (most + 9)], most=3, seed=0) == selection
 
 
 def test_too_few_texts_are_refused_whatever_repeats_and_short_ones_there_are(tiny):

@@ -57,7 +57,11 @@ def test_an_adapter_merged_with_its_base_is_the_finished_model(family, more, pla
     found, expected, before = (Embedder.load(one).encode(texts) for one in (place / "out/adapter", place / "out", base))
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert np.abs(found - before).max() > 1e-5
-    assert json.loads((place / "out/adapter/adapter_config.json").read_text())["r"] == 2
+    written = json.loads((place / "out/adapter/adapter_config.json").read_text())
+    assert written.pop("target_modules") and written == {
+        **{"peft_type": "LORA", "task_type": "FEATURE_EXTRACTION", "base_model_name_or_path": str(base)},
+        **{"r": 2, "lora_alpha": 16.0, "bias": "none", "inference_mode": True},
+    }
 
 
 LOADED_OTHERWISE = [{"pooling": "cls"}, {"max_seq_length": 5}, {"truncate_dim": 8}]
@@ -214,9 +218,10 @@ def test_a_finished_run_is_not_recognized_in_a_folder_that_another_model_was_sav
     train("tiny", data, _settings(), output="out")
 
 
-def test_without_an_output_the_model_is_trained_in_place_and_progress_can_be_silent(place, capsys):
+def test_without_an_output_the_model_is_trained_in_place_and_progress_can_be_silent(place, capsys, monkeypatch):
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", -1.0)
     embedder = load("tiny", precision="fp32")
-    before = embedder.encode(["a cat"])
+    before = embedder.encode(["a cat"], show_progress_bar=False)
     seen = []
     data = load_data("pairs.csv", "cosent", COLUMNS)
     train(
@@ -227,7 +232,10 @@ def test_without_an_output_the_model_is_trained_in_place_and_progress_can_be_sil
         callbacks=[lambda s: seen.append(s.step)],
     )
     assert seen == [0, 1, 2, 3, 4] and capsys.readouterr().err == ""
-    assert (embedder.encode(["a cat"]) != before).any()
+    assert (embedder.encode(["a cat"], show_progress_bar=False) != before).any()
+    pairs = load_data("pairs.csv", "regression", COLUMNS, objectives=RERANKER_OBJECTIVES)
+    train(Reranker.start(embedder), pairs, _settings(show_progress_bar=False), evaluator="dev.csv")
+    assert capsys.readouterr().err == ""
     with pytest.raises(BadInput, match="trained model would be lost"):
         train("tiny", data, _settings())
 
@@ -420,7 +428,7 @@ def test_the_model_to_train_is_not_overwritten(model, place):
 
 def test_starting_over_without_evaluation_leaves_no_scores_in_the_log(place):
     data = load_data("pairs.csv", "cosent", COLUMNS)
-    train("tiny", data, _settings(max_steps=1), output="out", evaluator="dev.csv")
+    train("tiny", data, _settings(max_steps=1), output="out", evaluator="dev.csv", resume=False)  # there is nothing yet
     train("tiny", data, _settings(max_steps=1), output="out", resume=False)
     assert [line["step"] for line in _log(place / "out")] == [1]
 

@@ -57,9 +57,19 @@ def test_every_third_step_measures_and_the_last_have_lines(tmp_path):
     log = Log(tmp_path / "log.jsonl", every=3)
     for step in range(1, 11):
         log(state_of(step, scores={"dev": 0.5} if step == 4 else None))
+    Log(tmp_path / "log.jsonl")(state_of(10))  # again, by a run that went on after step 9
     lines = read_log(tmp_path / "log.jsonl")
     assert [line["step"] for line in lines] == [3, 4, 6, 9, 10]
     assert [line["rows_per_second"] for line in lines] == [4.0] * 5
+
+
+def test_a_log_is_kept_by_a_run_that_goes_on_and_not_by_one_that_begins(tmp_path):
+    log = tmp_path / "log.jsonl"
+    Log(log)(StepState(step=0, max_steps=10, scores={"dev": 0.5}))
+    Log(log)(state_of(2))
+    assert [(line["step"], line.get("rows_per_second")) for line in read_log(log)] == [(0, None), (2, 2.0)]
+    Log(log)(state_of(1))
+    assert [line["step"] for line in read_log(log)] == [1]
 
 
 @pytest.mark.parametrize("stopped", [0, 3, 7])
@@ -144,13 +154,15 @@ def test_what_was_done_before_is_no_part_of_the_rate(monkeypatch):
     monkeypatch.setattr("likewise.runtime.progress.time.perf_counter", lambda: now[0])
     live = ConsoleProgress()
     live(state_of(8))
-    live.rate.began = now[0]
-    assert live.rate.first == 8 and live.rate.rows == 0 and live.rate.left is None  # how long that step took is unknown
-    assert "left" not in str(live.rate)
+    assert (live.rate.first, live.rate.rows, live.rate.tokens) == (8, 0, 0)
+    assert live.rate.left is None and "left" not in str(live.rate)  # how long that step took is unknown
     now[0] += 3
     live(state_of(9))
     assert live.rate.rows == 8
     assert live.rate.left == 3
+    whole = ConsoleProgress()
+    whole(state_of(1))
+    assert (whole.rate.first, whole.rate.rows, whole.rate.seconds, whole.rate.left) == (0, 8, 2, 18)
 
 
 def test_a_log_becomes_a_picture(tmp_path):
@@ -197,6 +209,7 @@ def test_a_long_curve_has_the_raw_loss_the_smoothed_one_and_the_learning_rate():
     assert top.get_ylim() == pytest.approx((min(loss) - 0.05 * (high - min(loss)), high + 0.08 * (high - min(loss))))
     assert (top.get_title(), top.get_xlabel(), top.get_ylabel()) == ("a run", "step", "loss (dark: smoothed)")
     (rate,) = right.lines
+    assert right.get_ylabel() == "learning rate"
     figure.draw_without_rendering()
     assert "10^{" in right.yaxis.get_offset_text().get_text()
     assert list(rate.get_ydata()) == [line["learning_rate"] for line in lines]
@@ -308,9 +321,10 @@ def test_the_head_of_a_card_is_yaml(record):
 
 
 def test_a_line_that_is_there_is_not_written_again(record, tmp_path):
-    for model in ("a", "b", "a"):
+    for model in ("ä", "b", "ä"):
         append_result_line(tmp_path / "runs.jsonl", record, model, whole=True)
-    assert [json.loads(line)["model"] for line in (tmp_path / "runs.jsonl").read_text().splitlines()] == ["a", "b"]
+    lines = (tmp_path / "runs.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["model"] for line in lines] == ["ä", "b"] and '"ä"' in lines[0]
 
 
 def test_the_measure_is_spearman_of_cosine(tiny):
@@ -502,9 +516,9 @@ def test_a_line_of_the_log_has_what_a_step_did_since_the_one_before(tmp_path):
     log = Log(tmp_path / "log.jsonl", every=2)
     one = {"max_steps": 9, "loss": 0.5, "learning_rate": 1e-3, "gradient_norm": 2.0, "rows": 8, "tokens": 100}
     log(StepState(step=1, epoch=1 / 3, seconds=1.0, **one))
-    log(StepState(step=2, epoch=2 / 3, seconds=3.00049, **one))
-    log(StepState(step=3, epoch=1.0, seconds=3.00049, scores={"x": 0.5}, **one))
-    shared = {"loss": 0.5, "learning_rate": 1e-3, "gradient_norm": 2.0, "tokens": 100, "seconds": 3.0}
+    log(StepState(step=2, epoch=2 / 3, seconds=2.99849, **one))
+    log(StepState(step=3, epoch=1.0, seconds=2.99849, scores={"x": 0.5}, **one))
+    shared = {"loss": 0.5, "learning_rate": 1e-3, "gradient_norm": 2.0, "tokens": 100, "seconds": 2.998}
     rates = [{"rows_per_second": 5.3, "tokens_per_second": 66.7}, {"rows_per_second": 8e9, "tokens_per_second": 1e11}]
     assert read_log(tmp_path / "log.jsonl") == [
         {"step": 2, "epoch": 0.666667, **shared, **rates[0]},

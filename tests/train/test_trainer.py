@@ -313,7 +313,7 @@ def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
 def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
     embedder, place = load(own()), tmp_path / "c"
     run_trainer(embedder, _course(), TrainSettings(max_steps=9, batch_size=8), checkpoint_folder=place)
-    run, steps = TrainSettings(max_steps=2, batch_size=4, save_steps=0), []
+    run, steps = TrainSettings(max_steps=2, batch_size=1, save_steps=0), []
     anew = {"checkpoint_folder": place, "resume": False, "callbacks": [lambda m: steps.append(m.step)]}
     run_trainer(embedder, _course(), run, **anew)
     assert steps == [1, 2] and [p.name for p in place.iterdir()] == ["step-00000002"]

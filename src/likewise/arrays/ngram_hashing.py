@@ -24,9 +24,9 @@ def subword_buckets(word: str, least: int, most: int, buckets: int) -> list[int]
 
 def _hashes(word: str, least: int, most: int) -> Iterator[int]:
     letters = [letter.encode("utf-8") for letter in f"<{word}>"]
-    for begin in range(len(letters)):
+    for begin in range(len(letters) - 1):
         found = _OFFSET
         for length, letter in enumerate(letters[begin : begin + most], 1):
             found = fnv1a(letter, found)
-            if length >= least and (length > 1 or 0 < begin < len(letters) - 1):
+            if length >= least and (length > 1 or begin > 0):
                 yield found

@@ -182,7 +182,7 @@ def _first_text() -> dict[str, Any]:
 
     start = time.perf_counter()
     try:
-        vector = Embedder.load(DEFAULT_MODEL).encode(["Does it work?"], show_progress_bar=False)
+        vector = Embedder.load(DEFAULT_MODEL).encode(["Does it work?"])
     except Exception as error:  # anything may be broken here
         problem = f"{type(error).__name__}: {_first_line(error)[:200]}"
         return {"works": False, "model": DEFAULT_MODEL, "problem": problem}

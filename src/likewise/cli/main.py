@@ -77,7 +77,7 @@ Each error takes one line; set LIKEWISE_TRACEBACK=1 to see tracebacks. Versions,
 
 
 def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.ArgumentParser:
-    """The parser for these verbs, with or without their options."""
+    """The parser for these verbs; without `options`, it accepts no verb, and its help lists all of them."""
     top = Parser(
         prog="likewise",
         description="Sentence embeddings: encode texts, compare them, find pairs, duplicates and clusters, evaluate "
@@ -88,12 +88,9 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
     if not options:
         for group, entries in GROUPS.items():
             top.add_argument_group(group, listing(entries))
-    subparsers = top.add_subparsers(metavar="VERB", required=True, help=argparse.SUPPRESS)
-    for verb in verbs:
-        if options:
-            add_command(subparsers, verb, VERBS[verb].module, __package__ or "")
-        else:
-            subparsers.add_parser(verb)
+    subparsers = top.add_subparsers(metavar="VERB", help=argparse.SUPPRESS)
+    for verb in verbs if options else ():
+        add_command(subparsers, verb, VERBS[verb].module, __package__ or "")
     return top
 
 
@@ -141,6 +138,8 @@ def _run(argv: list[str]) -> int:
             from argcomplete import autocomplete
 
             autocomplete(parser())  # prints completions for the words typed so far, and exits
+    if argv[:1] == ["--"]:
+        argv = argv[1:]
     if argv[:1] == ["help"]:
         argv = [*argv[1:], "--help"]
     verb = argv[0] if argv else ""
@@ -173,7 +172,7 @@ def _report_error(error: BaseException, stop: Stop) -> int:
         print(f"likewise: {error}", file=sys.stderr)
         return USER_ERROR
     if isinstance(error, MemoryError):
-        print(f"likewise: out of memory ({error or 'no details available'})", file=sys.stderr)
+        print(f"likewise: out of memory ({str(error) or 'no details available'})", file=sys.stderr)
         return USER_ERROR
     print(f"likewise: {_unexpected(error)}", file=sys.stderr)
     return UNEXPECTED_ERROR

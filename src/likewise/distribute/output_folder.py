@@ -73,7 +73,7 @@ class OutputFolder:
         with naming_full_disk(path), path.open("a+b") as file:
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
-                file.write(b"" if file.read(1) == b"\n" else b"\n")  # after a truncated line
+                file.write(b"" if file.read() == b"\n" else b"\n")  # after a truncated line
             file.write(line.encode())
             file.flush()
             sync(file.fileno())

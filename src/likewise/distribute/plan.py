@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
-from ..files.lines import LinePlace, refuse_row
+from ..files.lines import BEGINNING, LinePlace, refuse_row
 from ..runtime.progress import Advance
 from .sources.distinct_ids import DistinctIds
 from .sources.output_columns import ColumnKinds, OutputColumn
@@ -115,11 +115,11 @@ class _Cutter:
             raise BadInput(f"rows per shard: {shard_rows}; expected 1 or more")
         self._size, self._rows = shard_rows, 0
         self._shards, self._pieces = list[Shard](), list[Piece]()
-        self._source, self._start, self._last = 0, LinePlace(0, 0), LinePlace(0, 0)
+        self._start = self._last = BEGINNING
 
     def begin_source(self, number: int) -> None:
         self._end_piece()
-        self._source, self._start, self._last = number, LinePlace(0, 0), LinePlace(0, 0)
+        self._source, self._start, self._last = number, BEGINNING, BEGINNING
 
     def add(self, after: LinePlace) -> None:
         self._rows, self._last = self._rows + 1, after

@@ -55,7 +55,7 @@ def is_encoded_folder(location: str) -> bool:
 
 def _records(batch: Any, width: int, parsed: bool) -> Records:
     ids, texts, vectors = (batch.column(name) for name in OWN_COLUMNS)
-    table = vectors.flatten().to_numpy().reshape(-1, width)
+    table = vectors.flatten().to_numpy().reshape(len(vectors), width)
     others = tuple(name for name in batch.schema.names if name not in OWN_COLUMNS)
     columns = [batch.column(name).to_pylist() for name in others]
     keys = ColumnKeys()

@@ -4,7 +4,6 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +135,7 @@ class _CountedRows:
         return self._shard.rows
 
     def __iter__(self) -> Iterator[str]:
-        for row in islice(shard_rows(self._job, self._shard), self._shard.rows + 1):
+        for row in shard_rows(self._job, self._shard):
             self._waiting.append(row)
             yield row.text
 

@@ -167,7 +167,7 @@ class Scan:
             raise BadInput(f"vectors are {kind}; the compiled library scans {', '.join(TYPES)}")
         queries = np.ascontiguousarray(self.queries, np.float32 if kind == "float16" else kind)
         corpus = np.require(self.corpus, requirements=["A"])
-        if len(corpus) and corpus.strides[1] != corpus.itemsize:
+        if corpus.strides[1] != corpus.itemsize:
             corpus = np.ascontiguousarray(corpus)
         mask = None if self.mask is None else np.packbits(self.mask, bitorder="little")
         scales = [None if x is None else np.ascontiguousarray(x, np.float32) for x in (self.scales, self.query_scales)]

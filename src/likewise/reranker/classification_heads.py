@@ -26,8 +26,8 @@ class HeadShape:
 
     width: int
     labels: int
+    dropout: float
     activation: str = "tanh"
-    dropout: float = 0.1
     drops_first: bool = False  # whether dropout is also applied before the dense layer
     bias: bool = True
     norm: float | None = None  # the epsilon of the layer norm after the activation, if there is one

@@ -37,9 +37,8 @@ class JointReranker(Reranker):
         """Set labels, activation and limits from the config, the manifest, the tokenizer, and the encoder's number of
         token types.
         """
-        heads = self.manifest.heads
-        outputs = heads[-1].config["out_features"] if heads else 0  # absent from a modular reranker's config
-        self.labels = [f"LABEL_{i}" for i in range(outputs)] if heads else labels_of(config)
+        heads = self.manifest.heads  # only of a modular reranker, whose config has no labels
+        self.labels = [f"LABEL_{i}" for i in range(heads[-1].config["out_features"])] if heads else labels_of(config)
         self.activation = _activation(self.manifest.activation, len(self.labels))
         self.segmented = _segmented(self.tokenizer, segments, config)
         if self.max_content_length < 2:
@@ -87,7 +86,7 @@ class JointReranker(Reranker):
 
     def logits_of(self, contents: Sequence[TokenIdPair]) -> Float[np.ndarray, "n C"]:
         """The logits of already tokenized pairs, in one batch."""
-        batches = WindowBatches(len(contents), max(1, int(self._lengths(contents).sum())), lambda *_: None)
+        batches = WindowBatches(len(contents), int(self._lengths(contents).sum()), lambda *_: None)
         logits = self._window_logits(list(contents), batches)
         check_finite(logits, "pairs", 0, self.precision)
         return logits

@@ -92,7 +92,7 @@ def is_scannable(queries: np.ndarray, corpus: np.ndarray) -> bool:
 
 
 def _are_short(queries: np.ndarray) -> bool:
-    return bool(np.abs(queries).max(initial=0) < LONGEST / math.sqrt(queries.shape[1]))
+    return float(np.abs(queries).max(initial=0)) < LONGEST / math.sqrt(queries.shape[1])  # float16 has no 1e15
 
 
 def _check_finite(corpus: np.ndarray, mask: Mask | None) -> None:

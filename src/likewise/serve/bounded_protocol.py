@@ -62,9 +62,6 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
 
     def data_received(self, data: bytes) -> None:
         """Parse incoming data in pieces, and stop if the connection is rejected."""
-        if len(data) <= PIECE and not self._is_refused:
-            self._parse(data)
-            return
         for start in range(0, len(data), PIECE):
             if self._is_refused or self.transport.is_closing():
                 return
@@ -128,8 +125,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
 
     def on_message_complete(self) -> None:
         self._in_body, self._has_advanced = False, True
-        if self._arrival_timer is not None:
-            self._stop_arrival()
+        self._stop_arrival()
         if not self._is_refused:
             super().on_message_complete()
 
@@ -279,10 +275,10 @@ class OneWrite:
         if cycle.disconnected:
             raise ConnectionError("the client has closed the connection")
         if start is None:
-            if message["type"] == "http.response.start" and not cycle.response_started:
-                self._start = message
-            else:
+            if cycle.response_started:
                 await cycle.send(message)
+            else:
+                self._start = message
             return
         self._start = None
         is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)

@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _report(share: float) -> None:
-    print(f"{PROGRESS}{share}", file=sys.stderr, flush=True)
+    print(f"{PROGRESS}{share}", file=sys.stderr)
 
 
 if __name__ == "__main__":

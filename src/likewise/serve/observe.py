@@ -232,5 +232,4 @@ class RequestLog:
         with self._lock:
             lines, self._lines, self._timer = self._lines, [], None
         if lines:
-            sys.stderr.write("\n".join(lines) + "\n")
-            sys.stderr.flush()
+            sys.stderr.write("\n".join(lines) + "\n")  # flushed at the end of a line

@@ -36,8 +36,8 @@ SWITCH_SECONDS = 0.0001
 BACKLOG = 4096
 """Maximum number of connections waiting to be accepted; the kernel may have a lower limit."""
 ACCEPT_SECONDS = 0.1
-NAMED = 20  # collections in the line at the start
 """Seconds that a stopping server keeps accepting connections from the kernel's queue."""
+NAMED = 20  # collections in the line at the start
 END_SECONDS, SURE_END_SECONDS = 1.0, 1.5
 """Seconds after the drain time until the process is terminated with a log line, and until it is without one."""
 SO_ATTACH_FILTER = 26
@@ -54,7 +54,7 @@ def bound_socket(settings: ServeSettings) -> socket.socket:
     """A socket that listens on the address in the settings."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, True)
     try:
         listening.bind((settings.host, settings.port))
     except OSError as error:

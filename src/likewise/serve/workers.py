@@ -72,7 +72,7 @@ class Supervisor:
             self._serve()
             code = 0
         except Exception as error:
-            print(f"likewise: {error}", file=sys.stderr, flush=True)
+            print(f"likewise: {error}", file=sys.stderr)
         finally:
             os._exit(code)
 
@@ -86,7 +86,7 @@ class Supervisor:
         if not self._is_over():
             code = os.waitstatus_to_exitcode(status)  # negative: the signal that killed it
             cause = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-            print(f"likewise: worker {child} has died ({cause}); starting another one", file=sys.stderr, flush=True)
+            print(f"likewise: worker {child} has died ({cause}); starting another one", file=sys.stderr)
         return True
 
     def _send(self, number: int) -> None:

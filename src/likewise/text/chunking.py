@@ -13,7 +13,7 @@ from .sentences import sentence_spans, trim
 
 CountTokens = Callable[[list[str]], Sequence[int]]  # converts texts to their token counts
 Span = tuple[int, int]  # start and stop of a part of a text, in characters
-HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
+HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)(.*)")
 CLOSING_MARKS = re.compile(r"(^|\s)#+$")
 FENCE = re.compile(r" {0,3}(```++|~~~++)")
 UNDERLINE = re.compile(r" {0,3}(?:(=++)|-++)\s*+$")
@@ -104,7 +104,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
         stop, is_text = start + len(line), not fence
         fence = _open_fence(fence, line, start)
         if is_text and (found := HEADING.match(line)):
-            yield start, stop, len(found[1]), CLOSING_MARKS.sub("", line[found.end() :].strip()).strip()
+            yield start, stop, len(found[1]), CLOSING_MARKS.sub("", found[2].strip()).strip()
             is_text = False
         elif is_text and before[1] and (found := UNDERLINE.match(line)):
             yield before[0], stop, 1 if found[1] else 2, before[1]

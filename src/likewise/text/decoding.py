@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from ..errors import BadModel
 
 Decoder = Callable[[Mapping[str, Any], list[str]], list[str]]
 """From a decoder's settings and tokens to parts of the text."""
+
+_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
+BYTE_LETTERS = {byte: chr(byte) for byte in _VISIBLE} | {byte: chr(256 + i) for i, byte in enumerate(_HIDDEN)}
+"""The letter of each byte in byte-level tokens: itself if it is visible, else one from U+0100 on (GPT-2)."""
 
 
 def decoded(tokens: Sequence[str], decoder: Mapping[str, Any] | None) -> str:
@@ -53,7 +57,7 @@ def _metaspace(decoder: Mapping[str, Any], tokens: list[str]) -> list[str]:
 
 
 def _byte_level(decoder: Mapping[str, Any], tokens: list[str]) -> list[str]:  # noqa: ARG001, it has no settings here
-    values = {letter: value for value, letter in byte_letters().items()}
+    values = {letter: value for value, letter in BYTE_LETTERS.items()}
     found = [
         bytes(map(values.__getitem__, token)) if values.keys() >= {*token} else token.encode("utf-8")
         for token in tokens
@@ -112,11 +116,3 @@ DECODERS: dict[str, Decoder] = {
     "WordPiece": _wordpiece,
 }
 """By the type in tokenizer.json."""
-
-
-@cache
-def byte_letters() -> dict[int, str]:
-    """The letter of each byte in byte-level tokens: itself if it is visible, else one from U+0100 on (GPT-2)."""
-    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    hidden = [byte for byte in range(256) if byte not in visible]
-    return {byte: chr(byte) for byte in visible} | {byte: chr(256 + i) for i, byte in enumerate(hidden)}

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import BadModel
 from ..native.tokenizing import EncodedText, EncodedTexts
-from .decoding import byte_letters
+from .decoding import BYTE_LETTERS
 
 Settings = Mapping[str, Any]
 
@@ -337,8 +337,8 @@ def _put(changes: list[Change], letters: str, replaced: int) -> None:
     """
     more = len(letters) - replaced
     changes += [(letter, int(len(letters) - i <= more)) for i, letter in enumerate(letters)]
-    if more < 0 and changes:
-        changes[-1] = changes[-1][0], changes[-1][1] + more
+    if changes:
+        changes[-1] = changes[-1][0], changes[-1][1] + min(more, 0)
 
 
 def _graphemes(text: str) -> Iterator[str]:
@@ -572,8 +572,7 @@ def _byte_level(settings: Settings) -> Callable[[Words], Words]:
 
     def in_bytes(words: Words) -> Words:
         return [
-            [one._replace(letter=byte_letters()[byte]) for one in word for byte in one.letter.encode()]
-            for word in words
+            [one._replace(letter=BYTE_LETTERS[byte]) for one in word for byte in one.letter.encode()] for word in words
         ]
 
     steps: list[Callable[[Words], Words]] = [prefixed] if settings["add_prefix_space"] else []
@@ -581,7 +580,7 @@ def _byte_level(settings: Settings) -> Callable[[Words], Words]:
     return _chain([*steps, in_bytes])
 
 
-SPACE_LETTER = byte_letters()[0x20]
+SPACE_LETTER = BYTE_LETTERS[0x20]
 PRE_TOKENIZERS: dict[str, Callable[[Settings], Callable[[Words], Words]]] = {
     "BertPreTokenizer": lambda _: _grouped(_bert_kind, "mark"),
     "ByteLevel": _byte_level,
@@ -678,9 +677,7 @@ def _unigram(settings: Settings) -> Model:
             total = best[start][0] if best[start] else 0.0  # type: ignore[index]
             stops = range(start + 1, min(len(letters), start + longest) + 1)
             steps = [(stop, *known[letters[start:stop]]) for stop in stops if letters[start:stop] in known]
-            if not steps or steps[0][0] > start + 1:
-                steps.append((start + 1, unknown_score, unknown))
-            for stop, score, i in steps:
+            for stop, score, i in [*steps, (start + 1, unknown_score, unknown)]:
                 before = best[stop]
                 if before is None or total + score > before[0]:
                     best[stop] = total + score, Subword(i, start, stop)

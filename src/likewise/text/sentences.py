@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 CANDIDATE = re.compile(
-    r"""(?P<latin>(?<![.!?…])[.!?…]++["'”’»)\]]*+)(?=\s)"""
+    r"""(?P<latin>(?<![.!?…])[.!?…]++["'”’»)\]]*+)(?=\s++(?P<following>\S?))"""
     r"""|[。！？｡．]++["'”’」』）]*+"""
     r"""|[।॥؟۔]+"""
     r"""|(?P<gap>\n[^\S\n]*+\n\s*+)"""
@@ -44,8 +44,7 @@ def trim(text: str, start: int, stop: int) -> tuple[int, int]:
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     if match["latin"] is None:
         return True
-    following = text[match.end() : match.end() + 80].lstrip()
-    if following[:1].islower():
+    if match["following"].islower():
         return False
     return match["latin"] != "." or not _abbreviated(text[max(0, match.start() - LONGEST_WORD) : match.start()])
 

@@ -69,14 +69,15 @@ def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
     assert records["fingerprint"] == Embedder.load(model).fingerprint
 
 
-def test_without_a_file_nothing_is_written(model, data, tmp_path, capsys):
+def test_without_a_file_nothing_is_written(model, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", -1.0)
     before = sorted(tmp_path.iterdir())
     assert main(["data", "mine", model, data, "--score", "-1", "1"]) == 0
-    shown = capsys.readouterr().out
-    assert "Nothing was written" in shown and "largest group" not in shown
+    shown, progress = capsys.readouterr()
+    assert "Nothing was written" in shown and "largest group" not in shown and "12 of 12 texts" in progress
     assert sorted(tmp_path.iterdir()) == before
     assert main(["data", "mine", model, data, "--score", "-1", "1", "-q"]) == 0
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_corpus_and_a_condition_narrow_what_is_mined(model, data, tmp_path, json_output):
@@ -156,6 +157,7 @@ def test_a_corpus_comes_from_standard_input_too(model, data, monkeypatch, json_o
         ),
         (["--metric", "edit"], "metric is 'edit'"),
         (["--corpus", "nowhere.txt"], "nowhere.txt does not exist"),
+        (["--corpus", "nowhere.txt", "--device", "gpu9"], "gpu9"),
         (["--where", "label==7"], "no row satisfies label==7"),
         (["--columns", "anchor=nothing"], "there is no column 'nothing'"),
         (["--score", "5", "9"], "ScoreBetween(low=5.0, high=9.0) removed"),

@@ -54,6 +54,25 @@ def test_verify_ends_with_1_and_encode_makes_the_damaged_shard_again(here, capsy
     assert content(Path("out")) == before
 
 
+@pytest.mark.parametrize(("option", "least"), [("-k", -1), ("--seed", -1)])
+def test_verify_refuses_negative_numbers(option, least, here, capsys):
+    assert main(["verify", "out", option, str(least)]) == 2
+    assert f"{option} is -1; expected a whole number, 0 or more" in capsys.readouterr().err
+
+
+def test_progress_is_shown_unless_the_command_is_quiet(here, monkeypatch, capsys):
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", -1.0)
+    for command in (["encode", "a.jsonl", "-o", "v.npy", *MODEL], ["encode", "a.jsonl", "-o", "out", *MODEL]):
+        assert main([*command, "-q"]) == 0
+        assert capsys.readouterr().err == ""
+        assert main([*command, *["--fresh"] * (command[3] == "out")]) == 0
+        assert "5 of 5 texts" in capsys.readouterr().err
+    assert main(["verify", "out", "-q"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["verify", "out"]) == 0
+    assert "5 of 5 texts" in capsys.readouterr().err
+
+
 def test_verify_loads_the_model_with_the_options_of_encode(here):
     assert encode("-q", "--pooling", "max", "--truncate-dim", "32") == 0
     assert json.loads(Path("out/manifest.json").read_text())["origin"]["width"] == 32
@@ -81,6 +100,7 @@ def test_verify_refuses_another_model_and_names_both(here, capsys):
         (["a.jsonl", "-o", "out", "--ray", "--cache", "c"], "--cache works on one machine only"),
         (["a.jsonl", "-o", "a.jsonl/"], "a.jsonl"),
         (["nowhere", "-o", "out"], "nowhere does not exist"),
+        (["nowhere.csv", "-o", "v.npy"], "nowhere.csv does not exist"),
         (["more/notes.pdf", "-o", "out"], "ends in '.pdf'"),
     ],
 )
@@ -88,6 +108,15 @@ def test_what_makes_no_sense_is_refused_before_a_model_is_loaded(here, capsys, o
     assert main(["encode", *options, "-m", "no-such-model"]) == 2
     assert words in capsys.readouterr().err
     assert not Path("out").exists()
+
+
+def test_rows_without_a_text_are_errors_or_are_left_out_and_counted(here, capsys):
+    Path("bad.jsonl").write_text('{"id": "a", "text": "a cat"}\n{"id": "b"}\n')
+    command = ["encode", "bad.jsonl", "-o", "out", *MODEL]
+    assert main(command) == 2
+    assert "bad.jsonl, line 2" in capsys.readouterr().err
+    assert main([*command, "--bad-rows", "skip"]) == 0
+    assert "1 row was left out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("again", [(), ("--fresh",)])

@@ -45,6 +45,12 @@ def test_what_no_record_can_pass_is_said_with_what_to_write(index, condition, hi
     assert [*filter_hints(index, condition)] == hints
 
 
+def test_a_relative_path_is_no_mistake_where_no_file_has_an_absolute_one(tmp_path):
+    with create_index(str(tmp_path / "hints"), 2) as index:
+        index.add(Records(["a"], np.eye(1, 2), ["a"], [{"file": "notes/cats.md"}]))
+        assert [*filter_hints(index, "file = 'notes/dogs.md'")] == []
+
+
 def test_what_a_hint_says_to_write_finds_something(index):
     for condition in ("label = '3'", "code = 7", "file = 'notes/dogs.md'"):
         [hint] = filter_hints(index, condition)

@@ -1,5 +1,6 @@
 """`likewise index` and `likewise search`: what is added is found, kept, copied, verified and deleted."""
 
+import io
 import json
 from itertools import product
 from pathlib import Path
@@ -15,6 +16,7 @@ from likewise.search.backends.memory_index import MemoryIndex
 from likewise.search.collection import Collection
 from likewise.search.indexes import open_index
 from likewise.search.records import Records
+from likewise.search.texts.reranking import PAIRS_AT_ONCE
 from tests.cli.rarer_pairs import make_pairs_rarer
 from tests.native_library import needs_native
 from tests.tiny import classifier_folder, colbert_folder
@@ -91,6 +93,11 @@ def test_adding_again_embeds_nothing_and_what_is_gone_is_deleted(filled, call):
     Path("notes/animals.md").write_text(NOTES.replace("A dog", "The dog"))
     changed = json_of(call, "index", "add", filled, "notes", "-q")
     assert (changed["added"], changed["unchanged"], changed["deleted"], changed["passages"]) == (1, 1, 1, 4)
+    assert 0 <= changed["seconds"] < 60
+    Path("notes/animals.md").write_text(NOTES)
+    _, _, err = call("index", "add", filled, "notes")
+    assert err.startswith(f"{filled}: 1 passage of 1 document added, 1 unchanged, 1 deleted; 4 in total, ")
+    assert call("index", "add", filled, "notes", "-q") == (0, "", "")
 
 
 def test_options_of_the_model_are_recorded_with_its_name(place, call, folders):
@@ -122,7 +129,12 @@ def test_passages_are_deleted_by_file_filter_and_id(filled, call):
 def test_an_index_is_exported_and_the_file_can_be_read_again(filled, call):
     assert json_of(call, "index", "export", filled, "-o", "out.jsonl")["passages"] == 4
     rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
-    assert {row["text"] for row in rows} >= {"the quick cat", "la chatte"} and len(rows[0]["vector"]) == 32
+    files = [(Path(row["file"]).name, row["text"].split()[-1]) for row in rows]
+    assert files == [
+        *(("animals.md", end) for end in ("lot.", "night.")),
+        *(("rows.csv", end) for end in ("cat", "chatte")),
+    ]
+    assert len(rows[0]["vector"]) == 32
     assert call("index", "export", filled, "-o", "out.csv")[0] == 0
     assert "vector" not in Path("out.csv").read_text().splitlines()[0]
     assert call("index", "export", filled, "-o", "out.parquet")[0] == 0
@@ -144,13 +156,14 @@ def test_a_copy_holds_the_same_and_goes_on_where_it_was_stopped(filled, call):
 
 def test_a_copy_keeps_the_data_type_and_an_export_every_column(place, call):
     with Collection.create("own.index", 2, dtype="float32") as index:
-        index.add(Records(["x"], np.eye(1, 2), ["t"], [{"vector": 1, "vector_": 2, "id": 3}]))
+        index.add(Records(["x"], np.eye(1, 2), ["thé"], [{"vector": 1, "vector_": 2, "id": 3}]))
     assert call("index", "copy", "own.index", "copy.index")[0] == 0
     with open_index("copy.index") as copy:
         assert copy.dtype == "float32"
     assert call("index", "export", "copy.index", "-o", "out.jsonl")[0] == 0
-    expected = {"id": "x", "text": "t", "vector_": 1, "vector__": 2, "id_": 3, "vector": [1.0, 0.0]}
-    assert json.loads(Path("out.jsonl").read_text()) == expected
+    expected = {"id": "x", "text": "thé", "vector_": 1, "vector__": 2, "id_": 3, "vector": [1.0, 0.0]}
+    line = Path("out.jsonl").read_text("utf-8")
+    assert json.loads(line) == expected and '"thé"' in line
 
 
 def test_headings_are_embedded_unless_the_index_was_made_without_them(filled, call, folders):
@@ -206,7 +219,7 @@ def test_an_index_is_verified_compacted_and_repaired(filled, call):
     segment.write_bytes(data)
     code, out, _ = call("index", "verify", filled)
     assert code == 1 and "1 passage is damaged" in out and "likewise index repair" in out
-    assert "more: --json" not in out
+    assert "more: --json" not in out and sum(line.startswith("  ") for line in out.splitlines()) == 1
     repaired = json_of(call, "index", "repair", filled)
     assert repaired["kept"] == 1 and len(repaired["removed"]) == 1
     assert call("index", "verify", filled)[0] == 0
@@ -220,6 +233,7 @@ def test_a_damaged_file_is_reported_and_a_repair_says_where_the_rest_is(filled, 
     assert "\n  vectors/00000001.rows has 0 of 4 rows\n" in call("index", "verify", filled)[1]
     code, out, _ = call("index", "repair", filled)
     assert code == 0 and f"{filled}: 0 passages kept, 4 damaged passages removed" in out
+    assert sum(line.startswith("  ") for line in out.splitlines()) == 4
     rest = Path(out.splitlines()[-1].removeprefix("The parts that could still be read are in "))
     assert "the quick cat" in rest.read_text()
 
@@ -228,6 +242,8 @@ def test_only_the_first_damaged_passages_are_listed_and_the_others_counted(monke
     monkeypatch.setattr(opening, "SHOWN", 2)
     opening.print_first({"a": "text", "b": "vector", "c": "row"})
     assert capsys.readouterr().out == "  a: text\n  b: vector\n  and 1 more: --json lists them all\n"
+    opening.print_first({"a": "text", "b": "vector"})
+    assert capsys.readouterr().out == "  a: text\n  b: vector\n"
 
 
 def test_words_and_meaning_are_searched_together(filled, call):
@@ -256,8 +272,28 @@ def test_a_reranker_is_given_the_best(filled, call, tmp_path):
     assert "4 passages reranked\n" in call("search", filled, "cat", "--rerank", reranker)[2]
     scores = [one["score"] for one in found["passages"]]
     assert scores == sorted(scores, reverse=True) and "cosine" in found["passages"][0]["scores"]
-    code, _, err = call("search", filled, "cat", "--budget", "5")
-    assert code == 2 and "require --rerank" in err
+    for option in (("--budget", "5"), ("--label", "x")):
+        code, _, err = call("search", filled, "cat", *option)
+        assert code == 2 and "--budget and --label require --rerank" in err
+
+
+def test_a_budget_is_in_milliseconds(place, call, folders, tmp_path, monkeypatch):
+    Path("lines.txt").write_text("".join(f"the cat {i}\n" for i in range(PAIRS_AT_ONCE + 1)))
+    assert call("index", "add", place, "lines.txt", "-m", str(folders("bert")))[0] == 0
+    words = ("search", place, "-", "--rerank", str(classifier_folder(tmp_path / "reranker")), "--budget")
+    for budget, reranked in (("0.001", PAIRS_AT_ONCE), ("60000", PAIRS_AT_ONCE + 1)):
+        monkeypatch.setattr("sys.stdin", io.StringIO("a cat\n"))
+        found = json_of(call, *words, budget)
+        assert (found["query"], found["reranked"]) == ("a cat", reranked)
+
+
+def test_what_only_reads_an_index_runs_while_another_program_adds_to_it(filled, call):
+    with open_index(filled, read_only=False):
+        for words in (["info"], ["verify"], ["export", "-o", "out.jsonl"], ["copy", "copy.index"]):
+            assert call("index", words[0], filled, *words[1:])[0] == 0
+        assert call("index", "delete", filled, "--filter", "year > 0", "--dry-run")[0] == 0
+        assert call("search", filled, "cat")[0] == 0
+        assert call("index", "delete", filled, "--filter", "year > 0")[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -266,11 +302,20 @@ def test_a_reranker_is_given_the_best(filled, call, tmp_path):
         (["search", "none.index", "cat"], "is not a collection"),
         (["index", "add", "x.index", "nowhere.md"], "nowhere.md does not exist"),
         (["index", "add", "notes", "rows.csv"], "is not a collection"),
+        (
+            ["index", "add", "x.index", "rows.csv", "-m", "no-such-model", "--overlap", "200"],
+            "overlap is 200 tokens and size 200",
+        ),
+        (["index", "export", "x.index", "-o", "out.npy"], "out.npy ends in '.npy'"),
         (["index", "verify", "memory:x"], "there is no memory:x"),
         (["search", "ftp://x", "cat"], "is not an index location"),
         (
             ["search", "x.index", "cat", "--rerank", "r", "--budget", "-5"],
             "--budget is -5; expected milliseconds above 0",
+        ),
+        (
+            ["search", "x.index", "cat", "--rerank", "r", "--budget", "0"],
+            "--budget is 0; expected milliseconds above 0",
         ),
         (["index", "add", "memory:x", "rows.csv"], "memory:x would vanish with this command; expected a folder"),
         (["index", "copy", "x.index", "memory:x"], "memory:x would vanish"),
@@ -417,6 +462,9 @@ def test_a_filter_that_nothing_can_pass_is_explained(filled, call):
         assert json.loads(out)["passages"] == [] and err == f"{hint}\n"
         assert call("index", "delete", filled, "--filter", condition)[2] == f"{hint}\n"
     assert call("search", filled, "cat", "--filter", "year = 1")[2] == "nothing was found\n"
+    some = "year = 2021 or year = '2019'"
+    assert call("search", filled, "cat", "--filter", some)[2] == ""
+    assert call("index", "delete", filled, "--filter", some, "--dry-run")[2] == ""
     assert len(json_of(call, "search", filled, "cat", "--filter", written)["passages"]) == 2
 
 
@@ -432,7 +480,14 @@ def test_info_lists_the_columns_of_the_first_passages_of_other_indexes(memory, c
     monkeypatch.setattr(describe, "SAMPLE", 2)
     memory.add(Records(["x", "y", "z"], np.ones((3, 2)), None, [{"kind": "cat", "age": 3}, {}, {"size": 1}]))
     assert json_of(call, "index", "info", memory.location)["columns"] == ["age", "kind"]
-    assert "  columns     age, kind (of the first 2 passages)\n" in call("index", "info", memory.location)[1]
+    assert call("index", "info", memory.location)[1].splitlines() == [
+        "memory:pets (MemoryIndex): 3 passages",
+        "  model       unknown, 2 dimensions",
+        "  fingerprint none: the model cannot be checked",
+        "  headings    not embedded",
+        "  columns     age, kind (of the first 2 passages)",
+        "          3  (no file)",
+    ]
 
 
 def test_only_folders_are_verified_and_other_indexes_closed_again(memory, call, monkeypatch):
@@ -444,8 +499,19 @@ def test_only_folders_are_verified_and_other_indexes_closed_again(memory, call, 
 
 def test_info_lists_some_files_and_counts_the_others(filled, call, monkeypatch):
     assert "more file" not in call("index", "info", filled)[1]
+    about = json_of(call, "index", "info", filled)
+    assert about["bytes"] == sum(path.stat().st_size for path in Path(filled).rglob("*") if path.is_file())
     monkeypatch.setattr(describe, "SHOWN", 1)
-    assert call("index", "info", filled)[1].endswith("\n  and 1 more file: --json lists them all\n")
+    assert call("index", "info", filled)[1].splitlines() == [
+        f"{filled} (Collection): 4 passages, {about['bytes'] / 1e6:.1f} MB",
+        f"  model       {about['model']['name']}, 32 dimensions",
+        f"  fingerprint {about['model']['fingerprint']}",
+        f"  computed    {about['model']['engine']}, fp32, arithmetic {about['model']['arithmetic']}",
+        "  headings    embedded",
+        "  columns     file, headings, lang, row, start, stop, title, year",
+        "          2  notes/animals.md",
+        "  and 1 more file: --json lists them all",
+    ]
 
 
 def test_info_lists_the_columns_of_all_passages(filled, call, monkeypatch):

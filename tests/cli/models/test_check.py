@@ -1,6 +1,7 @@
 """likewise model check, as it is called from a shell, on five kinds of model; other libraries are stand-ins here."""
 
 import itertools
+import re
 import sys
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from likewise.encoders.config import in_eight_bits
 from likewise.model_files.late_interaction_folder import FORMS
 from likewise.reranker import PolyEncoder
 from likewise.runtime.untrusted_files import read_object
+from tests.native_library import needs_native
 from tests.runtime.test_static_tables import static_folder
 from tests.tiny import classifier_folder, colbert_folder, model_folder, modular_folder, write
 from tests.without_torch import TORCH
@@ -61,26 +63,39 @@ def test_a_speed_is_the_number_of_texts_by_the_seconds_they_took(tmp_path, monke
     assert found["torch fp32"] == "3 texts/s"  # the clock is read at the start, after the texts, and for the rate
 
 
+SCREEN = """\
+FOLDER
+  kind         embedder
+  folder       FOLDER
+  built of     transformer (BERT's architecture); fp32, 0.1 MB; layers 3; width 32; parameters 31,152; pooling mean; \
+heads Normalize
+  engines      native: computes it
+               torch: computes it
+               numpy: computes it
+  first        FIRST … (32 dimensions) after … s, loading included
+  reference    not compared: sentence_transformers is not installed
+  speed        native fp32: … texts/s
+               native bf16: … texts/s
+               native int8: … texts/s
+               torch fp32: … texts/s
+  length       reads 60 tokens, special ones included; 1 of 1,030 texts are longer (the longest has 1,300 tokens)
+  prompts      query: 'query: '
+  licence      apache-2.0
+  notes        none
+"""
+
+
+@needs_native
 def test_an_embedder_in_one_screen(tmp_path, capsys):
     spoken = {"prompts": {"query": "query: "}}
-    folder = model_folder(tmp_path / "m", max_seq_length=20, spoken=spoken)
+    folder = model_folder(tmp_path / "m", max_seq_length=60, spoken=spoken)
     (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# A model\n")
-    assert main(["model", "check", str(folder)]) == 0
-    printed = capsys.readouterr().out
-    for part in (
-        "embedder",
-        "transformer (BERT's architecture)",
-        "torch: computes it",
-        "numpy: computes it",
-        "32 dimensions",
-        "not compared: sentence_transformers is not installed",
-        "torch fp32:",
-        "reads 20 tokens",
-        "query: 'query: '",
-        "apache-2.0",
-    ):
-        assert part in printed
-    assert len(printed.splitlines()) < 24
+    texts = ["cat " * 1300, *["the dog"] * 1029]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    assert main(["model", "check", str(folder), "--texts", str(tmp_path / "texts.txt")]) == 0
+    printed = re.sub(r"[\d,.]+( texts/s|(?<=after \d\.\d\d) s)", r"…\1", capsys.readouterr().out)
+    first = ", ".join(f"{number:.4f}" for number in Embedder.load(folder).encode(texts[:1], overflow="truncate")[0, :4])
+    assert printed == SCREEN.replace("FOLDER", str(folder)).replace("FIRST", first)
 
 
 def test_json_has_the_same(tmp_path, json_output):
@@ -131,12 +146,15 @@ def router(folder):
     write(folder / "modules.json", [{"path": "", "type": "sentence_transformers.models.Router"}])
 
 
-def test_a_reranker(tmp_path, json_output, reference):
-    folder = classifier_folder(tmp_path / "m", architectures=["BertForSequenceClassification"])
-    reference(lambda pairs: Reranker.load(folder).score(pairs))
+@pytest.mark.parametrize(("labels", "first"), [(1, r"{} \(a score\)"), (2, r"{}, {} \(2 dimensions\)")])
+def test_a_reranker(labels, first, tmp_path, json_output, reference):
+    folder = classifier_folder(tmp_path / "m", labels=labels, architectures=["BertForSequenceClassification"])
+    reference(lambda pairs: getattr(Reranker.load(folder), "score" if labels == 1 else "logits")(pairs))
     report = json_output(["model", "check", str(folder), "--json"])
     assert report["kind"] == "reranker" and report["reference"].startswith("equal to sentence_transformers")
     assert report["speed"]["torch fp32"].endswith(" pairs/s")
+    first = first.replace("{}", r"-?\d\.\d{4}")
+    assert re.fullmatch(rf"{first} after \d+\.\d\d s, loading included", report["first"])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -190,6 +208,12 @@ def test_vectors_are_compared_with_the_reference(change, verdict, tmp_path, json
     assert json_output(["model", "check", str(folder), "--json"])["reference"].startswith(verdict)
 
 
+def test_a_difference_is_relative_to_large_numbers(tmp_path, json_output, reference):
+    folder = static_folder(tmp_path / "m", normalize=False)
+    reference(lambda texts: Embedder.load(folder).encode(texts) + np.float32(4e-5))
+    assert json_output(["model", "check", str(folder), "--json"])["reference"].startswith("equal to model2vec")
+
+
 def test_progress_bars_of_the_reference_are_not_shown(tmp_path, capfd, reference):
     folder = static_folder(tmp_path / "m")
 
@@ -200,17 +224,18 @@ def test_progress_bars_of_the_reference_are_not_shown(tmp_path, capfd, reference
     reference(noisy)
     assert main(["model", "check", str(folder)]) == 0
     printed, errors = capfd.readouterr()
-    assert "equal to model2vec" in printed
+    assert "equal to model2vec" in printed and "\n  prompts      none\n" in printed
     assert "Loading" not in errors
 
 
 def test_a_reference_that_fails_is_no_error_of_ours(tmp_path, json_output, reference):
     def fails(_):
-        raise RuntimeError("out of luck")
+        raise RuntimeError("out of luck " * 50)
 
     reference(fails)
     report = json_output(["model", "check", str(static_folder(tmp_path / "m")), "--json"])
-    assert report["reference"] == "not compared: model2vec cannot compute it: RuntimeError: out of luck"
+    refused = f"not compared: model2vec cannot compute it: RuntimeError: {('out of luck ' * 50)[:200]}"
+    assert report["reference"] == refused
 
 
 def test_a_broken_folder_is_refused_with_the_reason(tmp_path, capsys):

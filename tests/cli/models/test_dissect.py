@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from likewise.cli.main import main, parser
 from likewise.cli.models import dissect
-from likewise.errors import BadInput
+from likewise.errors import BadInput, MissingExtra
 
 
 def call(*words: str) -> int:
@@ -43,6 +44,12 @@ def test_the_files_written_are_named(
     assert capsys.readouterr().out.endswith(f"\n\nWritten: {written}\n")
 
 
+def test_without_matplotlib_pictures_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("likewise.cli.output.find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match="drawing pictures needs the package matplotlib"):
+        call("no-such-model", "-o", str(tmp_path))
+
+
 def test_it_needs_no_torch(folders: Callable[[str], Path]) -> None:
     script = f"from likewise.cli import main; sys.exit(main(['model', 'dissect', {str(folders('bert'))!r}, '--json']))"
     done = subprocess.run(
@@ -67,6 +74,13 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
             dissect.read_sample(tmp_path / name, None)
 
 
+def test_the_texts_are_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "anatomy.json").write_text("a cat\n")
+    (tmp_path / "texts.txt").symlink_to(tmp_path / "anatomy.json")
+    with pytest.raises(BadInput, match="anatomy.json"):
+        call("no-such-model", "--texts", str(tmp_path / "texts.txt"), "-o", str(tmp_path))
+
+
 @pytest.mark.parametrize("verb", ["check", "dissect", "select-layers"])
 def test_a_file_without_texts_is_refused(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "blank.txt").write_text(" \n\n")
@@ -82,8 +96,66 @@ def test_texts_are_a_column_of_a_table_too(tmp_path: Path) -> None:
         call("all-MiniLM-L6-v2", "--column", "body")
 
 
+REPORT = """\
+m: 3 layers including the embeddings, measured on 1 text, 1,234 word pieces
+
+Cosine between a word at one layer and the same word at another
+         0    1    2
+    0 1.00 0.50 0.25
+    1 0.50 1.00 0.75
+    2 0.25 0.75 1.00
+
+Layer by layer (layer 0 is the embeddings)
+layer  novelty  alignment  anisotropy  context  ρ(importance, idf) from this layer
+    0     0.10       0.40        0.70     0.01    -0.25
+    1     0.20       0.50        0.80    -0.02
+    2     0.30       0.60        0.90     0.03
+
+LEGEND
+
+Importance of words in SBERT-WK from layer 0 (1 means an equal share of the sentence)
+  largest   w4 4.00, w3 3.00
+  smallest  w0 0.00, w1 1.00
+
+· Use it.
+· Or not."""
+
+
+def test_the_report_has_every_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dissect, "LISTED_WORDS", 2)
+    measured = SimpleNamespace(
+        texts=1,
+        tokens=1234,
+        similarity=[[1, 0.5, 0.25], [0.5, 1, 0.75], [0.25, 0.75, 1]],
+        novelty=[0.1, 0.2, 0.3],
+        alignment=[0.4, 0.5, 0.6],
+        anisotropy=[0.7, 0.8, 0.9],
+        context=[0.01, -0.02, 0.03],
+        start=0,
+        by_start={0: -0.25},
+        words=[SimpleNamespace(piece=f"w{i}", importance=float(i)) for i in (4, 3, 2, 1, 0)],
+        advice=["Use it.", "Or not."],
+    )
+    found = dissect.anatomy_report(measured, "m")  # type: ignore[arg-type]
+    assert found == REPORT.replace("LEGEND", dissect.LEGEND)
+
+
 def test_the_sample_is_prose_and_always_the_same() -> None:
     first = dissect.sample(300)
     assert first == dissect.sample(300)
     assert len(first) == len(set(first)) == 300
     assert all(text.endswith(".") and len(text.split()) >= 6 for text in first)
+
+
+def test_the_sample_is_drawn_evenly_from_first_sentences_of_docstrings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [*("one two three four five {}.", "word " * 29 + "{}.")]
+    sentences = [pattern.format(f"{pattern[0]}{i}") for i in range(4) for pattern in words]
+    others = ["one two three four five", "one two three four.", "word " * 30 + "end.", "one two three four five <six>."]
+    parts = [f'def f{i}():\n    """{text}\n\n    More of it."""\n' for i, text in enumerate([*sentences, *others])]
+    (tmp_path / "module.py").write_text("".join(parts))
+    monkeypatch.setattr(dissect.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(dissect, "SAMPLE_MODULES", "module no_such_module")
+    assert dissect.sample(8) == sentences == dissect.sample(9)
+    assert dissect.sample(3) == sentences[::2][:3] and dissect.sample(4) == sentences[::2]

@@ -1,6 +1,7 @@
 """What `likewise model fuse` takes from a file."""
 
 import json
+import re
 
 import pytest
 
@@ -9,6 +10,8 @@ from likewise.cli.main import main
 from likewise.cli.models import fuse
 from likewise.cli.sources import texts_by_column
 from likewise.errors import BadInput
+from likewise.evaluate.statistics.significance import Interval
+from likewise.wording import counted
 from tests.cli.models.pairs import examples_of
 
 
@@ -54,12 +57,27 @@ def test_what_was_tried_is_reported_and_with_json_nothing_else_is_on_stdout(tmp_
     built = Embedder.load(tmp_path / "out")
     assert (result["blocks"], result["pooling"]) == (built.encoder.depth, built.pooling.spec)
     assert result["tried"][0]["fused"]["low"] <= result["tried"][0]["fused"]["value"]
-    assert "held-out pairs" in output.err and "saved in" in output.err
+    for one in result["tried"]:
+        fused, baseline, gain = (str(Interval(**one[name])) for name in ("fused", "baseline", "gain"))
+        line = f"{one['blocks']} of 3 blocks, 9 held-out pairs: fused {fused}; baseline {baseline}; gain {gain}; "
+        note = "; no significant gain, so the baseline is kept" if one["kept_baseline"] else ""
+        assert re.search(rf"^{re.escape(line)}[\d,]+ texts/s{note}$", output.err, re.MULTILINE)
+    depth, loss = counted(built.encoder.depth, "block"), Interval(**result["difference_to_deepest"])
+    assert "60 examples with 120 distinct texts; encoding each text once\n" in output.err
+    assert f"\nchosen: {depth}; difference to all blocks {loss} on held-out pairs. Other kinds of text" in output.err
+    assert f"\nsaved in {tmp_path / 'out'}: {built.pooling.spec}, {depth}; README.md is its model card\n" in output.err
     assert all(f"\n{name} " in output.err for name in ("fused", "baseline", "gain", "texts/s")), "the legend"
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
     chosen = next(one for one in result["tried"] if one["blocks"] == result["blocks"])
-    assert card.startswith("---\n") and "pairs.csv" in card and result["pooling"] in card
-    assert (f"{chosen['held_out']:,} held-out pairs" in card and "was kept" in card) or not chosen["kept_baseline"]
+    assert loss.value == pytest.approx(chosen["fused"]["value"] - result["tried"][-1]["fused"]["value"])
+    assert card.startswith("---\n") and "\n# out\n" in card and 'Embedder.load("out")' in card
+    assert "60 examples with 120 distinct texts from `pairs.csv`. The" in card and "on 9 held-out pairs, whose" in card
+    assert f"the model has {depth} and the pooling `{built.pooling.spec}`." in card
+    shown = " | ".join(str(Interval(**chosen[name])) for name in ("fused", "baseline", "gain"))
+    assert f"\n| {shown} |\n" in card and ("was kept" in card) == chosen["kept_baseline"]
+    about = {name: result[name] for name in ("model", "pairs", "teacher", "output", "examples", "texts")}
+    paths = {"model": str(model), "pairs": str(pairs), "output": str(tmp_path / "out")}
+    assert about == {**paths, "teacher": None, "examples": 60, "texts": 120}
 
 
 def test_columns_of_other_names_are_renamed_scaled_and_selected(tmp_path):
@@ -81,6 +99,12 @@ def test_a_depth_is_a_number_of_blocks_or_auto(depth, depths):
 def test_a_depth_that_the_model_does_not_have_is_refused(depth):
     with pytest.raises(BadInput, match=f"--depth is '{depth}'; expected auto, or 1 to 4 blocks"):
         fuse._depths(depth, 4)
+
+
+def test_without_torch_it_says_so_first(monkeypatch, capsys):
+    monkeypatch.setattr("likewise.runtime.lazy_imports.has_torch", lambda: False)
+    assert main(["model", "fuse", "no-such-model", "--pairs", "p.csv", "-o", "out"]) == 2
+    assert capsys.readouterr().err.startswith("likewise: likewise model fuse needs the package torch")
 
 
 def test_texts_of_labels_are_not_taken_for_scores(tmp_path):
@@ -117,14 +141,15 @@ def test_a_teacher_reads_renamed_and_selected_columns_and_data_sets(own, tmp_pat
     path.write_text("q,a,lang\n" + "".join(f"q{i},a{i},{'en' if i % 2 else 'de'}\n" for i in range(40)) + " ,x,en\n")
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
     for name in (path, "faq/train"):
-        texts, _ = examples_of(name, "sentence1=q,sentence2=a", "lang==en", str(own()))
+        texts, examples = examples_of(name, "sentence1=q,sentence2=a", "lang==en", str(own()))
+        assert len(examples) == 4 * len(texts)
         assert sorted(texts) == sorted([*(f"{side}{i}" for side in "qa" for i in range(1, 40, 2)), "x"])
     with pytest.raises(BadInput, match="expected one of the columns text, sentence1.*; found q, a, lang"):
         examples_of(path, teacher="unused")
 
 
 @pytest.mark.filterwarnings("default:stsb/train")  # 40 of 5,749 published rows
-def test_the_data_sets_behind_model_pairs_and_teacher_are_recorded(own, tmp_path, monkeypatch):
+def test_the_data_sets_behind_model_pairs_and_teacher_are_recorded(own, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
     (tmp_path / "stsb").mkdir()
     lines = [f"a cat {i} sleeps,the cat {i} naps,{i % 5}\n" for i in range(40)]
@@ -134,7 +159,9 @@ def test_the_data_sets_behind_model_pairs_and_teacher_are_recorded(own, tmp_path
     (teacher / "likewise.json").write_text('{"trained_on": ["sick"], "less_tests": ["mrpc"]}')
     command = ["model", "fuse", str(model), "--pairs", "stsb/train"]
     assert main([*command, "-o", str(tmp_path / "tuned")]) == 0
+    assert "chosen" not in capsys.readouterr().out  # among one depth
     assert json.loads((tmp_path / "tuned/likewise.json").read_text()) == {"trained_on": ["nli", "stsb"]}
     assert main([*command, "--teacher", str(teacher), "-o", str(tmp_path / "taught")]) == 0
+    assert f"{teacher} encodes 80 texts\n" in capsys.readouterr().out
     recorded = json.loads((tmp_path / "taught/likewise.json").read_text())
     assert recorded == {"trained_on": ["nli", "sick", "stsb"], "less_tests": ["mrpc"]}

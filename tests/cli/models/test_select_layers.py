@@ -7,6 +7,8 @@ import pytest
 
 from likewise import Embedder
 from likewise.cli import main
+from likewise.cli.models import select_layers
+from likewise.train.layers.layer_selection import LayerScore, LayerSelection
 from tests.train.test_layer_selection import sentences
 
 
@@ -42,8 +44,23 @@ def test_texts_may_be_a_column_of_a_table(folders, tmp_path, capsys):
 def test_a_pooling_in_the_name_of_the_model_is_no_obstacle(folders, texts, tmp_path, capsys):
     name = f"{folders('bert')}(pooling=cls)"
     assert main(["model", "select-layers", name, "--texts", str(texts), "-o", str(tmp_path / "out")]) == 0
-    assert Embedder.load(tmp_path / "out").pooling.spec.startswith("cls")
-    assert "saved in" in capsys.readouterr().out
+    saved = Embedder.load(tmp_path / "out").pooling.spec
+    assert saved.startswith("cls")
+    assert capsys.readouterr().out.endswith(f"\nsaved in {tmp_path / 'out'} with the pooling {saved}\n")
+
+
+def test_the_best_candidates_are_shown_with_the_last_layer(monkeypatch, capsys):
+    scores = [LayerScore((i,), f"mean:layers={i}", 2.5 - i / 10) for i in range(4)]
+    monkeypatch.setattr(select_layers, "SHOWN", 2)
+    for last in range(4):
+        select_layers.show("m", LayerSelection(1234, tuple(scores), scores[last]))
+        title, _, head, *rows = capsys.readouterr().out.splitlines()
+        assert title == "m: 4 means of layers compared on 1,234 texts" and head.split() == ["pooling", "separation"]
+        found = rows[: rows.index("")]
+        shown = scores[:2] if last < 2 else [*scores[:2], scores[last]]
+        assert [row.split() for row in found] == [[one.pooling, f"{one.separation:.2f}"] for one in shown]
+        assert rows[len(found) + 1].startswith("Try --pooling mean:layers=0: " if last else "Keep mean:layers=0 of the")
+    assert "it separates texts by 2.50, mean:layers=3 of the last layer by 2.20." in " ".join(rows)
 
 
 def test_texts_are_asked_for_since_those_of_another_kind_may_favour_other_layers(folders, capsys):

@@ -11,6 +11,7 @@ from likewise.cli import serve
 from likewise.cli.main import main
 from likewise.search.collection import Collection
 from likewise.serve.api_keys import KeyRing
+from likewise.serve.serve_settings import ServeSettings
 
 
 @pytest.mark.parametrize(
@@ -21,9 +22,10 @@ from likewise.serve.api_keys import KeyRing
         (["--port", "65536"], "--port is 65536; expected 0 to 65535"),
         (["--max-body", "0"], "--max-body"),
         (["--rate", "5"], "keys add NAME"),
-        (["--max-body", "nan"], "--max-body"),
+        (["--max-body", "nan"], "--max-body is nan; expected a number above 0 and below 1e+12"),
+        (["--deadline", "1e12"], "--deadline is 1000000000000.0; expected"),
         (["--deadline", "nan"], "--deadline"),
-        (["--model-memory", "0"], "--model-memory"),
+        (["--model-memory", "0"], "--model-memory is 0.0; expected"),
         (["--model-memory", "1e300"], "--model-memory"),
         (["--host", "0.0.0.0"], "keys add NAME"),
         (["--collections", "no/such/folder"], "no folder"),
@@ -64,17 +66,55 @@ def test_the_start_says_which_collections_were_found(monkeypatch, tmp_path, caps
     assert f"is itself a collection; expected the folder that it is in: {tmp_path}" in capsys.readouterr().err
 
 
+def test_options_are_the_settings_of_the_server(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr("likewise.serve.run_server.run_on", lambda _, *given, is_shared: calls.append(given))
+    (tmp_path / "one").mkdir()
+    assert main(["serve", "--port", "0"]) == 0
+    limits = [
+        "--max-body",
+        "1.5",
+        "--model-memory",
+        "2.5",
+        "--max-texts",
+        "7",
+        "--max-requests",
+        "6",
+        "--deadline",
+        "5",
+    ]
+    access = ["--allow-host", "a", "--allow-host", "b", "--allow-origin", "*", "--host", "localhost"]
+    how = ["--engine", "numpy", "--precision", "int8", "--allow", "int8", "--log", "off", "--traces"]
+    models = ["likewise-mini", "x=likewise-static", "--reranker", "r", "--collections", str(tmp_path / "one")]
+    assert main(["serve", *models, "--port", "0", *limits, *access, *how]) == 0
+    settings = ServeSettings(
+        host="localhost", port=0, max_body=3 << 19, model_memory=2_500_000_000, max_texts=7, max_requests=6,
+        deadline=5.0, engine="numpy", precision="int8", allow="int8", log="off", traces=True,
+        allowed_hosts=("a", "b"), allowed_origins=("*",),
+    )  # fmt: skip
+    assert calls == [
+        (["likewise-mini"], [], None, ServeSettings(port=0)),
+        (["likewise-mini", "x=likewise-static"], ["r"], tmp_path / "one", settings),
+    ]
+
+
 def test_keys_are_added_listed_and_removed(capsys, tmp_path):
     file = ["--keys", str(tmp_path / "keys.json")]
     assert main(["serve", "keys", "add", "alice", "--rate", "90", *file]) == 0
     secret = capsys.readouterr().out.strip()
     assert KeyRing(tmp_path / "keys.json").of(secret).rate == 90
+    assert main(["serve", "keys", "add", "bob", "--rate", "1", *file]) == 0
+    assert main(["serve", "keys", "add", "carol", *file]) == 0
+    capsys.readouterr()
     assert main(["serve", "keys", "list", *file]) == 0
-    assert capsys.readouterr().out == "alice  90 requests per minute\n"
+    listed = capsys.readouterr().out.splitlines()
+    assert listed == [f"{who} requests per minute" for who in ("alice  90", "bob  1", "carol  any number of")]
     assert main(["serve", "keys", "remove", "alice", *file]) == 0
     assert main(["serve", "keys", "remove", "alice", *file]) == 2
-    assert main(["serve", "keys", "add", "bob", "--rate", "-1", *file]) == 2
+    assert main(["serve", "keys", "add", "dave", "--rate", "0", *file]) == 2
+    assert "--rate is 0.0; expected more than 0 requests per minute" in capsys.readouterr().err
     assert main(["serve", "keys", "turn", "alice", *file]) == 2
+    assert "got: serve keys turn alice; expected one of these:\nHashes of" in capsys.readouterr().err
 
 
 def test_the_default_file_of_keys_is_in_the_users_configuration(monkeypatch, tmp_path, capsys):

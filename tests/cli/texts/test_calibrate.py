@@ -2,16 +2,18 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from likewise import Embedder
-from likewise.calibrate import Calibration, cut_off
+from likewise.calibrate import Calibration, NullDistribution, cut_off
 from likewise.cli import calibration_options, main
 from likewise.cli.texts.calibrate import show_calibration
 from likewise.files import Table
 from likewise.search import closest_pairs
+from likewise.search.index import ModelIdentity
 from tests.cli.rarer_pairs import make_pairs_rarer
 
 RANDOM = np.random.default_rng(0)
@@ -70,6 +72,28 @@ def test_what_no_chance_pair_reaches_is_said_once(place, model, capsys):
     assert last.split() == ["1", "in", "100", "or", "rarer", "never"]
 
 
+def test_the_table_marks_what_is_extrapolated_and_ends_with_the_threshold(capsys):
+    cosine_at = {0.5: 0.1, 0.1: 0.25, 1e-2: 0.5, 1e-3: 0.75, 1e-4: 0.875, 1e-5: 1.0, 1e-6: 1.001}.__getitem__
+    chance = SimpleNamespace(cosine_at=cosine_at, least_counted=1e-3, pairs=5000)
+    threshold = SimpleNamespace(value=0.625, low=0.5, high=0.75)
+    fit = SimpleNamespace(threshold=threshold, criterion="f1", value=0.875, pairs=2000, positives=1000)
+    about = {"model": SimpleNamespace(name="m"), "chance": chance, "texts": 100}
+    show_calibration(SimpleNamespace(**about, queries=1, labelled=fit))
+    title, head, *rows, _, threshold = capsys.readouterr().out.splitlines()
+    assert title == "m: 5,000 random pairs of 1 query and 100 distinct texts"
+    assert head.split() == ["chance", "pairs", "cosine"]
+    assert [" ".join(row.split()) for row in rows] == [
+        *("1 in 2 0.100 or more", "1 in 10 0.250 or more", "1 in 100 0.500 or more", "1 in 1,000 0.750 or more"),
+        *("1 in 10,000 0.875 or more extrapolated", "1 in 100,000 1.000 or more extrapolated"),
+        "1 in 1,000,000 or rarer never",
+    ]
+    assert threshold == (
+        "threshold 0.625 [0.500, 0.750], best for f1 (0.875) on 2,000 labelled pairs, 1,000 of them positive"
+    )
+    show_calibration(SimpleNamespace(**about, queries=None, labelled=None))
+    assert capsys.readouterr().out.startswith("m: 5,000 random pairs of 100 distinct texts\n")
+
+
 def test_a_plot_is_drawn(place, model):
     pytest.importorskip("matplotlib")
     words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(place / "p.json"), "-q"]
@@ -77,6 +101,14 @@ def test_a_plot_is_drawn(place, model):
     assert main([*words, *options, str(place / "in.txt")]) == 0
     assert (place / "p.png").stat().st_size > 5000
     assert Calibration.load(place / "p.json").queries == len(TEXTS)
+
+
+def test_without_matplotlib_a_plot_is_refused_at_once(place, monkeypatch, capsys):
+    monkeypatch.setattr("likewise.cli.output.find_spec", lambda _: None)
+    words = ["calibrate", str(place / "in.txt"), "-m", "no-such-model", "-o", str(place / "none.json")]
+    for options, message in ((["--plot", "p.png"], "needs the package matplotlib"), ([], "there is no model")):
+        assert main([*words, *options]) == 2
+        assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["pairs", "duplicates", "cluster"])
@@ -158,6 +190,14 @@ def test_above_the_most_pairs_that_are_kept_the_cut_off_no_longer_falls_and_all_
     assert [pair["score"] for pair in found["pairs"]] == pytest.approx(scores[: min(most, count)].tolist())
     assert found["cut_off"]["cosine"] == pytest.approx(scores[count - 1])
     assert found["cut_off"]["p"] == pytest.approx(p[count - 1], rel=1e-4) and count <= cut.discoveries
+
+
+def test_equal_texts_are_found_where_only_they_are_more_similar_than_chance():
+    chance = NullDistribution(np.array([0.0, 1.0]), np.array([1.0, 0.5]), 1000, scale=0.1, shape=0.0)
+    calibration = Calibration(ModelIdentity("m", "f" * 32), chance, texts=100)
+    assert chance.cosine_at(0.5) == 1  # the least cosine of a discovery among one comparison
+    pairs, cut = calibration_options.significant_pairs(np.eye(2)[[0, 0]], calibration, 0.5)
+    assert (len(pairs.scores), cut.discoveries, cut.cosine) == (1, 1, 1)
 
 
 def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsys, json_output):

@@ -41,6 +41,8 @@ def test_all_rows_are_written_with_their_cluster(ending, words, tmp_path, json_o
     clusters = json_output([*words, "--column", "body", "-k", "3", "-o", str(out), "--json"])["clusters"]
     columns = Table.read(out, lambda names: names).columns
     assert columns["body"] == TEXTS and [int(i) for i in columns["id"]] == list(range(10))
+    numbers = [str(number) for number in dict(zip(TEXTS, columns["cluster"], strict=True)).values()]
+    assert [numbers.count(str(cluster["cluster"])) for cluster in clusters] == [one["size"] for one in clusters]
     assert columns["cluster"][0] == columns["cluster"][2]  # equal texts
     assert columns["cluster"][3] in (None, "") and columns["cluster_name"][3] in (None, "")  # the blank one
     for number, name in zip(columns["cluster"], columns["cluster_name"], strict=True):
@@ -112,7 +114,8 @@ def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
     for package in ("sklearn", "matplotlib"):
         monkeypatch.setitem(sys.modules, package, None)
     assert main([*words, "-k", "2", "--map", str(tmp_path / "map.html"), "--layout", "pca"]) == 0
-    assert "the old dog" in (tmp_path / "map.html").read_text("utf-8")
+    page = (tmp_path / "map.html").read_text("utf-8")
+    assert "the old dog" in page and "in.txt: 8 texts in 2 clusters" in page
 
 
 @pytest.mark.parametrize(
@@ -150,6 +153,7 @@ def test_a_column_of_the_file_is_not_replaced(words, tmp_path, capsys):
 def test_a_file_with_hardly_any_text_has_no_clusters(lines, words, tmp_path, json_output):
     (tmp_path / "in.txt").write_text(lines)
     assert json_output([*words, "--map", str(tmp_path / "map.html"), "--json"])["clusters"] == []
+    assert json_output([*words, "--map", str(tmp_path / "map.html"), "--layout", "pca", "--json"])["layout"] == "pca"
 
 
 @pytest.fixture

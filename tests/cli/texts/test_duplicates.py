@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from likewise import Embedder, similarity
 from likewise.cli import main
 from likewise.files import Table
 
@@ -26,7 +27,11 @@ def test_groups_are_given_as_json_and_printed(words, capsys, json_output):
     shown, summary = capsys.readouterr()
     assert shown.splitlines() == ["1         A cat", "3  1.000  a cat", "4  1.000  A cat", "",
                                   "1 more group is not shown: -k 2 shows them all"]  # fmt: skip
-    assert "3 of 6 texts are copies, in 2 groups (cosine 1 or more)" in summary
+    assert summary == "3 of 6 texts are copies, in 2 groups (cosine 1 or more)\n"
+    assert main([*words, "-k", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[4:] == ["2         the dog", "6  1.000  the dog", ""]
+    assert main([*words, "-k", "0"]) == 0
+    assert capsys.readouterr().out == "2 more groups are not shown: -k 2 shows them all\n"
 
 
 def test_the_first_of_each_group_stays_in_a_text_file(words, tmp_path):
@@ -63,6 +68,10 @@ def test_near_copies_are_those_of_the_library(words, json_output):
     words[-1] = "-1"
     (group,) = json_output([*words, "--json"])["groups"]
     assert group["row"] == 1 and [copy["row"] for copy in group["copies"]] == [2, 3, 4, 5, 6]
+    vectors = Embedder.load(words[3]).encode(TEXTS)
+    cosines = similarity.cosine(vectors[:1], vectors[1:])[0].tolist()
+    assert [copy["score"] for copy in group["copies"]] == pytest.approx(cosines, abs=1e-6)
+    assert max(len(str(copy["score"])) for copy in group["copies"]) == len("0.123456")
 
 
 def test_what_was_one_line_when_it_was_read_is_written_as_one(words, tmp_path):

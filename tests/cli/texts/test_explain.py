@@ -9,8 +9,8 @@ import pytest
 
 from likewise import Embedder
 from likewise.cli import main, terminal_tables
-from likewise.cli.texts.explain import coloured_words
-from likewise.explain import Word, explain_pair
+from likewise.cli.texts.explain import ADDS, STRONGEST, TAKES, coloured_words, show_explanation
+from likewise.explain import PairExplanation, Word, explain_pair
 
 A, B = "The cat <b>and</b> the dog", "a quick query, $7 & dogs"
 
@@ -69,6 +69,44 @@ def test_colours_are_orange_where_a_word_adds_and_blue_where_it_takes(monkeypatc
     assert int(more[0]) > int(more[2]) and int(less[0]) < int(less[2])
 
 
+def explanation_of(contributions, first="[CLS] a b", second="c"):
+    words = [tuple(Word(word, word == "[CLS]") for word in text.split()) for text in (first, second)]
+    parts = np.zeros((0, 0)), np.zeros((0, 3, 1))
+    return PairExplanation((first, second), tuple(words), np.array(contributions), (), *parts)
+
+
+def test_a_report_sums_up_words_and_special_tokens(capsys):
+    explanation = explanation_of([[0.5], [0.25], [-0.125]])
+    show_explanation(explanation, 1)
+    assert capsys.readouterr().out.splitlines() == [
+        *("cosine 0.6250", "", "[CLS] a b", "c", ""),
+        *(" ×100  first text  second text", "+25.0  a           c"),
+        *("", "between words +12.5, with special tokens +50.0"),
+    ]
+    show_explanation(explanation, 0)
+    assert "first text" not in capsys.readouterr().out
+
+
+def test_the_strongest_word_has_the_strongest_colour_and_words_that_add_nothing_have_none(monkeypatch, capsys):
+    monkeypatch.setattr(terminal_tables, "shows_colours", lambda: True)
+    monkeypatch.setenv("COLORTERM", "truecolor")
+
+    def backgrounds(contributions):
+        show_explanation(explanation_of(contributions), 0)
+        return re.findall(r"\x1b\[38;5;(\d+);48;2;([\d;]+)m(\S+?)\x1b", capsys.readouterr().out)
+
+    white = "255;255;255"
+    assert backgrounds([[0.0]] * 3) == [("243", white, "[CLS]"), *(("16", white, word) for word in "abc")]
+
+    def shade(colour, share):
+        return ";".join(str(round(255 + STRONGEST * share * (tone - 255))) for tone in colour)
+
+    strong, half, takes = shade(ADDS, 1), shade(ADDS, 0.5), shade(TAKES, 0.5)
+    assert backgrounds([[0.2], [0.1], [-0.1]]) == [
+        *(("243", strong, "[CLS]"), ("16", half, "a"), ("16", takes, "b"), ("16", strong, "c"))
+    ]
+
+
 class Cells(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -85,6 +123,7 @@ class Cells(HTMLParser):
 
 def test_the_page_holds_every_contribution_and_needs_nothing_else(words, expected, tmp_path, capsys):
     assert main([*words, "-o", str(tmp_path / "why.html")]) == 0
+    assert capsys.readouterr().err == f"written: {tmp_path / 'why.html'}\n"
     page = (tmp_path / "why.html").read_text()
     cells = Cells()
     cells.feed(page)
@@ -101,6 +140,17 @@ def test_a_heat_map_is_drawn(words, tmp_path):
     for name in ("why.png", "why.svg"):
         assert main([*words, "-o", str(tmp_path / name), "--pooling", "sbert-wk:start=0"]) == 0
         assert (tmp_path / name).stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("why.png", "drawing a heat map needs the package matplotlib"), ("why.html", "there is no model")],
+)
+def test_without_matplotlib_a_heat_map_is_refused_at_once_and_a_page_is_not(name, message, words, monkeypatch, capsys):
+    monkeypatch.setattr("likewise.cli.output.find_spec", lambda _: None)
+    words[4] = "no-such-model"
+    assert main([*words, "-o", name]) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,9 @@ def test_pairs_are_printed_and_given_as_json(words, capsys, json_output):
         assert (TEXTS[pair["row1"] - 1], TEXTS[pair["row2"] - 1]) == (first, second)
     assert main([*words, "-k", "3"]) == 0
     shown, summary = capsys.readouterr()
-    assert len(shown.splitlines()) == 6 and shown.split()[1] == str(result["pairs"][0]["row1"])
-    assert "3 of the 6 pairs among 4 distinct texts; 2 equal or blank texts left out" in summary
+    lines = ((f"{p['score']:6.3f}  {p['row1']}  ", f"        {p['row2']}  ", p) for p in result["pairs"])
+    assert shown == "".join(f"{one}{p['sentence1']}\n{two}{p['sentence2']}\n" for one, two, p in lines)
+    assert summary == "3 of the 6 pairs among 4 distinct texts; 2 equal or blank texts left out\n"
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
@@ -66,6 +67,10 @@ def test_one_text_has_no_pairs(words, tmp_path, capsys, json_output):
     assert json_output([*words, "--json"])["pairs"] == []
     assert main(words) == 0
     assert "0 of the 0 pairs among 1 distinct text; 1 equal or blank text left out" in capsys.readouterr().err
+    assert main([*words, "--above", "1", "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main([*words, "--json"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -100,6 +105,8 @@ def test_two_files_are_paired_by_margin(words, tmp_path, capsys, json_output):
     found = json_output([words[0], words[1], str(other), *words[2:], "--margin", "--json"])["pairs"]
     assert {(pair["sentence1"], pair["row2"]) for pair in found} >= {("a cat", 2), ("shares fell", 4), ("the dogs", 1)}
     assert all(pair["score"] >= 1 for pair in found)
+    assert main([words[0], words[1], str(other), *words[2:], "--margin", "-k", "1", "-q"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
     assert main([words[0], words[1], str(other), *words[2:], "--margin", "1.5"]) == 0
     assert "of 4 distinct texts and 3 distinct texts with a margin of 1.5 or more" in capsys.readouterr().err
 
@@ -110,6 +117,7 @@ def test_two_files_are_paired_by_margin(words, tmp_path, capsys, json_output):
         (["--margin"], "a second file requires --margin"),
         (["--per-text", "0"], "--per-text is 0; expected a whole number, 1 or more"),
         (["--per-text", "2", "--above", "0.5"], "expected one of them"),
+        (["--calibration", "c.json", "--fdr", "0.5", "--per-text", "2"], "expected one of them"),
         (["--calibration", "c.json", "--margin"], "--calibration describes cosines, but --margin ranks by margins"),
     ],
 )

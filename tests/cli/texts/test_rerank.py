@@ -7,6 +7,7 @@ import pytest
 
 from likewise import Reranker
 from likewise.cli import main
+from likewise.cli.texts.rerank import show_ranking
 from tests.tiny import classifier_folder
 
 DOCUMENTS = ["a cat sleeps", "the dog", "shares [fell]", "on and on"]
@@ -31,9 +32,11 @@ def test_the_best_documents_are_printed_with_their_scores(model, file, capsys, j
     assert [row["score"] for row in records["best"]] == pytest.approx([score for _, score in expected], abs=1e-6)
     assert (records["documents"], records["fingerprint"]) == (4, reranker.fingerprint)
     assert main(["rerank", "-m", model, "--query", "the cat", file]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [int(line.split()[1]) - 1 for line in lines] == [i for i, _ in reranker.rank("the cat", DOCUMENTS)]
-    assert any(line.endswith("shares [fell]") for line in lines)
+    ranking = reranker.rank("the cat", DOCUMENTS)
+    lines = [f"{score:8.4f}  {i + 1}  {DOCUMENTS[i]}" for i, score in ranking]
+    assert capsys.readouterr().out.splitlines() == lines
+    show_ranking([(9, 0.5), (0, -12.25)], DOCUMENTS * 3)
+    assert capsys.readouterr().out == "  0.5000  10  the dog\n-12.2500   1  a cat sleeps\n"
 
 
 def test_documents_come_from_standard_input_and_columns_too(model, tmp_path, monkeypatch, capsys):

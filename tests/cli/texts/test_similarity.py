@@ -12,8 +12,9 @@ import sys
 import pytest
 
 from likewise import similarity
-from likewise.cli import main
-from likewise.cli.texts.similarity import _colour
+from likewise.cli import main, terminal_tables
+from likewise.cli.texts import similarity as command
+from likewise.cli.texts.similarity import _colour, show_matrix
 
 
 @pytest.fixture
@@ -28,22 +29,24 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.parametrize("texts", [["a cat", "the dog", "shares fell"], ["the dog", "a cat", "shares fell"]])
-def test_each_sentence_is_compared_with_those_before_it(texts, model, tiny, monkeypatch, capsys):
+def test_each_sentence_is_compared_with_those_before_it(texts, most, model, tiny, monkeypatch, capsys):
+    monkeypatch.setattr(command, "SHOWN", most)
     monkeypatch.setattr("sys.stdin", Terminal("\n".join([*texts, "", "not read", ""])))
     assert main(["similarity", "-m", model]) == 0
     matrix = similarity.cosine(tiny.encode(texts), tiny.encode(texts))
-    shown = capsys.readouterr().out
-    assert f"{matrix[1, 0]:8.2f}  1: {texts[0]}\n" in shown and "3: " not in shown
+    first, *shown = capsys.readouterr().out.splitlines()
+    assert first == f"{model}, cosine. Type a sentence and press Enter; an empty line or ctrl-D ends the session."
     last = [(matrix[2, i], f"{matrix[2, i]:8.2f}  {i + 1}: {texts[i]}") for i in range(2)]
-    assert "\n".join(line for _, line in sorted(last, reverse=True)) in shown and "not read" not in shown
+    assert shown == [f"{matrix[1, 0]:8.2f}  1: {texts[0]}", *(line for _, line in sorted(last, reverse=True)[:most])]
 
 
 def test_json_asks_too_and_prints_the_matrix(model, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", Terminal("a cat\nthe dog\n"))
     assert main(["similarity", "-m", model, "--json"]) == 0
     shown, prompts = capsys.readouterr()
-    assert json.loads(shown)["texts"] == ["a cat", "the dog"] and prompts.startswith("1: 2: 3: ")
+    assert json.loads(shown)["texts"] == ["a cat", "the dog"] and prompts == "1: 2: 3: \n"
 
 
 def test_without_a_terminal_lines_are_read(model, monkeypatch, json_output):
@@ -65,9 +68,11 @@ def test_a_dash_among_texts_stands_for_the_lines_of_standard_input(model, monkey
         (41, [], "a matrix of 41 texts is unreadable (at most 40 are shown); --json prints it"),
         (41, ["--json"], "there is no model"),
         (40, [], "there is no model"),
+        (1, [], "expected two or more texts to compare; got 1"),
+        (2, [], "there is no model"),
     ],
 )
-def test_a_large_matrix_is_printed_only_as_json(count, options, message, capsys):
+def test_a_matrix_needs_two_texts_and_a_large_one_is_printed_only_as_json(count, options, message, capsys):
     assert main(["similarity", *map(str, range(count)), "-m", "no-such-model", *options]) == 2
     assert message in capsys.readouterr().err
 
@@ -106,6 +111,23 @@ def read_until(descriptor: int, end: bytes) -> bytes:
 def test_warmer_colours_are_more_similar_by_fifths_from_the_least_to_the_most(fifth, colour):
     for x in (fifth + 0.01, fifth + 0.99):
         assert _colour(x - 9, -9.0, -4.0, same=False) == colour and _colour(x, 0.0, 5.0, same=True) == "dim"
+
+
+def test_a_matrix_fits_the_terminal_and_the_most_similar_texts_are_the_warmest(monkeypatch, capsys):
+    monkeypatch.setattr(terminal_tables, "shows_colours", lambda: True)
+    for columns in (50, 200):
+        monkeypatch.setattr(terminal_tables, "width", lambda wide, columns=columns: min(wide, columns))
+        show_matrix(["long " * 20, "b", "c"], [[1, 0.9, -0.1], [0.9, 1, 0.4], [-0.1, 0.4, 1]])
+        head, *rows = capsys.readouterr().out.splitlines()
+        cells = [re.findall(r"\x1b\[([\d;]+)m(\S+)\x1b\[0m", row) for row in rows]
+        assert cells == [
+            [("2", "1"), ("2", "1.00"), ("1;31", "0.90"), ("34", "-0.10")],
+            [("2", "2"), ("1;31", "0.90"), ("2", "1.00"), ("32", "0.40")],
+            [("2", "3"), ("34", "-0.10"), ("32", "0.40"), ("2", "1.00")],
+        ]
+        text = terminal_tables.STYLED.sub("", rows[0])[3:-20]
+        assert len(text) == min(60, columns - 23) and text == ("long " * 20)[: len(text) - 1] + "…"
+        assert terminal_tables.STYLED.sub("", head).split() == ["1", "2", "3"]
 
 
 def test_texts_that_are_all_alike_are_all_warm():

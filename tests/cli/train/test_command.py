@@ -50,12 +50,14 @@ def test_an_empty_name_for_the_record_is_refused_before_the_training(place, caps
 
 def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoint(place, capsys, json_output):
     command = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--epochs", "2", "-o", "out", "--record", "runs.jsonl"]
+    command += ["--gradient-checkpointing"]
     assert main(command) == 0
     told = capsys.readouterr()
     assert "dev.csv spearman × 100:" in told.out and "saved in out" in told.out
     assert TorchEmbedder.load("out").encode(["a cat"]).shape == (1, 32)
     record = json.loads((place / "out/run.json").read_text())
     assert record["result"]["steps"] == 6 and record["run"]["learning_rate"] == 1e-3
+    assert record["run"]["gradient_checkpointing"] is True
     assert record["data"][0]["rows"] == 24 and len(record["data"][0]["sha256"]) == 64
     assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [0, 1, 2, 3, 4, 5, 6]
     assert "base_model" not in (place / "out/README.md").read_text()
@@ -106,7 +108,7 @@ def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, mo
     assert logs[0] == logs[1]
 
 
-def test_a_file_and_flags_say_the_same_and_flags_come_first(place, capsys):
+def test_a_file_and_flags_say_the_same_and_flags_come_first(place, capsys, monkeypatch):
     (place / "run.toml").write_text(
         'model = "tiny"\noutput = "a"\nmax_steps = 2\nbatch_size = 8\nlearning_rate = 1e-3\n'
         'threads = 1\ndevice = "cpu"\nseed = 7\n'
@@ -114,7 +116,11 @@ def test_a_file_and_flags_say_the_same_and_flags_come_first(place, capsys):
         'columns = {sentence1 = "question", sentence2 = "answer", score = "likeness/5"}\nlicence = "CC0"\n'
     )
     assert main(["train", "run.toml", "--seed", "0"]) == 0
-    assert main(["train", "tiny", *FLAGS, "--max-steps", "2", "-o", "b"]) == 0
+    capsys.readouterr()
+    with monkeypatch.context() as patch:
+        patch.setattr("likewise.runtime.progress.SHOW_AFTER", -1.0)
+        assert main(["train", "tiny", *FLAGS, "--max-steps", "2", "-o", "b", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
     assert (place / "a/model.safetensors").read_bytes() == (place / "b/model.safetensors").read_bytes()
     assert "| CC0 |" in (place / "a/README.md").read_text()
 
@@ -169,6 +175,21 @@ def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys, 
     assert json_output(["train", "tiny", *FLAGS, "--dry-run", "--json"])["plan"]["steps"].startswith("3")
 
 
+def test_a_dry_run_shows_what_only_a_file_can_set_and_some_known_positives(place, capsys):
+    rows = [f"a cat,the cat {i}" for i in range(3)]
+    (place / "faq.csv").write_text("\n".join(["anchor,positive", *rows, "rain,fog", ""]))
+    (place / "run.toml").write_text("gradient_accumulation_steps = 2\nsave_steps = 0\n")
+    command = ["train", "run.toml", "-m", "tiny", "--data", "faq.csv@contrastive", "--batch-size", "4", "--dry-run"]
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "; 2 batches per step\n" in told and "\ncheckpoints    one\n" in told
+    assert "Candidates not used as negatives because they are known positives: 6 of 12:\n  row " in told
+    assert told.count("\n  row ") == 1 + 4  # the head of the batch, and the first of the six
+    (place / "run.toml").write_text("early_stopping_patience = 2\n")
+    assert main(command) == 2
+    assert "early_stopping_patience has no effect without an evaluator" in capsys.readouterr().err
+
+
 def test_columns_of_the_evaluation_have_names_of_their_own(place, capsys):
     named = ["--dev", "more.csv", "--dev-columns", "sentence1=first,sentence2=second", "--dry-run"]
     assert main(["train", "tiny", *FLAGS, *named]) == 0
@@ -198,6 +219,7 @@ def test_a_dry_run_counts_pairs_without_a_score(place, capsys):
         (["tiny"], "no data was given"),
         (["tiny", *FLAGS], "no output was given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv does not exist"),
+        (["tiny", "--data", "nope.csv@regression", "-o", "x", "--device", "gpu9"], "gpu9"),
         (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),
         (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; expected --data pairs.csv@OBJECTIVE"),
         (["tiny", "--data", "pairs.csv", *NAMES, "-o", "x"], "that fit the columns sentence1, sentence2, score: regre"),
@@ -232,7 +254,7 @@ GOOD = '[[data]]\nfile = "pairs.csv"\nobjective = "regression"\n'
             "unknown setting 'zzz', 'yyy'; the settings are model, ",
         ),
         ("batch_size = 'x'", "batch_size is 'x'; expected a whole number"),
-        (GOOD + "[[data]]\n", "expected file and objective; found nothing"),
+        (GOOD + "[[data]]\n", "run.toml, data 2: expected file and objective; found nothing"),
         (TINY + "dev_columns = {sentence1 = 'a'}\n" + GOOD, "--dev-columns requires --dev FILE"),
         (TINY + "poly_codes = 3\n" + GOOD, "poly_codes has no effect with --kind embedder"),
         ("batch 8", "is not valid TOML"),

@@ -20,6 +20,7 @@ def test_colours_of_many_clusters_differ():
 
 
 def test_there_are_twelve_colours_and_then_their_shades():
+    assert [cluster_colour(number) for number in (12, 25, 38, 51)] == ["#2c9bda", "#b05f1f", "#49dfb6", "#9e537d"]
     hues = [
         colorsys.rgb_to_hls(*(int(cluster_colour(n)[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0] for n in range(100)
     ]
@@ -33,10 +34,12 @@ def test_colours_stand_out_on_white_and_on_black():
         assert 1.05 / (light + 0.05) > 1.5 and (light + 0.05) / (luminance("#15171b") + 0.05) > 1.5
 
 
-def test_a_name_stands_at_a_point_of_its_cluster():
-    places = np.random.default_rng(0).random((20, 2))
-    labels = np.repeat([0, 1, -1], [10, 6, 4])
-    shown = ClusterMap("title", places, labels, ["x"] * 20, ["a", "b"])
-    for number, place in enumerate(label_places(shown)):
-        assert place.tolist() in places[labels == number].tolist()
-    assert len(shown.colours) == 2
+def test_a_name_stands_at_the_point_of_its_cluster_that_is_nearest_to_their_median():
+    places = np.random.default_rng(1).random((20, 2)) * [1, 0.5]
+    labels = np.repeat([0, 2, -1], [10, 6, 4])
+    shown = ClusterMap("title", places, labels, ["x"] * 20, ["a", "empty", "b"])
+    for number in (0, 2):
+        points, place = places[labels == number], label_places(shown)[number]
+        away = [np.hypot(*(point - [np.median(points[:, 0]), np.median(points[:, 1])])) for point in points]
+        assert place.tolist() == points[away.index(min(away))].tolist()
+    assert label_places(shown)[1].tolist() == [0, 0] and len(shown.colours) == 3

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from matplotlib.collections import PathCollection
-from matplotlib.colors import to_hex
 
-from likewise.cluster.maps.cluster_map import NO_CLUSTER_COLOUR, ClusterMap
-from likewise.cluster.maps.plot import draw_map, map_figure
+from likewise.cluster.maps.cluster_map import ClusterMap
+from likewise.cluster.maps.plot import MAP_STYLE, draw_map, map_figure
+from tests import pictures
 
 DRAW = np.random.default_rng(0)
 SHOWN = ClusterMap(
@@ -14,14 +13,14 @@ SHOWN = ClusterMap(
 )
 
 
-def test_every_text_is_a_dot_in_its_clusters_colour():
-    (axes,) = map_figure(SHOWN).axes
-    dots = {
-        to_hex(c.get_facecolor()[0]): len(c.get_offsets()) for c in axes.collections if isinstance(c, PathCollection)
-    }
-    assert [c.get_alpha() for c in axes.collections if isinstance(c, PathCollection)] == [0.35, 0.85, 0.85, 0.85]
-    counts = [int((SHOWN.labels == number).sum()) for number in range(3)]
-    assert dots == dict(zip([NO_CLUSTER_COLOUR, *SHOWN.colours], [60 - sum(counts), *counts], strict=True))
+def unclustered(count: int) -> ClusterMap:
+    return ClusterMap(f"{count} texts", np.full((count, 2), 0.5), np.full(count, -1), ["x"] * count, [])
+
+
+def test_every_text_is_a_dot_in_its_clusters_colour_and_large_clusters_are_on_top():
+    figures = {"few": lambda: map_figure(SHOWN), "many": lambda: map_figure(unclustered(10_000))}
+    figures["very many"] = lambda: map_figure(unclustered(70_000))
+    pictures.check(__file__, {name: (MAP_STYLE, draw) for name, draw in figures.items()})
 
 
 def test_names_do_not_overlap_and_the_largest_cluster_has_its_own():
@@ -30,10 +29,18 @@ def test_names_do_not_overlap_and_the_largest_cluster_has_its_own():
     assert [text.get_text() for text in axes.texts] == ["first"]
 
 
+def test_the_largest_sixty_clusters_have_names():
+    numbers = np.arange(64)
+    apart = ClusterMap("t", np.stack([numbers % 8, numbers // 8], 1) / 8, numbers, ["x"] * 64, [*map(str, numbers)])
+    assert [text.get_text() for text in map_figure(apart).axes[0].texts] == [*map(str, range(60))]
+
+
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_a_picture_is_written_with_dollars_as_they_are(ending, tmp_path):
     draw_map(SHOWN, tmp_path / f"map.{ending}")
-    assert (tmp_path / f"map.{ending}").stat().st_size > 2000
+    content = (tmp_path / f"map.{ending}").read_bytes()
+    assert len(content) > 2000
+    assert ending != "png" or np.frombuffer(content[16:24], ">u4").tolist() == [11 * 160, 10 * 160]
 
 
 def test_a_map_of_nothing_is_drawn():

@@ -28,12 +28,17 @@ def test_few_vectors_are_at_their_principal_components(count):
 
 
 @pytest.mark.parametrize(("count", "perplexity"), [(FEWEST, 7 / 3), (90, 89 / 3), (91, 30), (200, 30)])
-def test_the_perplexity_is_30_or_a_third_of_the_others(count, perplexity, monkeypatch):
-    given = {}
-    fake = SimpleNamespace(fit_transform=lambda rows: rows[:, :2])
+def test_it_starts_from_30_components_and_the_perplexity_is_30_or_a_third_of_the_others(count, perplexity, monkeypatch):
+    given, rows = {}, []
+    fake = SimpleNamespace(fit_transform=lambda reduced: rows.append(reduced) or reduced[:, :2])
     monkeypatch.setattr("sklearn.manifold.TSNE", lambda **options: given.update(options) or fake)
-    tsne_layout(np.random.default_rng(0).normal(size=(count, 5)), 0)
-    assert given["perplexity"] == pytest.approx(perplexity)
+    vectors = np.random.default_rng(0).normal(size=(count, 40))
+    tsne_layout(vectors, 7)
+    start, components = given.pop("init"), principal_components(vectors, 30)
+    assert np.array_equal(rows[0], components) and start.dtype == np.float32
+    np.testing.assert_allclose(start, components[:, :2] * 1e-4 / components[:, 0].std(), rtol=1e-5)
+    assert given.pop("perplexity") == pytest.approx(perplexity)
+    assert given == {"max_iter": 500, "angle": 0.7, "random_state": 7, "n_jobs": 1, "verbose": 0}
 
 
 def test_as_many_as_t_sne_needs_are_placed_by_it():

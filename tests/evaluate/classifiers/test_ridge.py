@@ -21,13 +21,13 @@ def slowly(x, y, test, fold):
     return sklearn.linear_model.Ridge(best, solver="svd").fit(x, y).predict(test), best
 
 
-@pytest.mark.parametrize(("n", "width"), [(60, 8), (30, 80), (20, 20)])
+@pytest.mark.parametrize(("n", "width", "folds"), [(60, 8, 4), (30, 80, 4), (20, 20, 2), (9, 1, 9)])
 @pytest.mark.parametrize("noise", [0.01, 1, 100])
-def test_prediction_and_penalty_are_those_of_refitting_every_fold(n, width, noise):
+def test_prediction_and_penalty_are_those_of_refitting_every_fold(n, width, folds, noise):
     random = np.random.default_rng(n)
-    x, test = random.normal(size=(n, width)) * 3 + 1, random.normal(size=(7, width))
+    x, test = random.normal(size=(n, width)) * np.geomspace(0.1, 10, width) + 1, random.normal(size=(7, width))
     y = x[:, :3].sum(1) + noise * random.normal(size=n)
-    fold = random.integers(4, size=n)
+    fold = random.permutation(n) % folds
     predicted, penalty = ridge(x, y, test, fold)
     expected, best = slowly(x, y, test, fold)
     assert penalty == best

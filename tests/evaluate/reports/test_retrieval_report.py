@@ -6,7 +6,6 @@ import pytest
 from likewise.evaluate import EvaluationSettings
 from likewise.evaluate.collection import JudgedCollection
 from likewise.evaluate.rankings import Rankings
-from likewise.evaluate.reports import plot
 from likewise.evaluate.reports.retrieval_report import compare_rankers, format_retrieval_report, query_differences
 from likewise.evaluate.results import Cell, Results
 from likewise.evaluate.statistics.significance import Interval, paired
@@ -21,8 +20,7 @@ PLACES = {"first": [2] * 12, "better": [1] * 11 + [3], "other": [1] + [3] * 11}
 SECONDS = {"first": [0.001, 0.002, 0.004], "other": [0.01]}
 
 
-@pytest.fixture
-def results():
+def rankers():
     """The relevant document of each query is found at one of PLACES."""
     cells = {("failed", "own"): Cell("failed", "own", error="no luck")}
     for name, places in PLACES.items():
@@ -34,6 +32,11 @@ def results():
         cells[name, "own"] = Cell(name, "own", Result("own", scores, "by hand", (), rankings))
     task = Task("own", "own collection", (), "", lambda *_: None, lambda *_: None)
     return Results((*PLACES, "failed"), (task,), cells, EvaluationSettings(resamples=200))
+
+
+@pytest.fixture
+def results():
+    return rankers()
 
 
 WIDE = """\
@@ -101,35 +104,3 @@ def test_each_ranker_is_compared_with_the_first_if_that_has_rankings(results):
     assert rows[3] is None
     failed_first = Results(results.models[::-1], results.tasks, results.cells, results.settings)
     assert compare_rankers(failed_first, "own") == {} and query_differences(failed_first, "own") == [None] * 4
-
-
-def test_a_picture_has_the_first_rankers_values_and_what_the_others_gain(results):
-    pytest.importorskip("matplotlib")
-    panels = plot.queries_figure(results).axes
-    titles = [
-        "own: first (mean 63.09)",
-        "own: better, minus first (mean +32.74)",
-        "own: other, minus first (mean -8.93)",
-    ]
-    assert [axes.get_title("left") for axes in panels] == titles
-    assert [axes.get_ylim() for axes in panels] == [(0, 100), (-100, 100), (-100, 100)]
-    assert [axes.get_xlim() for axes in panels] == [(0, 12)] * 3
-    assert panels[-1].get_xlabel() == "queries, sorted by value; nDCG@10 × 100" and panels[0].get_xlabel() == ""
-    for axes, values in zip(panels, query_differences(results, "own"), strict=False):
-        (steps,) = axes.collections
-        ends = steps.get_paths()[0].get_extents()
-        assert (ends.x0, ends.x1) == (0, 12)
-        low, high = 100 * min(0, values.min()), 100 * max(0, values.max())
-        assert (ends.y0, ends.y1) == (pytest.approx(low), pytest.approx(high))
-        heights = {x: y for x, y in steps.get_paths()[0].vertices if y}
-        assert [x for x in range(1, 12) if x in heights]
-
-
-def test_a_picture_of_rankings_is_drawn_by_query(results, monkeypatch, tmp_path):
-    pytest.importorskip("matplotlib")
-    drawn = []
-    monkeypatch.setattr(
-        plot, "save_figure", lambda figure, path, style: drawn.append(figure().axes[0].get_title("left"))
-    )
-    plot.draw_results(results, tmp_path / "queries.svg")
-    assert drawn == ["own: first (mean 63.09)"]

@@ -65,3 +65,4 @@ def test_paired_evidence_is_the_capital_of_each_pair_and_does_not_depend_on_batc
             assert whole.better[a, b] == (log_capital(gains, 1.0) >= np.log(2 / 0.05))
             assert whole.close[a, b] == (log_capital(gains, 0.95) >= np.log(2 / 0.05))
     assert whole.better[0, 1] and not whole.better[1, 0] and whole.close[0, 2]
+    assert [PairedBets(k, 0.05, 0.05).threshold for k in (1, 2, 3)] == pytest.approx(np.log([20, 20, 40]))

@@ -75,7 +75,8 @@ def test_few_items_with_many_ties_give_an_interval_or_none_and_never_an_error(pa
 
 def test_p_is_never_nothing_and_is_one_between_equals():
     gold, fine, rough = noisy()
-    assert 0 < paired(fine, rough, gold, statistic="spearman", resamples=99)[1] < 2 / 100
+    for shift in (0, 9):
+        assert 0 < paired(fine, rough, gold - shift, statistic="spearman", resamples=99)[1] < 2 / 100
     assert paired(fine[:3] + 9, rough[:3], statistic="mean", resamples=99)[1] == 0.5**2
     assert paired(fine, fine, gold, statistic="spearman", resamples=99)[1] == 1
 
@@ -123,10 +124,10 @@ def test_an_interval_leaves_out_a_fortieth_on_either_side():
 def test_resamples_are_drawn_in_blocks_of_65536_counts_so_that_a_seed_means_the_same_everywhere():
     random = np.random.default_rng(5)
     expected = []
-    for size in (65, 5):  # of 1,000 items, 65 resamples fit
+    for size in (65, 1):  # of 1,000 items, 65 resamples fit
         drawn = random.integers(1000, size=(1000, size), dtype=np.int32)
         expected.append(np.stack([np.bincount(column, minlength=1000) for column in drawn.T], axis=1))
-    result = list(draw_counts(1000, 70, np.random.default_rng(5)))
+    result = list(draw_counts(1000, 66, np.random.default_rng(5)))
     assert [block.tolist() for block in result] == [block.tolist() for block in expected]
     large = list(draw_counts(70_000, 2, np.random.default_rng(5)))
     assert [block.shape for block in large] == [(70_000, 1)] * 2
@@ -144,7 +145,7 @@ def test_an_interval_is_shown_with_its_ends_and_has_half_its_width():
     assert Interval(0.5, 0.25, 0.75).half == 0.25
 
 
-@pytest.mark.parametrize("ends", [(1.0, 1.0), (1 - 1e-12, 1 + 1e-12), (float("nan"), float("nan"))])
+@pytest.mark.parametrize("ends", [(1.0, 1.0), (1 - 1e-12, 1 + 1e-12), (0, float("inf")), (float("nan"), float("nan"))])
 def test_an_interval_without_width_is_not_printed(ends):
     assert str(Interval(1.0, *ends)) == "100.00" and Interval(1.0, *ends).format("+") == "+100.00"
 
@@ -169,6 +170,7 @@ def test_p_counts_the_resamples_whose_difference_is_nothing_or_has_the_other_sig
     opposite = min((lead <= 1e-12).sum(), (lead >= -1e-12).sum())
     result = paired(ours, theirs, statistic="mean", resamples=50)[1]
     assert result == pytest.approx(2 * (opposite + 1) / 51) and 0.1 < result < 1
+    assert paired(theirs, ours, statistic="mean", resamples=50)[1] == result
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-85, 1.0, 1e80, 1e300])
@@ -212,11 +214,18 @@ def test_beyond_the_resamples_p_is_a_t_tests_and_never_below_that_of_the_sign_te
         p = paired(ours, theirs, statistic="mean", resamples=200)[1]
         wanted = scipy.stats.ttest_rel(ours, theirs).pvalue
         assert p < 1e-3 and abs(np.log10(p / wanted)) < 0.25 * -np.log10(wanted)
+        (a, b), difference = (
+            resample(STATISTICS["mean"]([ours, theirs], None), items, 200, np.random.default_rng(0)),
+            ours.mean() - theirs.mean(),
+        )
+        assert p == pytest.approx(2 * scipy.stats.t.sf(difference / (a - b).std(ddof=1), items - 1))
+    one, two = (paired(ours, theirs, statistic="mean", resamples=resamples)[1] for resamples in (1, 2))
+    assert one == 1 and two < 0.5
     always = paired(np.arange(8.0) + 3, np.arange(8.0), statistic="mean", resamples=50)[1]
     assert always == 0.5**7
-    hits = np.array([1.0, 1, 1, *[0] * 37])
-    few = paired(hits, -hits, hits, statistic="average_precision", resamples=50)[1]
-    assert few >= 0.25  # as the sign test of three positive items
+    for positive in (3, 9):  # as the sign test of the positive items
+        hits = np.array([1.0] * positive + [0.0] * 37)
+        assert paired(hits, -hits, hits, statistic="average_precision", resamples=50)[1] == 0.5 ** (positive - 1)
 
 
 @pytest.mark.parametrize(("better", "ties", "p"), [(1, 0, 1), (2, 0, 0.5), (3, 1000, 0.25), (5, 1000, 0.0625)])

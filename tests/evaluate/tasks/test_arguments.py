@@ -70,6 +70,7 @@ def test_labels_become_degrees_and_the_note_says_how():
     gold = np.array([{"DTORCD": 0, "NS": 0, "SS": 1, "HS": 2}[word] for word in label])
     result = run("ukp-aspect", columns)
     assert result.headline.value == pytest.approx(spearman(said, gold))
+    assert result["pearson/cosine/all"] == pytest.approx(scipy.stats.pearsonr(said, gold).statistic)
     decided = label != "DTORCD"
     assert result["spearman/cosine/decided"] == pytest.approx(spearman(said[decided], gold[decided]))
     assert any("can't decide" in note and "is 0 too" in note for note in result.notes)
@@ -132,7 +133,8 @@ def test_the_protocol_says_what_was_done(name):
     result = run(name, columns, lowercase=True)
     assert result.task == name
     assert result.headline.name in result.protocol and "n = 90" in result.protocol
-    assert "lower-cased" in result.protocol
+    assert "lower-cased" in result.protocol and all(result.notes)
+    assert any("labels are counted as" in note for note in result.notes) == name.startswith("ukp")
     trained = "fold" in name or "cross" in name
     assert ("ridge regression" in result.protocol and "fine-tune" in result.protocol) == trained
 
@@ -143,7 +145,8 @@ def test_a_model_that_says_always_the_same_has_no_score_and_a_reason(name, vecto
     columns = arguments()
     result = run(name, columns, lambda texts: np.tile(vector.astype(np.float32), (len(texts), 1)))
     assert np.isnan([score.value for score in result.scores]).all()
-    assert any("nothing to learn from" in note or "correlation is undefined" in note for note in result.notes)
+    reason = "nothing to learn from" if "fold" in name or "cross" in name else "correlation is undefined"
+    assert any(reason in note for note in result.notes)
 
 
 @needs_data
@@ -180,6 +183,14 @@ def test_folds_are_too_uneven_where_a_component_has_more_than_two_folds_of_its_t
 
 
 @pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_two_pairs_are_enough_to_learn_from(count):
+    pairs = FakePairs(np.array([1.0, 2, 3]), np.zeros(3, int), first=("a", "b", "c"), second=("x", "y", "z"))
+    predicted = module._out_of_fold(np.eye(3), pairs, [(np.arange(count), np.array([2]))], 0, False)
+    assert np.isfinite(predicted).tolist() == [False, False, count == 2]
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_a_fold_without_predictions_is_left_out_and_counted():
     gold = np.array([1.0, 2, 3, 4, 2, 1, 5, 3])
     predicted = np.array([1.0, 2, 4, 3, np.nan, np.nan, 4, 2])
@@ -195,8 +206,8 @@ def test_a_fold_without_predictions_is_left_out_and_counted():
 class FakePairs(SimpleNamespace):
     """As much of rated pairs as folds look at."""
 
-    def __init__(self, gold, group):
-        super().__init__(gold=gold, group=group)
+    def __init__(self, gold, group, **texts):
+        super().__init__(gold=gold, group=group, **texts)
 
     def __len__(self):
         return len(self.gold)

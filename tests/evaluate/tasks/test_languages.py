@@ -38,9 +38,14 @@ def translations():
 
 
 def answers():
-    """Four questions in three languages; some answers are shared, and a language splits its text otherwise."""
+    """Four questions in three languages; some answers are shared, and a language splits its text otherwise.
+
+    Nobody asks in a fourth language.
+    """
     found = {
-        SENTENCES: [(name, f"0-{i}", f"{name} says {i}") for name in SPOKEN for i in range(6 if name == "aa" else 5)],
+        SENTENCES: [
+            (name, f"0-{i}", f"{name} says {i}") for name in (*SPOKEN, "dd") for i in range(6 if name == "aa" else 5)
+        ],
         QUESTIONS: [
             (name, f"q{q}", f"{name} asks {i}", f"0-{i}")
             for name in SPOKEN
@@ -106,7 +111,7 @@ def questions_slowly(own):
 
 
 @pytest.mark.parametrize("own", [False, True])
-@pytest.mark.parametrize("block", [2, 256])
+@pytest.mark.parametrize("block", [3, 256])
 def test_answers_have_scikit_learns_scores(own, block, monkeypatch):
     monkeypatch.setattr(languages, "QUERIES", block)
     result, expected = run("xquad-r"), questions_slowly(own)

@@ -15,6 +15,8 @@ from likewise.evaluate.tasks.regressor import (
     LEARNING_RATE,
     REGRESSOR_TASKS,
     _Adam,
+    _epoch,
+    _scores,
     fit_regressor,
     in_order,
     soft_labels,
@@ -84,7 +86,7 @@ def test_soft_labels_are_those_of_the_rule_below_one_too():
 
 @pytest.mark.parametrize("seed", [1111, 3])
 def test_training_is_that_of_torchs_own_parts_and_stops_where_the_rule_says(seed):
-    (x, gold), (dev, dev_gold), (test, _) = (drawn(seed + i, 100 - i, noise=8.0) for i in range(3))
+    (x, gold), (dev, dev_gold), (test, _) = (drawn(seed + i, 65 - i, noise=8.0) for i in range(3))
     expected, seen = slow_fit(x, slow_labels(gold), dev, dev_gold, test, seed)
     result = fit_regressor(x, soft_labels(gold), dev, dev_gold, test, seed)
     assert result.epochs == 50 * len(seen)
@@ -101,6 +103,16 @@ def test_steps_are_those_of_torch_where_gradients_are_tiny_too():
         weights.grad = torch.from_numpy(gradient)
         theirs.step()
     np.testing.assert_allclose(ours.weights, weights, rtol=1e-4)
+
+
+def test_the_gradient_is_that_of_the_mean_squared_error():
+    x, gold = drawn(0, 10)
+    weights = torch.from_numpy(np.random.default_rng(1).normal(size=(6, 5)).astype(np.float32)).requires_grad_()
+    predicted = torch.softmax(torch.from_numpy(x) @ weights, 1)
+    torch.nn.functional.mse_loss(predicted, torch.from_numpy(soft_labels(gold))).backward()
+    adam = _Adam(weights.detach().numpy().copy())
+    _epoch(adam, x, soft_labels(gold), np.arange(10))
+    np.testing.assert_allclose(adam.mean, 0.1 * weights.grad, rtol=1e-3, atol=1e-7)  # its first step
 
 
 def test_failures_add_up_over_training_and_the_best_is_kept(monkeypatch):
@@ -139,11 +151,29 @@ def test_pairs_are_sorted_as_senteval_sorts_them():
     assert in_order(read_pairs({"s": columns}.__getitem__, "s", EvaluationSettings())).first == ("d", "c", "a", "a b")
 
 
-@pytest.mark.parametrize("vector", [np.ones(3), np.full(3, 3e38)])
-def test_a_model_without_differences_has_no_score_and_a_reason(vector):
-    result = run("stsb-regressor", lambda texts: np.tile(vector.astype(np.float32), (len(texts), 1)))
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (1.0, ""),
+        (3e38, "a similarity is NaN, infinite, or larger than 1e+100"),
+        (np.nan, "no vector of the model is finite"),
+    ],
+)
+def test_a_model_without_differences_has_no_score_and_a_reason(value, reason):
+    result = run("stsb-regressor", lambda texts: np.full((len(texts), 3), value, np.float32))
     assert np.isnan(result.headline.value)
-    assert any("the regressor's correlation is undefined" in note for note in result.notes)
+    assert any(note.startswith(f"the regressor's correlation is undefined: {reason}") for note in result.notes)
+
+
+def test_a_few_vectors_that_are_not_finite_are_zeros():
+    result = run("stsb-regressor", lambda texts: np.where(np.arange(len(texts))[:, None] < 3, np.nan, letters(texts)))
+    (note,) = result.notes
+    assert note.startswith("3 of ") and np.isfinite(result.headline.value)
+
+
+def test_scores_do_not_overflow():
+    weights, x = np.array([[1e3, 0, 0, 0, -1e3]], np.float32), np.array([[1.0], [-1.0]], np.float32)
+    assert _scores(weights, x).tolist() == [1, 5]
 
 
 def test_no_task_loads_torch_before_it_trains():

@@ -138,6 +138,10 @@ def test_of_equal_strengths_and_recipes_the_first_is_taken():
     recipes = [ClassifierRecipe(hidden=hidden, learning_rate=0.1) for hidden in (6, 3)]
     result = protocols.given_splits(problem, parts, classifier_trainer("fast"), recipes)
     assert (result.l2, result.recipe, result.dev_accuracy) == ((1e-5,), recipes[0], 100)
+    untrained = ClassifierRecipe(learning_rate=1e-9, max_epochs=0)
+    assert (
+        protocols.given_splits(problem, parts, classifier_trainer("fast"), [untrained, *recipes]).recipe == recipes[0]
+    )
 
 
 @pytest.mark.parametrize("name", BY_NAME)

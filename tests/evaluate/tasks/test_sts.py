@@ -93,12 +93,16 @@ def test_lower_casing_is_done_where_asked_and_said():
         return letters(texts)
 
     raw = run("stsb", made(), spy)
-    assert any(c.isupper() for text in seen for c in text) and "raw text" in raw.protocol
+    assert any(c.isupper() for text in seen for c in text)
     seen.clear()
     lower = run("stsb", made(), spy, lowercase=True)
     assert not any(c.isupper() for text in seen for c in text) and "lower-cased" in lower.protocol
     assert lower.headline.value != raw.headline.value
-    assert "spearman/cosine/all" in raw.protocol and "n = 60" in raw.protocol
+    assert raw.protocol == "spearman/cosine/all, raw text, n = 60"
+    assert len(raw.scores) == 2 * len(PAIRWISE)
+    two = run("sts14", made(subsets=("one", "two")))
+    assert two.protocol == f"{raw.protocol} in 2 subsets (one, two)"
+    assert len(two.scores) == 2 * len(PAIRWISE) * 3 + 2
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -110,7 +114,7 @@ def test_a_model_that_says_always_the_same_has_no_score_and_a_reason(name):
 
 
 def test_a_subset_without_a_correlation_takes_the_mean_but_not_the_whole():
-    columns = made()
+    columns = made(subsets=("one", "two"))
     both = zip(columns["score"], columns["subset"], strict=True)
     columns["score"] = [2.5 if part == "two" else score for score, part in both]
     result = run("sts13", columns)
@@ -119,8 +123,12 @@ def test_a_subset_without_a_correlation_takes_the_mean_but_not_the_whole():
     assert any("in two, and so is the mean" in note and "people gave" in note for note in result.notes)
 
 
-def test_where_no_vector_is_finite_the_reason_does_not_say_that_the_model_gives_numbers():
-    result = run("stsb", made(), lambda texts: np.full((len(texts), 4), np.nan, np.float32))
+@pytest.mark.parametrize("broken", [("first", "second"), ("first",), ("second",)])
+def test_where_no_pair_has_two_finite_vectors_the_reason_does_not_say_that_the_model_gives_numbers(broken):
+    columns = made()
+    for side, key in (("first", "sentence1"), ("second", "sentence2")):
+        columns[key] = [f"{side} {text}" for text in columns[key]]
+    result = run("stsb", columns, lambda texts: [[np.nan if t.startswith(broken) else len(t)] * 4 for t in texts])
     assert np.isnan(result.headline.value)
     assert sum("no pair has two finite vectors" in note for note in result.notes) == 1
     assert not any("same number" in note for note in result.notes)
@@ -243,10 +251,16 @@ def test_a_correlation_is_undefined_for_a_reason(predicted, gold, reason):
     assert (score.evidence is None) == (reason is not None) == bool(np.isnan(score.value)) and score.n == len(gold)
 
 
-def test_the_digest_of_pairs_does_not_depend_on_their_order_sides_or_punctuation():
-    def digest(pairs):
+def test_the_digest_and_the_number_of_a_pair_do_not_depend_on_order_sides_or_punctuation():
+    def read(pairs):
         columns = {"sentence1": [a for a, _ in pairs], "sentence2": [b for _, b in pairs], "score": [1.0] * len(pairs)}
-        return pairs_digest(sentence_pairs.read_pairs(lambda _: columns, "x", EvaluationSettings()))
+        return sentence_pairs.read_pairs(lambda _: columns, "x", EvaluationSettings())
+
+    def digest(pairs):
+        return pairs_digest(read(pairs))
+
+    one, again, other = read([("A cat.", "dogs"), ("Dogs!", "a  cat"), ("a cat", "x")]).items
+    assert one == again != other
 
     one = digest([("A cat.", "dogs"), ("x", "y")])
     assert len(one) == 16 and one == digest([("Y", "x"), ("dogs!", "a cat"), ("a  cat", "dogs")])
@@ -260,6 +274,6 @@ def test_broken_vectors_are_zeros_and_said_to_be():
         return found
 
     result = run("stsb", made(), broken)
-    assert np.isfinite(result.headline.value)
+    assert np.isfinite(result.headline.value) and not any("undefined" in note for note in result.notes)
     assert any(f"3 of {len(set(made()['sentence1'] + made()['sentence2']))} vectors were not finite" in note
                for note in result.notes)  # fmt: skip

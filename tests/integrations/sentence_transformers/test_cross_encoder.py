@@ -36,12 +36,36 @@ def test_one_label_gives_a_score_a_pair_by_the_sigmoid(single):
     np.testing.assert_array_equal(single.predict(np.array(PAIRS, object)), scores)
     np.testing.assert_array_equal(single.predict(sentences=PAIRS, num_workers=2), scores)
     assert single.is_singular_input(PAIRS[0]) and not single.is_singular_input(PAIRS)
+    np.testing.assert_array_equal(single.predict(PAIRS, apply_softmax=True), scores)
+    np.testing.assert_allclose(single.predict(PAIRS, activation_fn=lambda x: x[:, 0].sigmoid()), scores, atol=1e-7)
+
+
+def test_a_prompt_is_a_text_or_a_name(tmp_path):
+    model = CrossEncoder(str(classifier_folder(tmp_path)), device="cpu", prompts={"query": "the "})
+    expected = _logits(model, prompt="the ")[:, 0]
+    for how in ({"prompt": "the "}, {"prompt_name": "query"}):
+        np.testing.assert_array_equal(model.predict(PAIRS, activation_fn="identity", **how), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"chunk_size": 0}, "chunk_size is 0"),
+        ({"pool": {}}, "what start_multi_process_pool returned"),
+        ({"zzz": 1}, r"CrossEncoder\.predict\(\) .* not use: \['zzz'\]"),
+    ],
+)
+def test_an_option_of_a_call_is_refused(single, options, message):
+    with pytest.raises(BadInput, match=message):
+        single.predict(PAIRS, **options)
 
 
 def test_several_labels_give_a_row_of_logits_or_of_probabilities(several):
     assert several.num_labels == 3
     np.testing.assert_array_equal(several.predict(PAIRS), _logits(several))
     np.testing.assert_allclose(several.predict(PAIRS, apply_softmax=True), softmax(_logits(several)), atol=1e-7)
+    assert several.predict([], apply_softmax=True).shape == (0,)
 
 
 @pytest.mark.parametrize("activation", ["identity", "torch.nn.modules.linear.Identity", torch.nn.Identity()])
@@ -53,10 +77,10 @@ def test_an_activation_is_a_name_or_a_function(single, activation):
 def test_an_activation_that_torch_alone_has_is_used_by_its_name(single):
     expected = torch.nn.functional.softplus(torch.from_numpy(_logits(single)))[:, 0]
     np.testing.assert_allclose(single.predict(PAIRS, activation_fn="torch.nn.Softplus"), expected, atol=1e-6)
-    with pytest.raises(
-        BadInput, match="activation_fn is 'zzz'; expected a function or one of GELU, ReLU, Tanh, Identity"
-    ):
-        single.predict(PAIRS, activation_fn="zzz")
+    for name in ("zzz", "Softplus", "torch.nn.zzz"):
+        known = "expected a function or one of GELU, ReLU, Tanh, Identity"
+        with pytest.raises(BadInput, match=f"activation_fn is '{name}'; {known}"):
+            single.predict(PAIRS, activation_fn=name)
 
 
 def test_the_type_of_the_result_is_the_one_asked_for(single):
@@ -87,7 +111,8 @@ def test_several_labels_are_not_ranked(several):
 def test_the_longest_pair_is_read_and_set(tmp_path):
     model = CrossEncoder(str(classifier_folder(tmp_path)), max_length=20)
     assert model.max_length == model.max_seq_length == 20
-    assert model.tokenize([("a cat", LONG)])["input_ids"].shape == (1, 20)
+    for pair in (("a cat", LONG), (LONG, "a cat"), (LONG, LONG)):
+        assert model.tokenize([pair])["input_ids"].shape == (1, 20)
     before = model.predict([["a cat", LONG]])
     model.max_length = 12
     expected = CrossEncoder(str(tmp_path), max_length=12).predict([["a cat", LONG]])
@@ -99,6 +124,8 @@ def test_what_is_no_pair_and_labels_that_are_not_there_are_refused(single, tmp_p
     for wrong in ("a cat", {"a": "b"}, ["a", "b", "c"], [["a", "b", "c"]]):
         with pytest.raises(BadInput, match="pair|expected two texts"):
             single.predict(wrong)
+    with pytest.raises(BadInput, match="; expected pairs of texts$"):
+        single.predict(np.array([PAIRS], object))
     with pytest.raises(BadInput, match=r"num_labels=5; likewise\.Reranker\.start"):
         CrossEncoder(single.reranker, num_labels=5)
     assert CrossEncoder(single.reranker, num_labels=1).predict(PAIRS).tolist() == single.predict(PAIRS).tolist()

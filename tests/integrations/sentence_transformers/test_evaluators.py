@@ -42,6 +42,12 @@ def test_unknown_similarities_are_refused_when_an_evaluator_is_made(options):
         TripletEvaluator(["a"], ["p"], ["n"], **options)
 
 
+@pytest.mark.parametrize("option", ["score_functions", "write_predictions"])
+def test_an_option_of_retrieval_that_is_not_served_is_refused(option):
+    with pytest.raises(BadInput, match=f"InformationRetrievalEvaluator does not take {option}=True; "):
+        InformationRetrievalEvaluator({"q": "a cat"}, {"d": "a dog"}, {"q": {"d"}}, **{option: True})
+
+
 def test_retrieval_without_relevant_documents_is_refused_with_what_was_found():
     with pytest.raises(BadInput, match="and a corpus; found 0 such queries and 1 documents"):
         InformationRetrievalEvaluator({"q": "a cat"}, {"d": "a dog"}, {})
@@ -50,17 +56,20 @@ def test_retrieval_without_relevant_documents_is_refused_with_what_was_found():
 class Scores:
     """A cross-encoder that scores pairs by the number after the text's name."""
 
-    def predict(self, pairs, **_):
+    def predict(self, pairs, *, show_progress_bar, prompt_name=None):
+        assert not show_progress_bar and prompt_name is None
         return [float(text.split()[1]) for _, text in pairs]
 
 
 def test_candidates_are_ranked_by_score_beside_their_first_order():
-    sample = {"query": "q", "positive": ["good 2", "missing 0"], "documents": ["bad 3", "good 2", "bad 1"]}
+    sample = {"query": "q", "positive": ["good 2", "missing 0"], "documents": ["bad 3", "good 2", "bad 1", "bad 1"]}
     found = CrossEncoderRerankingEvaluator([sample], at_k=3)(Scores())
     assert found["mrr@3"] == found["base_mrr@3"] == 0.5
-    assert found["map"] == found["base_map"] == pytest.approx((1 / 2 + 2 / 4) / 2)
+    assert found["map"] == found["base_map"] == pytest.approx((1 / 2 + 2 / 5) / 2)
     alone = CrossEncoderRerankingEvaluator([sample], at_k=3, always_rerank_positives=False)(Scores())
-    assert alone["map"] == 0.5 and alone["base_map"] == pytest.approx(0.5)
+    assert alone["map"] == 0.5 and alone["base_map"] == found["base_map"]
+    absent = CrossEncoderRerankingEvaluator([{**sample, "documents": ["bad 3", "bad 1"]}])(Scores())
+    assert absent["base_map"] == 0 < absent["map"]
 
 
 def test_a_document_may_come_twice():
@@ -71,10 +80,10 @@ def test_a_document_may_come_twice():
 
 def test_queries_may_have_different_numbers_of_candidates():
     samples = [
-        {"query": "q", "positive": ["good 2"], "negative": ["bad 3"]},
+        {"query": "q", "positive": ["good 4"], "negative": ["bad 3"]},
         {"query": "q", "positive": ["good 1"], "negative": ["bad 3", "bad 2", "bad 0"]},
     ]
-    assert CrossEncoderRerankingEvaluator(samples)(Scores())["map"] == pytest.approx((1 / 2 + 1 / 3) / 2)
+    assert CrossEncoderRerankingEvaluator(samples)(Scores())["map"] == pytest.approx((1 + 1 / 3) / 2)
 
 
 class Vectors:
@@ -128,6 +137,10 @@ def test_correlations_are_those_of_scipy_by_every_similarity():
     evaluator = EmbeddingSimilarityEvaluator(ONES, OTHERS, gold, main_similarity="dot", truncate_dim=3)
     scores = PAIRWISE["dot"](model.table[:20, :3], model.table[20:, :3])
     assert evaluator(model)["pearson_dot"] == pytest.approx(scipy.stats.pearsonr(gold, scores)[0])
+    evaluator = EmbeddingSimilarityEvaluator(ONES, OTHERS, gold, main_similarity="dot", similarity_fn_names=ALL)
+    assert evaluator(model) and evaluator.primary_metric == "spearman_dot"
+    with pytest.raises(BadInput, match=r"does not take precision='int8'; model\.encode quantizes vectors"):
+        EmbeddingSimilarityEvaluator(ONES, OTHERS, gold, precision="int8")
 
 
 @pytest.mark.parametrize("margin", [None, 0.3, {"cosine": 0.3, "euclidean": 1.5}])
@@ -216,11 +229,12 @@ def test_retrieval_is_measured_at_every_cutoff(kind):
 
 def test_each_evaluation_adds_a_line_to_its_file(tmp_path):
     evaluator = EmbeddingSimilarityEvaluator(ONES, OTHERS, np.arange(20.0), name="dev")
-    results = [evaluator(Vectors(), str(tmp_path / "out"), epoch, steps) for epoch, steps in ((0.5, 10), (1, 20))]
+    results = [evaluator(Vectors(), str(tmp_path / "out"), *when) for when in ((0.5, 10), (1, 20), ())]
+    assert evaluator.primary_metric == "dev_spearman_cosine"
     with (tmp_path / "out/similarity_evaluation_dev_results.csv").open(newline="") as file:
         rows = [*csv.reader(file)]
     assert rows[0] == ["epoch", "steps", "pearson_cosine", "spearman_cosine"]
-    assert [row[:2] for row in rows[1:]] == [["0.5", "10"], ["1", "20"]]
+    assert [row[:2] for row in rows[1:]] == [["0.5", "10"], ["1", "20"], ["-1", "-1"]]
     assert [[float(x) for x in row[2:]] for row in rows[1:]] == [[*result.values()] for result in results]
     quiet = EmbeddingSimilarityEvaluator(ONES, OTHERS, np.arange(20.0), write_csv=False)
     assert quiet.csv_file == "similarity_evaluation_results.csv" and quiet(Vectors(), str(tmp_path / "none"))
@@ -258,5 +272,8 @@ def test_a_cross_encoders_scores_are_correlated_with_those_of_the_pairs():
 
 def test_columns_have_one_length_and_a_row_at_least():
     for columns in ((["a"], ["b"], [1.0, 2.0]), (["a"], ["b", "c"], [1.0]), ([], [], [])):
-        with pytest.raises(BadInput, match="expected columns of equal length with at least one row"):
-            EmbeddingSimilarityEvaluator(*columns)
+        for evaluator in (EmbeddingSimilarityEvaluator, BinaryClassificationEvaluator, TripletEvaluator):
+            with pytest.raises(BadInput, match="expected columns of equal length with at least one row"):
+                evaluator(*columns)
+    with pytest.raises(BadInput, match="expected columns of equal length with at least one row"):
+        CrossEncoderCorrelationEvaluator([("q", "text 1")], [0.5, 0.1])

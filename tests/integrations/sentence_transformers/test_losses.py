@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from likewise.errors import BadInput
 from likewise.integrations.sentence_transformers import cross_encoder_losses, losses, util
-from likewise.train.objectives import AnglE, BatchTriplets, Distillation
+from likewise.train.objectives import AnglE, BatchTriplets, Distillation, MarginMSE
 
 
 class Model:
@@ -65,10 +65,10 @@ def test_parts_of_a_step_have_so_many_texts_or_tokens(kind):
     assert kind(Model(), *guide, mini_batch_num_tokens=7).max_tokens_per_step == 7
 
 
-@pytest.mark.parametrize("labels", [[1, 0, 1, 0, 0, 1], [1] * 6, [0] * 6])
+@pytest.mark.parametrize("labels", [[1, 0, 1, 0, 0, 1], [1] * 6, [0] * 6, [1], [0]])
 @pytest.mark.parametrize("margin", [0.5, 1.2])
 def test_hard_pairs_alone_count_each_in_full(labels, margin):
-    a, b = vectors(2, rows=6)
+    a, b = vectors(2, rows=len(labels))
     distances = 1 - (unit(a.numpy()) * unit(b.numpy())).sum(1)
     near, far = distances[np.array(labels) == 1], distances[np.array(labels) == 0]
     least, most = far.min() if len(far) else near.mean(), near.max() if len(near) else far.mean()
@@ -100,20 +100,34 @@ SCORES = torch.linspace(0, 1, 5)
         (losses.BatchHardTripletLoss(Model(), "cosine", 0.3), BatchTriplets("hard", 0.3, "cosine"), {"label": LABELS}),
         (losses.BatchAllTripletLoss(Model()), BatchTriplets("all", 5), {"label": LABELS}),
         (losses.MSELoss(Model(), 3), Distillation(3), {"teacher": torch.ones(5, 3)}),
+        (losses.MarginMSELoss(Model()), MarginMSE("dot"), {"margin": SCORES}),
+        (losses.MarginMSELoss(Model(), util.pairwise_cos_sim), MarginMSE("cosine"), {"margin": SCORES}),
     ],
     ids=lambda one: type(one).__name__,
 )
 @torch.no_grad()
 def test_a_loss_that_only_renames_an_objective_passes_its_options_on(loss, objective, columns):
-    texts = vectors(1 if "label" in columns else 2)
+    texts = vectors(len(objective.reads().texts))
     for one in (loss, objective):
         torch.manual_seed(0)
         one.initialize(8)
     assert float(loss(*texts, **columns)) == float(objective(*texts, **columns))
 
 
-def test_the_scale_of_angles_is_recorded():
+def test_scales_and_margins_are_recorded():
     assert losses.AnglELoss(Model(), 7).describe() == {"objective": "AnglELoss", "scale": 7}
+    assert losses.TripletLoss(Model(), "cosine", 2).describe() == {"objective": "TripletLoss", "triplet_margin": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "features"), [([], ["u", "v", "|u-v|"]), ([True, False, True], ["u", "v", "u*v"]), ([False], ["|u-v|"])]
+)
+def test_a_classifier_reads_the_features_that_are_chosen_and_keeps_its_weights(options, features):
+    loss = losses.SoftmaxLoss(Model(), 8, 3, *options)
+    weights = loss.classifier.weight
+    loss.initialize(8)
+    assert loss.concatenation == tuple(features)
+    assert loss.classifier.weight is weights and weights.shape == (3, 8 * len(features))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +204,10 @@ def test_options_without_a_counterpart_are_refused_by_name():
     for make, name in (
         (lambda: losses.CosineSimilarityLoss(Model(), torch.nn.L1Loss()), "loss_fct"),
         (lambda: losses.CosineSimilarityLoss(Model(), None, torch.nn.Tanh()), "cos_score_transformation"),
-        (lambda: losses.CoSENTLoss(Model(), similarity_fct=util.pairwise_dot_score), "similarity_fct"),
+        (
+            lambda: losses.CoSENTLoss(Model(), similarity_fct=util.pairwise_dot_score),
+            "similarity_fct=.*; it compares vectors by pairwise_cos_sim",
+        ),
         (lambda: losses.MultipleNegativesRankingLoss(Model(), similarity_fct=util.dot_score), "similarity_fct"),
         (lambda: losses.MultipleNegativesRankingLoss(Model(), gather_across_devices=True), "gather_across_devices"),
         (
@@ -212,6 +229,8 @@ def test_options_without_a_counterpart_are_refused_by_name():
         losses.GISTEmbedLoss(Model(), GUIDE, margin_strategy="none")
     losses.CosineSimilarityLoss(Model(), torch.nn.MSELoss(), torch.nn.Identity())
     losses.MultipleNegativesRankingLoss(Model(), hardness_strength=1.0)
+    losses.MultipleNegativesRankingLoss(Model(), hardness_mode="x")
+    losses.MultipleNegativesRankingLoss(Model(), similarity_fct=type("Peer", (), {"__name__": "cos_sim"})())
     assert losses.MarginMSELoss(Model(), util.pairwise_cos_sim) and losses.SoftmaxLoss(Model(), 8, 3)
 
 

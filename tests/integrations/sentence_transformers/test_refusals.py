@@ -8,7 +8,7 @@ import pytest
 
 from likewise.errors import BadInput, ModelNotFound
 from likewise.integrations import sentence_transformers
-from likewise.integrations.sentence_transformers import CrossEncoder, SentenceTransformer, util
+from likewise.integrations.sentence_transformers import CrossEncoder, SentenceTransformer, loading, util
 from likewise.integrations.sentence_transformers.loading import UNSERVED
 from tests.tiny import classifier_folder
 
@@ -103,12 +103,50 @@ def test_a_revision_is_looked_for_on_the_hub(tmp_path, monkeypatch):
         SentenceTransformer("some/model", revision="refs/pr/2", cache_folder=str(tmp_path), local_files_only=True)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "asked"),
+    [
+        ("name", {"revision": "r"}, ("sentence-transformers/name", True, {"revision": "r"})),
+        ("some/name", {"token": "t", "use_auth_token": "u"}, ("some/name", True, {"token": "t"})),
+        ("some/name", {"use_auth_token": False}, ("some/name", True, {"token": False})),
+        ("some/name", {"local_files_only": True}, ("some/name", False, {})),
+        ("some/name", {"cache_folder": "c"}, ("some/name", True, {"cache_dir": "c"})),
+        ("likewise-static", {"revision": "r"}, ("sentence-transformers/likewise-static", True, {"revision": "r"})),
+        ("likewise-static", {"token": "t", "local_files_only": True}, None),
+    ],
+)
+def test_the_hub_is_asked_for_a_model_that_is_not_here_as_the_options_say(name, given, asked, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        loading,
+        "snapshot",
+        lambda name, _, *, asking, allow_patterns, ignore_patterns, **how: seen.append((name, asking, how)),
+    )
+    if asked is None:
+        assert SentenceTransformer(name, **given).get_embedding_dimension() == 384
+    else:
+        with pytest.raises(ModelNotFound, match=f"there is no model '{name}' with"):
+            SentenceTransformer(name, **given)
+    assert seen == ([] if asked is None else [asked])
+
+
+def test_a_cross_encoder_and_the_folder_of_models_have_places_of_their_own(monkeypatch):
+    monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", "home")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelNotFound, match=r"'cache_dir': 'home'(?s:.*)the hub's cross-encoder/name: "):
+        CrossEncoder("name")
+
+
 WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None
 import numpy as np
-from likewise.integrations.sentence_transformers import SentenceTransformer, util
+from likewise.integrations.sentence_transformers import CrossEncoder, SentenceTransformer, util
 from likewise.errors import MissingExtra
+reranker, pairs = CrossEncoder(sys.argv[1]), [["a cat", "the dog"]]
+assert reranker.activation_fn == "Sigmoid"
+scores = reranker.predict(pairs, activation_fn=lambda logits: 1 / (1 + np.exp(-logits)))
+assert np.allclose(scores, reranker.predict(pairs)), scores
 model = SentenceTransformer("likewise-static")
 vectors = model.encode(["a cat sleeps", "a kitten naps", "shares fell"])
 scores = model.similarity(vectors, vectors)
@@ -123,9 +161,12 @@ assert util.semantic_search(vectors[:1], vectors, top_k=1, score_function=lambda
 assert util.quantize_embeddings(vectors, "binary").shape == (3, 48)
 assert model.device == "cpu" and model.dtype == "float32"
 assert isinstance(model.tokenize(["a cat"])["input_ids"], np.ndarray) and util.get_device_name() == "cpu"
-for options in ({"convert_to_tensor": True}, {"convert_to_numpy": False}, {"output_value": "token_embeddings"}):
+of_torch = [(model.encode, {"convert_to_tensor": True}), (model.encode, {"convert_to_numpy": False})]
+of_torch += [(model.encode, {"output_value": "token_embeddings"})]
+of_torch += [(reranker.predict, {"activation_fn": "torch.nn.Softplus"})]
+for call, options in of_torch:
     try:
-        model.encode(["a"], **options)
+        call(pairs[0] if call == model.encode else pairs, **options)
     except MissingExtra:
         continue
     raise AssertionError(options)
@@ -133,8 +174,9 @@ print("done")
 """
 
 
-def test_without_torch_all_but_tensors_is_served():
-    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=False)
+def test_without_torch_all_but_tensors_is_served(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(classifier_folder(tmp_path))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "done\n", done.stderr
 
 

@@ -94,7 +94,7 @@ def test_all_features_are_given_by_name(model, vectors):
         assert len(row["input_ids"]) == len(row["attention_mask"]) == len(row["token_embeddings"])
 
 
-def test_prompts_are_those_of_the_model_and_of_the_constructor(own):
+def test_prompts_are_those_of_the_model_and_of_the_constructor(own, caplog):
     model = SentenceTransformer(str(own(spoken=PROMPTS)), prompts={"other": "dog "})
     plain = Embedder.load(own())
     cases = {
@@ -107,6 +107,10 @@ def test_prompts_are_those_of_the_model_and_of_the_constructor(own):
         np.testing.assert_allclose(result, plain.encode(TEXTS, prompt=prompt), atol=2e-6)
     np.testing.assert_array_equal(model.encode_query(TEXTS), cases["the "])
     np.testing.assert_allclose(model.encode_document(TEXTS), plain.encode(TEXTS), atol=2e-6)  # its prompt is empty
+    np.testing.assert_array_equal(model.encode_query(TEXTS, prompt_name="other"), cases["dog "])
+    assert caplog.text.count("Ignoring the `prompt_name` in favor of `prompt`") == 1
+    np.testing.assert_array_equal(model.encode_query(TEXTS, prompt="cat "), cases["cat "])
+    assert caplog.text.count("Ignoring") == 1
     with pytest.raises(BadInput, match="Prompt name 'zzz' not found in the configured"):
         model.encode(TEXTS, prompt_name="zzz")
     with pytest.raises(BadInput, match="Default prompt name 'zzz' not found"):
@@ -124,7 +128,10 @@ def test_a_pool_and_several_cores_are_this_process(model, vectors):
     pool = model.start_multi_process_pool(["cpu", "cpu"])
     np.testing.assert_array_equal(model.encode(TEXTS, pool=pool, chunk_size=2), vectors)
     np.testing.assert_array_equal(model.encode_multi_process(TEXTS, pool), vectors)
-    np.testing.assert_array_equal(model.encode(TEXTS, device=["cpu"] * 4), vectors)
+    for devices in ([], ["cpu"], ["cpu"] * 4):
+        np.testing.assert_array_equal(model.encode(TEXTS, device=devices), vectors)
+    with pytest.raises(BadInput, match="each call runs on one device"):
+        model.start_multi_process_pool(["cpu", "cuda"])
     model.stop_multi_process_pool(pool)
     with pytest.raises(BadInput, match="what start_multi_process_pool returned"):
         model.encode(TEXTS, pool={"processes": []})
@@ -134,7 +141,8 @@ def test_a_pool_and_several_cores_are_this_process(model, vectors):
 
 def test_similarity_is_the_models_own_and_can_be_set(own, model, vectors):
     assert model.similarity_fn_name == "cosine"
-    np.testing.assert_allclose(model.similarity(vectors, vectors), similarity.cosine(vectors, vectors), atol=1e-6)
+    expected = similarity.cosine(vectors[:2], vectors)
+    np.testing.assert_allclose(model.similarity(vectors[:2], vectors), expected, atol=1e-6)
     other = SentenceTransformer(str(own(spoken={"similarity_fn_name": "euclidean"})))
     assert other.similarity_fn_name == "euclidean"
     other.similarity_fn_name = util.SimilarityFunction.DOT_PRODUCT
@@ -174,6 +182,9 @@ def test_the_tokenizer_counts_cuts_and_decodes(model):
     assert len(view.encode(LONG, max_length=2**32, truncation="do_not_truncate")) > model.max_seq_length
     assert view("a cat")["input_ids"] == view.encode("a cat") and len(view) == len(view.get_vocab())
     assert "cat" in view.decode(ids)
+    assert view.is_fast
+    with pytest.raises(BadInput, match=r"SentenceTransformer\.preprocess\(\) .* not use: \['zzz'\]"):
+        model.preprocess(["a cat"], zzz=1)
     with pytest.raises(BadInput, match=r"to pad, use model\.preprocess"):
         view("a cat", return_tensors="pt")
 

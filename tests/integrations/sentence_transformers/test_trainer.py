@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
+from functools import partial
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -73,19 +75,148 @@ def vectors(trainer):
     return trainer.model.encode(TEXTS, show_progress_bar=False)
 
 
-def test_a_run_trains_logs_every_step_and_saves_a_model_with_its_card(made, tmp_path):
-    trainer = made(save_strategy="no", learning_rate=1e-3)
+def test_a_run_trains_logs_every_step_and_saves_a_model_with_its_card(made, folders, tmp_path):
+    trainer = made(save_strategy="no", learning_rate=1e-3, evaluator=EVALUATOR, eval_strategy="steps", eval_steps=3)
+    trainer.eval_dataset = ROWS
     trainer.model.model_card_data = SentenceTransformerModelCardData(language="en", license="mit", model_name="Mine")
     before = vectors(trainer)
     output = trainer.train()
-    steps = [line["step"] for line in trainer.state.log_history if "loss" in line]
-    assert (output.global_step, steps) == (6, [1, 2, 3, 4, 5, 6])
-    assert output.training_loss == pytest.approx(np.mean([x["loss"] for x in trainer.state.log_history if "loss" in x]))
+    history = [line for line in trainer.state.log_history if "loss" in line]
+    assert (output.global_step, [line["step"] for line in history]) == (6, [1, 2, 3, 4, 5, 6])
+    assert [line["learning_rate"] for line in history] == pytest.approx([1e-3 * left / 6 for left in range(6, 0, -1)])
+    assert all(line["grad_norm"] > 0 for line in history)
     assert np.abs(vectors(trainer) - before).max() > 1e-4
     trainer.save_model(str(tmp_path / "model"))
     card = (tmp_path / "model" / "README.md").read_text("utf-8")
     assert "# Mine" in card and "license: mit" in card and "language: en" in card
+    assert f"Trained from `{folders('bert')}`" in card
+    scores = [x["eval_dev_spearman_cosine"] for x in trainer.state.log_history if "eval_loss" in x]
+    assert re.search(rf"eval_dev_spearman_cosine \|.* {100 * scores[-1]:.2f} ", card) and scores[-1] != scores[0]
+    assert "eval_loss" in card and "eval_runtime" not in card and "per_second" not in card
+    trainer.model.save(tmp_path / "plain", create_model_card=False)
+    assert not (tmp_path / "plain" / "README.md").exists()
     np.testing.assert_allclose(Embedder.load(tmp_path / "model").encode(TEXTS), vectors(trainer), atol=2e-6)
+
+
+EVENTS = [name for name in vars(TrainerCallback) if name.startswith("on_")]
+
+
+def spy(seen):
+    """A callback that notes its events."""
+    return SimpleNamespace(**{name: partial(lambda name, *_, **__: seen.append(name[3:]), name) for name in EVENTS})
+
+
+def test_events_are_called_in_the_order_of_transformers_also_in_a_run_that_is_resumed(made):
+    def stop(_, state, control, **__):
+        control.should_training_stop = state.global_step == 2
+
+    first, resumed = [], []
+    options = {"max_steps": 4, "logging_steps": 2, "save_steps": 2, "eval_strategy": "epoch", "evaluator": EVALUATOR}
+    made([spy(first), SimpleNamespace(on_step_end=stop)], **options).train()
+    made([spy(resumed)], **options).train(resume_from_checkpoint=True)
+    step, evaluation = ["step_begin", "step_end"], ["log", "evaluate"]
+    begin, end = ["init_end", "train_begin"], ["log", "train_end"]
+    assert first == [*begin, "epoch_begin", *step, *step, "log", "epoch_end", *evaluation, "save", *end]
+    epochs = [*step, "epoch_end", *evaluation, "epoch_begin", *step, "log", "epoch_end", *evaluation, "save"]
+    assert resumed == [*begin, *epochs, *end]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "logged", "evaluated", "saved"),
+    [
+        ({"logging_steps": 2}, [2, 4], [], [4]),
+        ({"logging_steps": 2, "logging_first_step": True}, [1, 2, 4], [], [4]),
+        ({"logging_steps": 0, "save_steps": 2, "eval_strategy": "steps", "eval_steps": 3}, [], [3, 4], [2, 4]),
+        (dict.fromkeys(("logging_strategy", "save_strategy", "eval_strategy"), "epoch"), [3, 4], [3, 4], [3, 4]),
+        ({"save_strategy": "no", "eval_strategy": "steps", "eval_delay": 3}, [1, 2, 3, 4], [3, 4], []),
+        ({"logging_steps": 0.5, "eval_strategy": "epoch", "eval_delay": 1}, [2, 4], [3, 4], [4]),
+        ({"logging_steps": 3, "eval_strategy": "epoch", "eval_delay": 1.1}, [3], [4], [4]),
+        ({"logging_steps": 4, "save_strategy": "best", "eval_strategy": "steps", "learning_rate": 1e-12,
+          "metric_for_best_model": "dev_spearman_cosine", "eval_steps": 2}, [4], [2, 4], [2]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_run_logs_evaluates_and_saves_when_its_arguments_say(made, tmp_path, arguments, logged, evaluated, saved):
+    trainer = made(evaluator=EVALUATOR, max_steps=4, **arguments)
+    trainer.train()
+    history = trainer.state.log_history
+    assert [x["step"] for x in history if "loss" in x] == logged
+    assert [x["step"] for x in history if "eval_dev_spearman_cosine" in x] == evaluated
+    assert sorted(int(path.name[11:]) for path in (tmp_path / "out").glob("checkpoint-*")) == saved
+
+
+@pytest.mark.parametrize(
+    ("arguments", "steps", "epochs", "ends"),
+    [
+        ({"max_steps": 4}, 4, 2, [1 / 3, 2 / 3, 1, 4 / 3]),
+        ({"max_steps": 3, "gradient_accumulation_steps": 2}, 3, 2, [2 / 3, 1, 5 / 3]),
+        ({"num_train_epochs": 0.5, "max_steps": -1}, 2, 1, [1 / 3, 2 / 3]),
+        ({"num_train_epochs": 0, "max_steps": 0}, 1, 1, [1 / 3]),
+    ],
+)
+def test_epochs_are_counted_in_batches_and_speed_in_rows(made, arguments, steps, epochs, ends):
+    trainer, began = made(save_strategy="no", **arguments), time.perf_counter()
+    output, seconds = trainer.train(), time.perf_counter() - began
+    state, history, metrics = trainer.state, [x for x in trainer.state.log_history if "loss" in x], output.metrics
+    assert (state.max_steps, state.num_train_epochs, state.train_batch_size, output.global_step) == (
+        steps,
+        epochs,
+        4,
+        steps,
+    )
+    assert state.logging_steps == 1 and [x["epoch"] for x in history] == pytest.approx(ends)
+    assert output.training_loss == pytest.approx(np.mean([x["loss"] for x in history]))
+    assert 0 < metrics["train_runtime"] < seconds
+    rows = 4 * steps * arguments.get("gradient_accumulation_steps", 1)
+    assert metrics["train_samples_per_second"] * metrics["train_runtime"] == pytest.approx(rows)
+    assert metrics["train_steps_per_second"] * metrics["train_runtime"] == pytest.approx(steps)
+
+
+def test_the_loss_of_data_is_that_of_all_rows_however_they_are_batched(made):
+    trainer = made(per_device_eval_batch_size=5)
+    trainer.eval_dataset, began = ROWS, time.perf_counter()
+    metrics, seconds = trainer.evaluate(), time.perf_counter() - began
+    a, b = (trainer.model.encode(ROWS[name], normalize_embeddings=True) for name in ("sentence1", "sentence2"))
+    assert metrics["eval_loss"] == pytest.approx((((a * b).sum(1) - ROWS["score"]) ** 2).mean(), rel=1e-4)
+    assert 0 < metrics["eval_runtime"] < seconds
+    assert metrics["eval_samples_per_second"] * metrics["eval_runtime"] == pytest.approx(12)
+
+
+def test_an_evaluator_may_give_one_number_and_reads_a_model_without_dropout(made):
+    modes = []
+
+    def evaluate(model, **_):
+        modes.append(model.loaded.training)
+        return 0.5
+
+    trainer = made(evaluator=evaluate, max_steps=1, eval_on_start=True, eval_strategy="steps", save_strategy="no")
+    trainer.train()
+    assert trainer.evaluate() == {"eval_evaluator": 0.5, "epoch": 1 / 3}
+    assert modes == [False] * 3 and not trainer.model.loaded.training
+
+
+def test_neither_a_default_prompt_nor_checkpoints_change_what_is_learnt(made):
+    found = []
+    for prompts, saves in (({}, {"save_strategy": "no"}), ({"q": "the "}, {"save_steps": 1})):
+        trainer = made(max_steps=3, **saves)
+        trainer.model.prompts, trainer.model.default_prompt_name = prompts, next(iter(prompts), None)
+        trainer.model.loaded.manifest = trainer.model._current_manifest()
+        trainer.train()
+        assert trainer.model.loaded.manifest.default_prompt == trainer.model.default_prompt_name
+        found.append(trainer.model.encode(TEXTS, prompt=""))
+    np.testing.assert_array_equal(*found)
+
+
+def test_data_for_evaluation_have_prompts_by_their_names(folders, tmp_path):
+    model = SentenceTransformer(str(folders("bert")), device="cpu")
+    prompted = {**ROWS, **{name: [f"the {text}" for text in ROWS[name]] for name in ("sentence1", "sentence2")}}
+
+    def evaluated(data, prompts):
+        args = SentenceTransformerTrainingArguments(str(tmp_path), prompts=prompts)
+        return SentenceTransformerTrainer(model, args, eval_dataset=data).evaluate()
+
+    expected = evaluated(prompted, None)["eval_loss"]
+    assert evaluated({"a": ROWS}, {"a": "the "})["eval_a_loss"] == pytest.approx(expected, rel=1e-6)
 
 
 KILLED = """
@@ -168,9 +299,12 @@ def test_a_trainer_that_was_stopped_trains_again(made):
     assert steps == [1, 1, 2, 3]
 
 
-def test_a_rate_that_rises_over_all_steps_does_not_decay():
-    settings = replace(TrainSettings(), warmup_ratio=1.0)
-    assert [rate_factor(step, 4, settings) for step in range(5)] == [0, 0.25, 0.5, 0.75, 1]
+@pytest.mark.parametrize(
+    ("warmup", "rates"), [(1.0, [0, 0.25, 0.5, 0.75, 1]), (0.5, [0, 0.5, 1, 0.5, 0]), (0.0, [1, 0.75, 0.5, 0.25, 0])]
+)
+def test_a_rate_rises_over_the_warmup_and_then_decays(warmup, rates):
+    settings = replace(TrainSettings(), warmup_ratio=warmup, lr_schedule="linear")
+    assert [rate_factor(step, 4, settings) for step in range(5)] == rates
 
 
 def test_the_best_checkpoint_stays_however_its_path_is_written(made, tmp_path, monkeypatch):
@@ -302,6 +436,7 @@ def test_use_cpu_moves_the_model(folders, tmp_path, monkeypatch):
         ({"args": {}, "model": None}, "model is a NoneType; SentenceTransformerTrainer trains a model of this package"),
         ({"args": SimpleNamespace()}, "args is a SimpleNamespace; expected SentenceTransformerTrainingArguments"),
         ({"loss": torch.nn.MSELoss()}, "the loss is a MSELoss; expected one of this package's losses"),
+        ({"loss": cross_encoder_losses.MSELoss(None)}, "MSELoss is for a reranker, but this is an embedder"),
         (
             {"args": SentenceTransformerTrainingArguments("out", eval_strategy="epoch")},
             "eval_strategy is 'epoch', but there is no eval_dataset or evaluator",
@@ -336,6 +471,18 @@ def test_rates_by_their_names_are_rates_of_our_weights(made):
         rates_by_weight(SimpleNamespace(encoder=SimpleNamespace(config={"model_type": "xlnet"})), {"query": 1.0})
     with pytest.raises(BadInput, match=r"'heads', which matches no encoder weight, such as model\.0\.model\.emb"):
         rates_by_weight(embedder, {"heads": 1.0})
+
+
+def test_the_loss_of_a_cross_encoder_is_that_of_its_logits(tmp_path):
+    model = CrossEncoder(str(classifier_folder(tmp_path / "model")), device="cpu")
+    pairs = [*zip(ROWS["sentence1"], ROWS["sentence2"], strict=True)]
+    logits = model.predict(pairs, activation_fn="identity", convert_to_tensor=True)
+    expected = torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(ROWS["score"]))
+    args = CrossEncoderTrainingArguments(str(tmp_path / "out"))
+    found = CrossEncoderTrainer(model, args, eval_dataset=ROWS).evaluate()["eval_loss"]
+    assert found == pytest.approx(float(expected), rel=1e-5)
+    several = CrossEncoder(str(classifier_folder(tmp_path / "several", labels=3)), device="cpu")
+    assert type(CrossEncoderTrainer(several, args).loss) is cross_encoder_losses.CrossEntropyLoss
 
 
 def test_the_prompts_of_a_cross_encoder_stand_before_its_texts(tmp_path):
@@ -436,6 +583,9 @@ def test_an_argument_that_is_not_served_is_refused_with_the_way(name):
 
 def test_arguments_are_in_one_table_each_and_a_misspelt_one_gets_the_nearest():
     assert not {*SERVED} & {*REFUSED} and not {*WITHOUT_EFFECT} & ({*SERVED} | {*REFUSED})
+    assert {name: default for name, (default, _) in REFUSED.items() if default} == {
+        "optim": "adamw_torch_fused", "train_sampling_strategy": "random", "include_num_input_tokens_seen": "no",
+    }  # fmt: skip
     with pytest.raises(BadInput, match="did you mean learning_rate"):
         SentenceTransformerTrainingArguments("out", learning_rat=1)
 
@@ -505,8 +655,9 @@ def test_a_callback_with_an_event_that_is_never_called_is_refused(made, name):
 def test_by_label_every_row_but_an_odd_one_is_in_a_batch_of_two_labels_or_more(seed):
     labels = [0.0] * 5 + [1.0] * 6 + [2.0] * 6
     rows = OrderedSource(rows=None, objective=None, texts=[[str(i) for i in range(17)]], labels=labels)
+    whole = list(_grouped_by_label(Sampling(rows, 4, True, torch.Generator(), seed)))
     batches = list(_grouped_by_label(Sampling(rows, 4, False, torch.Generator(), seed)))
-    assert len(batches) == batch_count("group_by_label", rows, 4, False)
+    assert whole == batches and len(batches) == batch_count("group_by_label", rows, 4, False)
     found = [i for batch in batches for i in batch]
     assert len(found) == len({*found}) == 16 and all(len({labels[i] for i in batch}) > 1 for batch in batches)
     assert all(sum(labels[i] == label for i in batch) % 2 == 0 for batch in batches for label in (0.0, 1.0, 2.0))

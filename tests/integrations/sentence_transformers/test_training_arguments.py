@@ -116,7 +116,7 @@ def test_arguments_are_a_dictionary_and_those_without_effect_are_taken():
 def test_a_cross_encoder_has_one_learning_rate():
     with pytest.raises(BadInput, match="CrossEncoderTrainingArguments does not take learning_rate_mapping="):
         CrossEncoderTrainingArguments("out", learning_rate_mapping={"a": 1.0})
-    assert CrossEncoderTrainingArguments("out", seed=3).seed == 3
+    assert CrossEncoderTrainingArguments("out", eval_strategy="steps", logging_steps=7).eval_steps == 7
 
 
 def test_a_card_has_what_is_given():

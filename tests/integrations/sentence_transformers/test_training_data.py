@@ -32,6 +32,12 @@ def test_a_column_of_labels_is_found_by_its_name_wherever_it_is(name):
         assert found.rows.numbers["score"].tolist() == [0.5, 1.0] and found.name == "data"
 
 
+def test_labels_may_be_of_one_row_and_a_teachers_vectors_are_none():
+    assert only({"one": ["a"], "two": ["c"], "label": [0.5]}, losses.CoSENTLoss(None)).labels == [0.5]
+    taught = only({"one": ["a", "b"], "label": [[1.0, 2.0], [3.0, 4.0]]}, losses.MSELoss(None))
+    assert taught.labels is None and taught.rows.numbers["teacher"].tolist() == [[1, 2], [3, 4]]
+
+
 def test_of_two_such_columns_the_first_name_counts_and_the_other_is_text():
     with pytest.raises(BadInput, match="CoSENTLoss reads 2 columns of texts; the data have 3: one, two, score"):
         only({**PAIRS, "score": [1, 2], "label": [0.5, 1.0]}, losses.CoSENTLoss(None))
@@ -66,6 +72,8 @@ def test_data_come_as_columns_rows_or_several_of_these_by_name():
     assert [one.objective for one in found] == [*by_name.values()]
     with pytest.raises(BadInput, match="the data are a int; expected a datasets.Dataset"):
         only(3, by_name["x"])
+    with pytest.raises(BadInput, match="the data are a list; expected a datasets.Dataset"):
+        only({"x": [rows[0], 3]}, by_name["x"])
     with pytest.raises(BadInput, match="an IterableDataset is not served"):
         only(SimpleNamespace(column_names=["a"]), by_name["x"])
 

@@ -182,9 +182,9 @@ def test_without_ranges_they_are_those_of_the_vectors_and_of_few_a_warning_is_lo
     assert util.quantize_embeddings(beyond, "uint8", calibration_embeddings=vectors)[:, 0].tolist() == [0, 255]
 
 
-def test_no_vectors_are_quantized_to_none():
+def test_no_vectors_are_quantized_to_none(caplog):
     assert util.quantize_embeddings([], "int8").shape == (0, 0)
-    assert util.quantize_embeddings(np.empty((0, 9), np.float32), "uint8").shape == (0, 9)
+    assert util.quantize_embeddings(np.empty((0, 9), np.float32), "uint8").shape == (0, 9) and not caplog.text
     assert util.quantize_embeddings(np.ones(9, np.float64), "float32").dtype == np.float32
     assert util.quantize_embeddings(np.ones(9), "ubinary").tolist() == [255, 128]
     assert util.quantize_embeddings(np.ones(9), "binary").tolist() == [127, 0]
@@ -194,10 +194,12 @@ def test_numbers_in_any_form_are_tensors_and_arrays():
     rows = [[1.0, 2.0], [3.0, 4.0]]
     forms = [rows, np.array(rows), torch.tensor(rows), list(torch.tensor(rows)), list(np.array(rows))]
     forms += [torch.tensor(rows).to_sparse(), torch.tensor(rows, requires_grad=True), torch.tensor(rows).bfloat16()]
+    forms += [rows_of(rows[:1]) for rows_of in (list, np.array, torch.tensor)]
+    forms += [list(torch.tensor(rows[:1])), list(np.array(rows[:1]))]
     for form in forms:
         tensor, array = util.as_tensor(form), util.as_array(form)
-        assert isinstance(tensor, torch.Tensor) and tensor.tolist() == rows
-        assert isinstance(array, np.ndarray) and array.tolist() == rows
+        assert isinstance(tensor, torch.Tensor) and tensor.tolist() == rows[: len(form)]
+        assert isinstance(array, np.ndarray) and array.tolist() == rows[: len(form)]
     frozen = np.array(rows)
     frozen.flags.writeable = False
     util.as_tensor(frozen)[0, 0] = 9
@@ -224,6 +226,7 @@ def test_a_threshold_of_one_finds_copies_and_groups_have_the_least_size_asked_fo
     assert [sorted(group) for group in util.community_detection(copies, 1.0, 2)] == [[0, 2, 4], [1, 3]]
     assert [sorted(group) for group in util.community_detection(copies, 1.0, 3)] == [[0, 2, 4]]
     assert [sorted(group) for group in util.community_detection(copies, 1.0, 0)] == [[0, 2, 4], [1, 3]]
+    assert util.community_detection(copies[:1], 1.0, 0) == [[0]]
     with pytest.raises(BadInput, match="batch_size"):
         util.community_detection(copies, batch_size=0)
 
@@ -235,8 +238,15 @@ def test_similarities_are_found_by_name():
         assert util.SimilarityFunction.to_similarity_pairwise_fn(util.SimilarityFunction(name)) is ROWS[name]
 
 
+@pytest.mark.parametrize(("cuda", "mps", "name"), [(True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")])
+def test_the_default_device_is_the_fastest_that_is_there(cuda, mps, name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert util.get_device_name() == name
+
+
 def test_small_things_are_there():
     assert util.truncate_embeddings(VECTORS, 3).shape == (60, 3)
-    assert util.batch_to_device({"a": torch.ones(2), "b": "c"}, "cpu")["b"] == "c"
-    assert util.get_device_name() in ("cpu", "cuda", "mps")
+    batch = {"a": torch.ones(2), "b": "c"}
+    assert util.batch_to_device(batch, "meta") is batch and batch["a"].device.type == "meta" and batch["b"] == "c"
     assert util._convert_to_batch(torch.ones(3)).shape == (1, 3)

@@ -16,8 +16,8 @@ def parse(location):
 
 
 def test_the_table_and_our_options_are_taken_out_of_the_servers_url():
-    address = parse("postgresql://ann:secret@db.example:5433/texts?sslmode=require&index=hnsw#passages")
-    assert address.url == "postgresql://ann:secret@db.example:5433/texts?sslmode=require"
+    address = parse("postgresql://ann:secret@db.example:5433/texts?sslmode=require&index=hnsw&options=#passages")
+    assert address.url == "postgresql://ann:secret@db.example:5433/texts?sslmode=require&options="
     assert address.table == "passages" and address.options == {"index": "hnsw"}
 
 

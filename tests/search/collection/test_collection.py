@@ -14,7 +14,8 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.native.scanning import available
-from likewise.search.collection import Collection, compaction, segments, verification
+from likewise.runtime import atomic_files
+from likewise.search.collection import Collection, compaction, journal, segments, verification
 from likewise.search.collection.record_table import record_checksum
 from likewise.search.records import Records
 from tests.search.conformance import FILTERS, WIDTH, as_dict, assert_finds, assert_holds, some_records
@@ -66,6 +67,15 @@ def test_a_folder_can_be_copied_and_opened_elsewhere(folder, tmp_path):
     with Collection.open(str(tmp_path / "copy")) as copy:
         assert_holds(copy, as_dict(some_records(60)), TOLERANCE)
         assert copy.verify().is_clean
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux")
+def test_a_closed_collection_maps_none_of_its_files(folder):
+    collection = filled(folder)
+    collection.search(some_records(1).vectors, 3)
+    mapped = [str(folder) in Path("/proc/self/maps").read_text()]
+    collection.close()
+    assert [*mapped, str(folder) in Path("/proc/self/maps").read_text()] == [True, False]
 
 
 def test_float32_keeps_every_digit_that_a_row_of_length_1_has(folder):
@@ -132,9 +142,39 @@ def test_a_reader_without_locks_notices_a_writer_and_then_sees_the_new_state(fol
         with pytest.raises(BadInput, match="was written by another process while it was read"):
             next(blocks)
         assert reader.count() == 59
+        with pytest.raises(BadInput, match="was written by another process while it was read"), reader.one_state():
+            with Collection.open(str(folder)) as writer:
+                writer.delete(["id 1"])
+            raise KeyError("an error that the other process may have caused")
         logs[0].write_bytes(b"a transaction")
         with pytest.raises(BadInput, match="it cannot be opened"):
             reader.count()
+
+
+class Unready(sqlite3.Connection):
+    """As while another process makes the log readable: the first two reads fail."""
+
+    def __init__(self, location, **options):
+        super().__init__(location, **options)
+        self.reads = 0
+
+    def execute(self, *arguments):
+        self.reads += "sqlite_master" in arguments[0]
+        if self.reads in (1, 2):
+            error = sqlite3.OperationalError("attempt to write a readonly database")
+            error.sqlite_errorname = "SQLITE_READONLY_RECOVERY"
+            raise error
+        return super().execute(*arguments)
+
+
+def test_a_reader_waits_a_moment_for_a_log_that_another_process_makes_readable(folder, monkeypatch):
+    filled(folder).close()
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Unready))
+    with Collection.open(str(folder), read_only=True) as reader:
+        assert reader.count() == 60
+    monkeypatch.setattr(journal, "LOG_WAIT", 0)
+    with pytest.raises(BadInput, match="a writer was killed; open it once as a user who may write"):
+        Collection.open(str(folder), read_only=True)
 
 
 def test_a_process_that_was_forked_neither_writes_nor_keeps_the_lock(folder):
@@ -244,16 +284,19 @@ def test_something_else_in_the_place_of_the_journal_is_refused(folder):
 class TestManySegments:
     @pytest.mark.parametrize("where", [None, *FILTERS])
     def test_search_is_that_of_one(self, folder, where):
-        with filled(folder) as collection:
+        with filled(folder, 40) as collection:
+            collection.count(where)  # keeps columns, which the next rows continue
+            collection.add(some_records(20, start=40))
             collection.delete([f"id {i}" for i in range(0, 60, 7)])
-            expected = {name: row for name, row in as_dict(some_records(60)).items() if int(name[3:]) % 7}
+            every = as_dict(some_records(40), some_records(20, start=40))
+            expected = {name: row for name, row in every.items() if int(name[3:]) % 7}
             assert_finds(collection, expected, where, TOLERANCE)
             assert_finds(collection, expected, where, TOLERANCE)  # of columns that were kept
         assert len(rows_files(folder)) == 4
         with Collection.open(str(folder), read_only=True) as reader:  # of columns that were read from their files
             assert_finds(reader, expected, where, TOLERANCE)
 
-    def test_a_scan_of_int8_gives_the_scores_of_the_stored_vectors(self, folder):
+    def test_a_scan_of_int8_gives_the_scores_of_the_stored_vectors(self, folder, monkeypatch):
         expected = as_dict(some_records(60))
         filled(folder).close()
         with Collection.open(str(folder)) as collection:
@@ -261,6 +304,9 @@ class TestManySegments:
                 assert_finds(collection, expected, where, TOLERANCE, k=3)
             made = sorted((folder / "derived").glob("*.int8"))
         assert len(made) == (3 if available() else 0)
+        with Collection.open(str(folder), read_only=True) as collection, monkeypatch.context() as patch:
+            patch.setattr("likewise.search.collection.snapshot.quantize_int8", None)  # they are read from their files
+            assert_finds(collection, expected, None, TOLERANCE, k=3)
         if made:
             flip(made[0], 4096 + 3)
         with Collection.open(str(folder), read_only=True) as collection:
@@ -366,7 +412,20 @@ class TestManySegments:
             collection.compact()
             assert len(reader) == 59 and reader.search(np.ones((1, WIDTH), np.float32), 100)[0]
 
-    @pytest.mark.parametrize(("place", "ids"), [(64, ["id 16"]), (64 + 2 * WIDTH * 3 + 5, ["id 19"])])
+    def test_a_reader_reads_a_later_state_if_segments_are_compacted_before_it_maps_them(self, folder, monkeypatch):
+        with filled(folder) as collection, Collection.open(str(folder), read_only=True) as reader:
+            collection.delete(["id 0"])
+            with monkeypatch.context() as patch:
+
+                def compacted_first(*segment):
+                    patch.undo()
+                    collection.compact()
+                    return segments.map_rows(*segment)
+
+                patch.setattr("likewise.search.collection.snapshot.map_rows", compacted_first)
+                assert len(reader.search(np.ones((1, WIDTH), np.float32), 100)[0]) == 59
+
+    @pytest.mark.parametrize(("place", "ids"), [(64, ["id 16"]), (64 + 2 * WIDTH * 15 + 5, ["id 31"])])
     def test_a_damaged_vector_is_found_named_and_removed_and_the_rest_is_kept(self, folder, place, ids):
         filled(folder).close()
         flip(rows_files(folder)[1], place)
@@ -397,13 +456,18 @@ class TestManySegments:
                 collection.search(np.ones((1, WIDTH), np.float32))
             assert_repaired(collection, folder, lost)
 
-    def test_text_that_changed_on_the_disk_is_found(self, folder):
+    def test_text_that_changed_on_the_disk_is_found_and_on_the_disk_again_before_it_is_removed(
+        self, folder, monkeypatch
+    ):
+        synced = []
+        monkeypatch.setattr(atomic_files, "sync_file", lambda path: synced.append(path.name))
         filled(folder).close()
         execute(folder, "UPDATE records SET text = 'other' WHERE id = 'id 4'")
         with Collection.open(str(folder)) as collection:
             report = collection.verify()
             assert report.damaged == {"id 4": "text, metadata or length"}
             assert_repaired(collection, folder, ["id 4"])
+        assert synced == [path.name for path in folder.glob("damaged-*.jsonl")]
 
     @pytest.mark.parametrize(
         ("statement", "problem"),

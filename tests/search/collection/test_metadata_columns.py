@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from likewise.search.collection.metadata_columns import as_arrays, coded, from_arrays, joined
@@ -22,6 +22,7 @@ def test_columns_pass_what_the_reference_passes(condition, rows):
     assert columns_of(rows).passing(condition).tolist() == expected
 
 
+@example(parse_filter("a = 2"), [{"a": 2}], [{"a": 1}, {"a": 3}])  # the first part's codes change
 @given(conditions, st.lists(metadatas, max_size=5), st.lists(metadatas, max_size=5))
 def test_joined_columns_are_those_of_all_rows_and_come_back_from_arrays(condition, first, second):
     both = joined(columns_of(first), columns_of(second))

@@ -71,6 +71,7 @@ UNREADABLE = {
     "lang = 'en": "a quote is not closed",
     "x = 1 ; drop table records": "▸ (character 7) in x = 1 ▸; drop table records: unknown symbol or number",
     "x = 1 -- and so on": "▸ (character 7)",
+    "a = 1 and " * 9 + "? " + "b" * 50: f"(character 91) in {'a = 1 and ' * 4}▸? {'b' * 38}: unknown symbol",
     "2020 <= year": "expected a column name; found 2020",
     "'lang' = 'en'": "expected a column name",
     "and = 1": "in backticks",

@@ -212,7 +212,7 @@ def test_an_iterator_is_added_as_it_comes(index):
         (["cat", Document("dog", id="\ud800")], {}, r"the id of texts\[1\] has half of a surrogate pair"),
         ([Document("cat", id=7)], {}, r"texts\[0\] has the id 7"),
         ([Document(7)], {}, r"texts\[0\] has the text 7; expected a string"),
-        (["cat", Document("dog", metadata={"tags": ["x"]})], {}, r"metadata\[1\]\['tags'\] is a list"),
+        ([LONG, Document("dog", metadata={"tags": ["x"]})], {}, r"metadata\[1\]\['tags'\] is a list"),
         ([Document("cat", metadata={"start": 1})], {}, "has 'start', which the index itself uses"),
         ([Document("cat")], {"metadata": [{"file": "a"}]}, "has 'file', which the index itself uses"),
     ],

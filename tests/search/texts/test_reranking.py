@@ -10,17 +10,17 @@ from likewise.search.texts.reranking import rerank
 
 
 class Clock:
-    """A clock that only the scorer moves on, by a second a pair."""
+    """A clock that only the scorer moves on, by a second a pair or as many as are given."""
 
-    def __init__(self) -> None:
-        self.time, self.calls = 0.0, []
+    def __init__(self, seconds: float = 1.0) -> None:
+        self.time, self.calls, self.seconds = 0.0, [], seconds
 
     def __call__(self) -> float:
         return self.time
 
     def score(self, pairs):
         self.calls.append(len(pairs))
-        self.time += len(pairs)
+        self.time += self.seconds * len(pairs)
         return np.array([float(text) for _, text in pairs])
 
 
@@ -34,6 +34,9 @@ def test_what_there_is_no_time_for_keeps_its_place_behind_the_scored():
     clock = Clock()
     found = rerank("q", ["1", "2", "9", "3", "8"], clock.score, 4, at_once=2, clock=clock)
     assert (found.order.tolist(), found.scored, clock.time) == ([2, 3, 1, 0, 4], 4, 4.0)
+    quick = Clock(0.25)
+    quick.time = 7.0
+    assert rerank("q", ["1"] * 9, quick.score, 1, at_once=2, clock=quick).scored == 4
 
 
 def test_the_first_candidates_are_scored_whatever_the_budget():

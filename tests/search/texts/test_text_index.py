@@ -1,5 +1,7 @@
 """TextIndex: what is added is found, what is unchanged is not embedded again, and what is gone is deleted."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -148,6 +150,21 @@ def test_blocks_grow_up_to_the_largest_while_they_are_stored_quickly(quick, size
     assert finished == ["/0.csv", "/blank.md", "/1.csv"] and found[-1].finished[-1] == "/1.csv"
 
 
+def test_passages_say_where_they_stand_unless_they_are_all_of_a_row():
+    reader = PassageReader(lambda texts: [len(text) for text in texts], ChunkSettings(9))
+    rows = [Document(text, "/a.csv", row=1) for text in ("one two three", "one")]
+    places = [[one.metadata.get("start") for one in reader.passages(row)] for row in (*rows, Document("one", "/a.md"))]
+    assert places == [[0, 8], [None], [0]]
+
+
+def test_the_key_of_a_passage_has_its_id_a_hash_and_a_number_if_the_text_repeats():
+    reader = PassageReader(len, ChunkSettings(9))
+    sources = ["/a.csv", "/a.csv", "/a.csv", "/b.csv", "", ""]
+    keys = [one.key for file in sources for one in reader.passages(Document("one", file, row=1))]
+    key = "#" + hashlib.sha256(b"one").hexdigest()[:20]
+    assert keys == [f"/a.csv{key}", f"/a.csv{key}.2", f"/a.csv{key}.3", f"/b.csv{key}", key, key]
+
+
 def test_a_passage_is_ranked_by_the_last_score_it_got_and_by_none_outside_a_search():
     scores = {"words": 3.0, "cosine": 0.5, "fused": 0.1, "reranked": -0.9}
     for name in ("reranked", "fused", "cosine", "words"):
@@ -184,6 +201,7 @@ def test_words_and_meaning_are_fused(embedder, tmp_path):
         found = index.search("zebra", 5, hybrid=True).passages
         assert found[0].text == "zebra 42" and {*found[0].scores} == {"cosine", "words", "fused"}
         assert {*found[1].scores} == {"cosine", "fused"} and len(found) == 5
+        assert {*index.search("zebra", 1).passages[0].scores} == {"cosine"}
         assert [one.scores["fused"] for one in found] == sorted((one.scores["fused"] for one in found), reverse=True)
 
 

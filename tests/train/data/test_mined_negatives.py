@@ -75,11 +75,12 @@ def slowly(model):
     return mine_negatives(*PAIRS.values(), model.eval(), settings=SETTINGS, prompts=given).indices.tolist()
 
 
-def test_other_settings_are_another_run_and_what_was_mined_is_not(own, tmp_path):
+def test_other_settings_are_another_run_and_what_was_mined_is_not(own, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", -1.0)
     source = mined()
     digest = rows_digest(source.rows)
     run_trainer(load(own()), [source], RUN, checkpoint_folder=tmp_path, stop=lambda: True)
-    assert rows_digest(source.rows) == digest
+    assert rows_digest(source.rows) == digest and capsys.readouterr().err == ""
     with pytest.raises(BadInput, match="another run: mined"):
         run_trainer(load(own()), [mined(every=3)], RUN, checkpoint_folder=tmp_path)
 

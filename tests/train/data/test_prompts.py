@@ -89,11 +89,12 @@ def test_prompts_that_do_not_fit_are_refused(prompts, message, unchecked):
 
 
 def test_other_prompts_are_another_run_and_none_change_nothing(own, tmp_path):
-    plain, prompted = (load_data(PAIRS, "contrastive", prompts=p) for p in ("", {"anchor": "query: "}))
+    plain, prompted = (load_data(PAIRS, "contrastive", prompts=p) for p in ("", {"anchor": "quête: "}))
     assert rows_digest(plain.rows) == rows_digest(TrainingRows(PAIRS, {}))
     settings = TrainSettings(batch_size=2, show_progress_bar=False)
     train(own(), prompted, settings, output=tmp_path / "out")
-    assert json.loads((tmp_path / "out/run.json").read_text())["data"][0]["prompts"] == {"anchor": "query: "}
+    written = (tmp_path / "out/run.json").read_text("utf-8")
+    assert json.loads(written)["data"][0]["prompts"] == {"anchor": "quête: "} and "quête" in written
     with pytest.raises(BadInput, match="another finished run: data"):
         train(own(), plain, settings, output=tmp_path / "out")
 

@@ -164,6 +164,12 @@ def test_only_rows_that_meet_the_condition_are_kept(condition, kept):
         assert list(read_rows(Dataset(held), Contrastive(), where).texts["anchor"]) == kept
 
 
+def test_rows_of_a_stream_may_lack_the_column_of_a_condition():
+    rows = [{"anchor": "a", "positive": "b"}, {"anchor": "c", "positive": "d"}]
+    stream = read_rows(lambda: iter(rows), Contrastive(), ColumnNames(where="x!=5"))
+    assert next(stream.batches(2)).texts[0] == ("a", "c")
+
+
 @pytest.mark.parametrize(
     ("data", "objective", "columns", "said"),
     [
@@ -341,7 +347,7 @@ def test_numbers_spelled_as_texts_are_not_the_first_columns_of_texts(tmp_path):
     assert read_rows(tmp_path / "x.csv", Contrastive()).texts == {"anchor": ["q1", "q2"], "positive": ["a1", "7"]}
 
 
-SCORED = {"question": ["a b", "c d", "e f"], "answer": ["x", "y", "z"], "score": [5, 4, 0]}
+SCORED = {"question": ["a b", "c d", "e f"], "answer": ["x", "y", "z"], "score": [5, 5, 0]}
 NAMED = ColumnNames({"anchor": "question", "positive": "answer"})
 
 
@@ -402,6 +408,8 @@ def test_translations_in_a_file_are_read_whatever_their_names(tmp_path):
         UserWarning, match="reads german, french as translations of sentence; .* --columns german=german"
     ):
         assert list(read_rows(tmp_path / "x.jsonl", Distillation()).texts) == ["sentence", "german", "french"]
+        own = ColumnNames({"sentence": "sentence", "teacher": "teacher"})
+        assert len(read_rows(tmp_path / "x.jsonl", Distillation(), own).texts) == 3
     named = ColumnNames({"french": "french"})
     assert list(read_rows(tmp_path / "x.jsonl", Distillation(), named).texts) == ["sentence", "french"]
     rows = [row, {**row, "german": None}]
@@ -442,6 +450,7 @@ def test_an_option_that_data_do_not_have_is_refused(option, tmp_path):
 def test_licence_and_hub_are_recorded(tmp_path):
     source = load_data(_written(tmp_path, "csv"), "cosent", licence="mit", hub="me/pairs")
     assert {"licence": "mit", "hub": "me/pairs"}.items() <= source.info.items()
+    assert (source.name, source.dataset) == ("pairs.csv", None)  # a file is no known data set
 
 
 FILE_ERRORS = [

@@ -56,6 +56,7 @@ def test_infonce_is_its_formula_whatever_comes_twice(data):
 @pytest.mark.parametrize("more", [0, 1, 2])
 def test_what_the_guide_finds_nearer_than_the_positive_is_no_negative(more):
     columns, guide = drawn(2 + more, 6, 5, seed=1), drawn(2 + more, 6, 3, seed=2)
+    guide[0, 0] = guide[1, 0] = guide[1, 3] = torch.eye(3)[0]  # the first anchor's positive and one that is as near
     ids = torch.arange(6 * (2 + more)).view(2 + more, 6).T
     given = {"text_ids": ids, "guide": torch.cat(list(guide), dim=1)}
     expected = slowly(columns, ids.tolist(), 4.0, guide=guide)

@@ -30,7 +30,7 @@ def test_three_fifths_of_the_tokens_are_deleted_in_order_and_one_is_left():
     kept = TSDAE().add_noise(text)
     assert 3800 < len(kept) < 4200 and kept == sorted(kept)
     assert TSDAE(deletion_ratio=0.0).add_noise(text) == text
-    assert all(TSDAE(deletion_ratio=0.999).add_noise([7, 8]) for _ in range(20)) and TSDAE().add_noise([]) == []
+    assert TSDAE(deletion_ratio=1 - 2**-53).add_noise([7, 8]) == [7] and TSDAE().add_noise([]) == []
 
 
 def test_the_model_is_shown_the_noise_and_the_decoder_the_whole_text(tiny):
@@ -96,9 +96,9 @@ def test_the_decoder_is_a_causal_transformer_with_tied_words_and_no_dropout():
         assert block.linear1.out_features == 12 and block.self_attn.num_heads == 3 and block.norm_first
         assert (block.dropout.p, block.self_attn.dropout) == (0, 0) and block.activation is torch.nn.functional.gelu
     built.train()
-    ids = torch.tensor([[3, 4, 5]])
+    ids = torch.tensor([[3, 0, 5]])
     logits = built.double().decoder(drawn(1, 6), ids)
-    previous = decoder.words(torch.tensor([[500, 3, 4]])) + denoising._sinusoidal_positions(3, drawn(1, 6))
+    previous = decoder.words(torch.tensor([[500, 3, 0]])) + denoising._sinusoidal_positions(3, drawn(1, 6))
     mask = torch.ones(3, 3).triu(1).bool()
     for block in decoder.blocks:
         previous = block(previous, drawn(1, 6)[:, None], tgt_mask=mask)

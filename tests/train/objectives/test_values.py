@@ -121,6 +121,12 @@ def test_margin_pairs_are_hadsells_formula_and_online_only_hard_ones_count(dista
     near(MarginPairs(margin, distance, online=online)(u, v, label=torch.tensor(labels)), sum(losses) / N)
 
 
+def test_online_a_pair_as_far_apart_as_the_nearest_or_farthest_of_the_other_kind_does_not_count():
+    u, v = torch.zeros(4, 1), torch.tensor([[1.0], [1.0], [3.0], [3.0]])
+    loss = MarginPairs(4.0, "manhattan", online=True)(u, v, label=torch.tensor([1, 0, 1, 0]))
+    assert loss == (3**2 + (4 - 1) ** 2) / 4 / 2
+
+
 def test_online_margin_pairs_of_one_kind_count_whole(three):
     u, v, _ = three
     for labels in (torch.ones(N).long(), torch.zeros(N).long()):

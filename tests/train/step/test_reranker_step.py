@@ -24,6 +24,7 @@ from likewise.train.settings import TrainSettings
 from likewise.train.step import reranker_step
 from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.trainable import backward, check_objective, count_tokens
+from likewise.train.trainer import Diverged
 from tests.train.columns import EVERY, TEXTS, batch_for, columns_for
 from tests.train.run_trainer import load, run_trainer, source, weights_of
 
@@ -325,6 +326,15 @@ def test_parts_of_a_reranker_are_frozen_or_adapted_as_an_embedders(begun):
     assert moved(lora_rank=2) == {"encoder", "head"}
     with pytest.raises(BadInput, match="encoder or head"):
         moved(freeze=("pooling",))
+
+
+@pytest.mark.parametrize("kind", ["cross", "poly"])
+def test_a_reranker_whose_scores_are_no_numbers_after_a_step_is_not_kept(kind, begun):
+    reranker, objective = begun(kind)
+    settings = TrainSettings(max_steps=1, batch_size=8, learning_rate=1e10, warmup_ratio=0)
+    with pytest.raises(Diverged, match="after step 1, weights or outputs of the model are NaN or infinite"):
+        run_trainer(reranker, [source(objective)], settings)
+    assert all(p.isfinite().all() for p in reranker.parameters())  # so that only its scores tell
 
 
 # what a run is measured by

@@ -3,7 +3,7 @@
 import argparse
 import time
 from dataclasses import asdict
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ...errors import BadInput
@@ -71,13 +71,13 @@ def run(args: argparse.Namespace) -> int:
     ChunkSettings(size, args.overlap)  # raises before a model is loaded
     skipped: list[SkippedFile] = []
     documents = read_documents(args.files, args.column, whole=whole, skip=skipped.append)
-    first = [*islice(documents, 1)]
-    if not first:  # all files were tried, so the error comes before an index is created
+    first = next(documents, None)
+    if first is None:  # all files were tried, so the error comes before an index is created
         raise BadInput("\n".join(file.reason for file in skipped if file.is_error))
     settings = {"chunk": args.chunk, "overlap": args.overlap, "headings": args.headings}
     with opened_with_model(args, read_only=False, **settings) as index:
         began = time.perf_counter()
-        report = index.add(chain(first, documents), show_progress_bar=not args.quiet, total=total)
+        report = index.add(chain([first], documents), show_progress_bar=not args.quiet, total=total)
         seconds = time.perf_counter() - began
         about = {"skipped": skipped_as_json(skipped), "seconds": round(seconds, 3)}
         summary = f"{args.location}: {_summary(report, index)}, {seconds:.1f} s"

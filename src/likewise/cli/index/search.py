@@ -178,11 +178,9 @@ def best_excerpt(text: str, words: frozenset[str], size: int) -> tuple[int, int]
 
     Ties go to the first such excerpt; if no word occurs, the excerpt is the beginning of the text.
     """
-    if len(text) <= size:
-        return 0, len(text)
     spans = word_spans(text, words)
-    starts = [begin for begin, _ in spans] or [0]
-    best = max(starts, key=lambda start: (_distinct(text, spans, start, start + size), -start))
+    starts = (begin for begin, _ in spans)
+    best = max(starts, key=lambda start: _distinct(text, spans, start, start + size), default=0)
     last = max((end for begin, end in spans if begin >= best and end <= best + size), default=best)
     start = max(0, min(best - (size - (last - best)) // 2, len(text) - size))
     return _at_blank(text, start, best), min(len(text), start + size)
@@ -194,14 +192,13 @@ def _distinct(text: str, spans: Sequence[tuple[int, int]], start: int, stop: int
 
 def _at_blank(text: str, start: int, latest: int) -> int:
     """The start of the first whole word from `start` on, but at most `latest`."""
-    if start == 0:
-        return 0
-    blank = text.find(" ", start - 1, latest)
-    return blank + 1 if blank >= 0 else start
+    return max(start, text.find(" ", start - 1, latest) + 1)
 
 
 def shown_excerpt(line: str, words: frozenset[str], size: int) -> str:
     """The excerpt of at most `size` characters, with … where the line goes on."""
+    if len(line) <= size:
+        return line
     start, stop = best_excerpt(line, words, max(1, size - 2))
     return ("…" if start else "") + line[start:stop] + ("…" if stop < len(line) else "")
 

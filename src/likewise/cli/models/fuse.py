@@ -132,7 +132,7 @@ def _fuse(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[
     best.save(args.output)
     write_provenance(args.output, readable_provenance(embedder).after(known.trained_on, known.less_tests))
     _write_card(args.output, record, scores[exits.index(chosen)])
-    print(f"saved in {args.output}: {best.pooling.spec}, {best.encoder.depth} blocks; README.md is its model card")
+    print(f"saved in {args.output}: {best.pooling.spec}, {counted(chosen.depth, 'block')}; README.md is its model card")
     return record
 
 
@@ -204,9 +204,9 @@ def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...
     present = column_names(name)
     renamed = {name.strip(): column for name, _, column in (one.partition("=") for one in columns)}
     known = {*present, *renamed}
-    if set(PAIR) <= known and "score" in known:
+    if {*PAIR, "score"} <= known:
         return "cosent", columns
-    if set(PAIR) <= known and "label" in known:
+    if {*PAIR, "label"} <= known:
         return "cosent", (*columns, f"score={renamed.get('label', 'label')}")
     if set(TRIPLET) <= known:
         return "triplet", columns

@@ -120,7 +120,7 @@ def _with_cut_off(
     args: argparse.Namespace, chosen: "ClusterOptions", vectors: Any, calibration: "Calibration | None"
 ) -> "tuple[ClusterOptions, CutOff | None]":
     """The options with the threshold from --fdr; if no pair is more similar than chance, only copies form clusters."""
-    if args.fdr is None or calibration is None:
+    if calibration is None:
         return chosen, None
     _, cut = calibration_options.significant_pairs(vectors, calibration, args.fdr, chosen.show_progress_bar)
     return replace(chosen, threshold=min(1.0, cut.cosine)), cut

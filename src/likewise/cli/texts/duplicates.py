@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     distinct = list(dict.fromkeys(table.texts))
     vectors = embedder.encode(distinct, overflow=args.overflow, show_progress_bar=progress)
     cut = None
-    if args.fdr is not None and calibration is not None:
+    if calibration is not None:
         _, cut = calibration_options.significant_pairs(vectors, calibration, args.fdr, progress)
         above = min(1.0, cut.cosine)
     groups = duplicate_groups(table.texts, distinct, vectors, above, progress)

@@ -104,6 +104,6 @@ def show_explanation(explanation: "PairExplanation", most: int) -> None:
 def coloured_words(words: "Sequence[Word]", totals: Any, greatest: float) -> Iterator[str]:
     """Words on an orange background if they increase the cosine, or on a blue one if they decrease it."""
     for word, total in zip(words, totals.tolist(), strict=True):
-        share = STRONGEST * min(1.0, abs(total) / greatest)
+        share = STRONGEST * abs(total) / greatest
         colour = background(*(round(255 + share * (tone - 255)) for tone in (ADDS if total > 0 else TAKES)))
         yield styled(one_line(word.text), f"{GREY if word.special else BLACK} {colour}")

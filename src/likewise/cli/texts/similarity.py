@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
             f"a matrix of {len(texts)} texts is unreadable (at most {LARGEST_MATRIX} are shown); --json prints it, "
             "and `likewise pairs FILE` shows the most similar pairs"
         )
-    vectors = load_from_options(args).encode(texts, show_progress_bar=False)
+    vectors = load_from_options(args).encode(texts)
     from ...arrays.similarity import SIMILARITIES
 
     matrix = SIMILARITIES[args.metric](vectors, vectors).tolist()

@@ -1,6 +1,7 @@
 """Check that any number of ids are distinct, using digests in files on disk, with one part in memory at a time."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,6 @@ import numpy as np
 
 from ...errors import BadInput
 
-PARTS = 256
 BUFFER_BYTES = 1 << 14
 """How many digests of each part are held in memory before they are written to its file."""
 DIGEST = np.dtype([("digest", "S16"), ("source", "<u4"), ("line", "<u8")])
@@ -19,18 +19,18 @@ class DistinctIds:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._written = folder, set[int]()
-        self._buffers = [bytearray() for _ in range(PARTS)]
+        self._buffers = defaultdict[int, bytearray](bytearray)
 
     def add(self, name: str, source: int, line: int) -> None:
         digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
-        buffer = self._buffers[digest[0]]
-        buffer += digest + source.to_bytes(4, "little") + line.to_bytes(8, "little")
-        if len(buffer) >= BUFFER_BYTES:
-            self._write(digest[0])
+        part = digest[0]
+        self._buffers[part] += digest + source.to_bytes(4, "little") + line.to_bytes(8, "little")
+        if len(self._buffers[part]) >= BUFFER_BYTES:
+            self._write(part)
 
     def check(self, sources: Sequence[str]) -> None:
         """Raise an error if an id occurs twice."""
-        for part, buffer in enumerate(self._buffers):
+        for part, buffer in self._buffers.items():
             rows = np.frombuffer(bytes(buffer), DIGEST)
             if part in self._written:
                 rows = np.concatenate([np.fromfile(self._path(part), DIGEST), rows])
@@ -51,8 +51,9 @@ def _check_part(rows: np.ndarray, sources: Sequence[str]) -> None:
     order = np.argsort(rows["digest"], kind="stable")
     same = np.flatnonzero(rows["digest"][order][1:] == rows["digest"][order][:-1])
     if len(same):
-        places = [f"{sources[row['source']]}:{row['line']}" for row in rows[order[same[0] : same[0] + 2]]]
+        pair = rows[order[[same[0], same[0] + 1]]]
+        first, second = (f"{sources[row['source']]}:{row['line']}" for row in pair)
         raise BadInput(
-            f"the rows {places[0]} and {places[1]} have the same id; expected distinct ids (choose another column with "
+            f"the rows {first} and {second} have the same id; expected distinct ids (choose another column with "
             "--id, or omit --id to number the rows)"
         )

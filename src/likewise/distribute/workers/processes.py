@@ -60,7 +60,6 @@ class _Worker:
             encoding="utf-8",
         )
         self.shard: int | None = None
-        self.texts, self.tokens = 0.0, 0
         order = {"folder": str(job.folder), "model": {"name": model.name, "options": dict(model.options)}}
         self._send({**order, "cache": None if job.cache is None else str(job.cache)})
         self._reader = threading.Thread(target=self._read, args=(replies,), daemon=True)

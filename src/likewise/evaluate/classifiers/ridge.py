@@ -35,7 +35,7 @@ def _spectrum(x: Matrix) -> tuple[Row, Matrix, Matrix]:
     """The factors of x = u √squares vᵀ, computed from the smaller of xxᵀ and xᵀx."""
     wide = x.shape[0] < x.shape[1]
     squares, vectors = np.linalg.eigh(x @ x.T if wide else x.T @ x)
-    significant = squares > _NEGLIGIBLE * max(float(squares[-1]), 0.0)
+    significant = squares > _NEGLIGIBLE * squares.max()
     squares, vectors = squares[significant], vectors[:, significant]
     other = (x.T if wide else x) @ vectors / np.sqrt(squares)
     return (squares, vectors, other) if wide else (squares, other, vectors)

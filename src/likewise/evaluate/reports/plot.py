@@ -43,7 +43,7 @@ def results_figure(results: Results) -> Figure:
     if count > 1:
         figure.legend(loc="outside upper left", ncols=min(3, count), handletextpad=0.4, columnspacing=1.4)
     else:
-        axes.set_title(results.models[0], loc="left", fontsize=9)
+        axes.set_title(results.models[0], loc="left")
     return figure
 
 

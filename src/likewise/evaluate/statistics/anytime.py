@@ -34,7 +34,7 @@ def confidence_sequence(values: Float[np.ndarray, " n"], low: float, high: float
 def _lower_bound(values: Float[np.ndarray, " n"], threshold: float) -> float:
     """The largest mean whose log capital reaches the threshold; at the mean of the values it is never above 0."""
     least, most = 0.0, float(values.mean())
-    for _ in range(_STEPS if most > 0 else 0):
+    for _ in range(_STEPS):
         middle = (least + most) / 2
         least, most = (middle, most) if middle > 0 and log_capital(values, middle) >= threshold else (least, middle)
     return least

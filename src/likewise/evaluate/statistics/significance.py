@@ -108,7 +108,7 @@ def paired(
     p = min(1.0, 2 * (opposite + 1) / (len(draws) + 1))
     if opposite == 0 and len(draws) > 1 and np.isfinite(lead):
         error = float(draws.std(ddof=1))
-        t = lead / error if error else math.copysign(math.inf, lead)
+        t = lead / error if error else math.inf
         p = min(p, two_sided(t, max(1, items - len(value))))
     deciding = int(np.not_equal(ours, theirs).sum()) if statistic == "mean" else items
     return percentiles(lead, draws), max(p, 0.5 ** max(0, deciding - 1))

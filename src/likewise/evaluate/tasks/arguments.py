@@ -135,10 +135,10 @@ def _out_of_fold(x: Vectors, pairs: RatedPairs, splits: Splits, seed: int, group
     """The ridge predictions of each split for its test pairs; NaN if there is nothing to learn from."""
     predicted, texts = np.full(len(pairs), np.nan), _texts(pairs)
     for train, test in splits:
-        if len(train) < 2 or not np.isfinite(x).all() or not x[train].std(0).any():
+        if not len(train) or not np.isfinite(x).all() or not x[train].std(0).any():
             continue
         inner = pairs.group[train]
-        if (inner == inner[0]).all():  # a single topic, whose pairs are split into folds again
+        if len(np.unique(inner)) == 1:  # a single topic, whose pairs are split into folds again
             inner = folds([texts[i] for i in train.tolist()], min(INNER_FOLDS, len(train)), seed, group_aware)
         predicted[test], _ = ridge(x[train], pairs.gold[train], x[test], inner)
     return predicted

@@ -31,12 +31,11 @@ class LabelledPairs:
 
     def similarities(self, vectors: TaskVectors, similarity: str) -> Float[np.ndarray, " N"]:
         """The similarity of each pair, in fp64 to avoid overflow."""
-        values = np.empty(len(self.is_duplicate))
-        for start in range(0, len(values), BLOCK):
-            block = slice(start, start + BLOCK)
-            a, b = (vectors[side[block]].astype(np.float64) for side in (self.first, self.second))
-            values[block] = PAIRWISE[similarity](a, b)
-        return values
+        found = []
+        for start in range(0, len(self.is_duplicate), BLOCK):
+            sides = (vectors[side[start : start + BLOCK]] for side in (self.first, self.second))
+            found.append(PAIRWISE[similarity](*(rows.astype(np.float64) for rows in sides)))
+        return np.concatenate(found)
 
 
 def labelled_pairs(read: ReadDataset, name: str) -> LabelledPairs:

@@ -141,9 +141,9 @@ def undefined_reason(predicted: Numbers, gold: Numbers) -> str | None:
         return "there are fewer than two pairs"
     if not (np.abs(predicted) < _LARGEST).all():
         return f"a similarity is NaN, infinite, or larger than {_LARGEST:.0e}"
-    if (predicted == predicted[0]).all():
+    if predicted.min() == predicted.max():
         return "the model gives every pair the same number"
-    if (gold == gold[0]).all():
+    if gold.min() == gold.max():
         return "people gave every pair the same score"
     return None
 
@@ -156,7 +156,7 @@ def undefined_notes(predicted: Numbers, pairs: RatedPairs, not_finite: bool = Fa
     reason = "no pair has two finite vectors" if not_finite else undefined_reason(predicted, pairs.gold)
     if reason:
         yield f"the correlation is undefined: {reason}"
-    for number, part in enumerate(pairs.parts if len(pairs.parts) > 1 and not reason else ()):
+    for number, part in enumerate(() if reason else pairs.parts):
         rows: Bool[np.ndarray, " N"] = pairs.group == number
         if within := undefined_reason(predicted[rows], pairs.gold[rows]):
             yield f"the correlation is undefined in {part}, and so is the mean: {within}"

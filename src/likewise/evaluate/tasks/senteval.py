@@ -150,7 +150,7 @@ def _small_classes(part: SentEvalSplit, source: SentEvalData) -> Iterable[str]:
 def _description(
     settings: EvaluationSettings, source: SentEvalData, protocol: Protocol, recipes: Sequence[ClassifierRecipe]
 ) -> str:
-    hidden, dropout = ({f"{getattr(recipe, of):g}": 0 for recipe in recipes} for of in ("hidden", "dropout"))
+    hidden, dropout = (dict.fromkeys(f"{getattr(recipe, of):g}" for recipe in recipes) for of in ("hidden", "dropout"))
     layer = f"{' or '.join(hidden)} sigmoids (dropout {' or '.join(dropout)}), softmax regression"
     without = f"; without the characters {source.removed_characters}" if source.removed_characters else ""
     return (

@@ -203,9 +203,10 @@ def _activated(logits: Float[np.ndarray, "N C"], activation: Activation) -> Floa
     name = _class_name(activation)
     if name in HEAD_ACTIVATIONS:
         return np.asarray(HEAD_ACTIVATIONS[name](logits), np.float32)
-    if str(activation).startswith("torch.") and hasattr(import_module("torch").nn, name):
+    if str(activation).startswith("torch."):
         require_torch(f"activation_fn={activation!r}")
-        return _activated(logits, getattr(import_module("torch").nn, name)())
+        if hasattr(import_module("torch").nn, name):
+            return _activated(logits, getattr(import_module("torch").nn, name)())
     raise BadInput(f"activation_fn is {activation!r}; expected a function or one of {', '.join(HEAD_ACTIVATIONS)}")
 
 

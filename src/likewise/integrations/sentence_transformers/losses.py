@@ -39,7 +39,7 @@ from ...train.objectives.distillation import kl_divergence
 from ...train.objectives.objective import Labels, Loss, Matrix, Vectors
 from ...train.objectives.triplets import paired_distances
 from .loading import refused_classes
-from .util import cos_sim, metric_of, pairwise_cos_sim, pairwise_dot_score
+from .util import cos_sim, pairwise_cos_sim, pairwise_dot_score
 
 BOTH_WAYS: dict[str, Any] = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}
 """The options of a symmetric contrastive loss."""
@@ -75,9 +75,9 @@ def refuse_option(loss: object, name: str, value: object, way: str) -> BadInput:
 
 def check_similarity(loss: object, function: Any, expected: Callable[..., Any]) -> None:
     """Reject a similarity other than the one that the objective computes."""
-    ours = metric_of(expected) or expected.__name__
-    if function is not expected and getattr(function, "__name__", "") != expected.__name__:
-        raise refuse_option(loss, "similarity_fct", function, f"it compares vectors by {ours}")
+    name = expected.__name__
+    if function is not expected and getattr(function, "__name__", "") != name:
+        raise refuse_option(loss, "similarity_fct", function, f"it compares vectors by {name}")
 
 
 class CosineSimilarityLoss(Regression):
@@ -279,7 +279,7 @@ class OnlineContrastiveLoss(MarginPairs):
     def __init__(
         self, model: Any, distance_metric: str = SiameseDistanceMetric.COSINE_DISTANCE, margin: float = 0.5
     ) -> None:
-        super().__init__(margin, str(distance_metric), online=True)
+        super().__init__(margin, str(distance_metric))
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
         distances = paired_distances(sentence1, sentence2, self.distance)
@@ -388,7 +388,8 @@ class MatryoshkaLoss(Matryoshka):
         matryoshka_weights: Sequence[float] | None = None,
         n_dims_per_step: int = -1,
     ) -> None:
-        if max(matryoshka_dims, default=0) > (found := model.get_embedding_dimension()):
+        found = model.get_embedding_dimension()
+        if any(dimension > found for dimension in matryoshka_dims):
             raise BadInput(f"matryoshka_dims are {list(matryoshka_dims)}; the model has {found}")
         super().__init__(loss, matryoshka_dims, matryoshka_weights)
         self.max_tokens_per_step = getattr(loss, "max_tokens_per_step", None)

@@ -229,9 +229,8 @@ class SentenceTransformer(DropInModel):
         if self.truncate_dim is not None:
             load = f"Embedder.load(name, truncate_dim={self.truncate_dim})"
             raise BadInput(f"vectors are truncated to {self.truncate_dim}, which a folder cannot record; save {load}")
-        similar = self.loaded.manifest.similarity or ("cosine" if self.similarity_fn_name != "cosine" else None)
-        name = self.similarity_fn_name if similar is not None else None
-        return replace(super()._current_manifest(), similarity=name)
+        chosen = self.loaded.manifest.similarity or self.similarity_fn_name != "cosine"
+        return replace(super()._current_manifest(), similarity=self.similarity_fn_name if chosen else None)
 
 
 def checked_inputs(inputs: Any) -> tuple[list[str], bool]:

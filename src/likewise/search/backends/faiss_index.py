@@ -62,7 +62,8 @@ class FaissIndex(Index):
 
     def __init__(self, location: str, path: Path, *, read_only: bool = False) -> None:
         self.location, self._read_only, self._lock = location, read_only, RLock()
-        self._positions, self._version = np.empty(0, np.int64), -1
+        self._positions = np.empty(0, np.int64)
+        self._version: int | None = None
         try:
             self._file = sqlite3.connect(path, isolation_level=None, timeout=LOCK_SECONDS, check_same_thread=False)
             self._file.execute("PRAGMA journal_mode = WAL")
@@ -159,7 +160,7 @@ class FaissIndex(Index):
         return self._records(found_in_order(names, rows, self.location))
 
     def records(self, block: int = 1000) -> Iterator[Records]:
-        size, after, seen = whole_number("block", block), -1, set[str]()
+        size, after, seen = whole_number("block", block), 0, set[str]()
         while True:
             with self._transaction():  # one per block, so that the caller may write between blocks
                 rows = next(self._blocks(COLUMNS, size, after), [])
@@ -186,7 +187,7 @@ class FaissIndex(Index):
         """Open a transaction: one writer at a time; each reader sees a consistent state."""
         check_not_read_only(self.location, writing and self._read_only)
         with self._lock:
-            self._version = -1 if writing else self._version
+            self._version = None if writing else self._version
             try:
                 self._file.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
                 yield self._file
@@ -198,8 +199,8 @@ class FaissIndex(Index):
                     raise BadInput(f"{self.location}: {error}; nothing from this call was stored") from None
                 raise
 
-    def _blocks(self, columns: str, size: int, after: int = -1) -> Iterator[list[tuple[Any, ...]]]:
-        """The columns and positions of all records after a position, one block at a time."""
+    def _blocks(self, columns: str, size: int, after: int) -> Iterator[list[tuple[Any, ...]]]:
+        """The columns and positions (from 1) of all records after a position, one block at a time."""
         query = f"SELECT {columns}, position FROM records WHERE position > ? ORDER BY position LIMIT ?"
         while rows := self._file.execute(query, [after, size]).fetchall():
             after = rows[-1][-1]
@@ -228,7 +229,7 @@ class FaissIndex(Index):
         version = int(self._file.execute("PRAGMA data_version").fetchone()[0])  # counts other connections' commits
         if version == self._version:
             return
-        self._version = -1  # if this is interrupted, the next search starts over
+        self._version = None  # if this is interrupted, the next search starts over
         if self._rows.ntotal != len(self._positions):
             self._rows.reset()
             self._positions = np.empty(0, np.int64)
@@ -236,7 +237,7 @@ class FaissIndex(Index):
         if len(gone):
             self._rows.remove_ids(faiss.IDSelectorBatch(gone))
             self._positions = np.setdiff1d(self._positions, gone, assume_unique=True)
-        last = int(self._positions[-1]) if len(self._positions) else -1
+        last = int(self._positions[-1]) if len(self._positions) else 0
         for rows in self._blocks("vector", LOAD_BLOCK, last):
             positions = np.array([position for _, position in rows], np.int64)
             vectors = np.frombuffer(b"".join(vector for vector, _ in rows), np.float32)

@@ -51,7 +51,6 @@ class Collection(Index):
 
     def _forget(self) -> None:
         self._derived = SegmentIndex(self._files.folder)
-        self._files.snapshot = Snapshot()
 
     @classmethod
     def create(
@@ -133,7 +132,7 @@ class Collection(Index):
     def contents(self, ids: Sequence[str]) -> dict[str, Content]:
         with self._files.reading() as (db, _):
             found: dict[str, Content] = {row.id: (row.text, row.values()) for row in stored_of_ids(db, ids)}
-        return found if len(found) == len({*ids}) else super().contents(ids)  # which names the id that is missing
+        return dict(zip(ids, found_in_order(ids, found, self.location), strict=True))
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         block, key = whole_number("block", block), 0

@@ -1,8 +1,8 @@
 """Derived files: a cache, with checksums, of arrays computed from the collection; it can be deleted at any time.
 
-A file is written under a temporary name, synced and renamed. A file that is missing or out of date is recomputed. Each
-file consists of a prefix, a JSON description padded with spaces, and the arrays. The prefix has the length and checksum
-of the description, which has those of the arrays, so any changed bit is detected.
+A file is written under a temporary name and renamed; it is not synced, since a file that is missing, torn or out of
+date is recomputed. Each file consists of a prefix, a JSON description padded with spaces, and the arrays. The prefix
+has the length and checksum of the description, which has those of the arrays, so any changed bit is detected.
 """
 
 import json
@@ -19,7 +19,6 @@ import numpy as np
 
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
-from ...runtime.syncing import sync
 
 FOLDER = "derived"
 MAGIC = b"derived2"
@@ -48,8 +47,6 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         file.write(PREFIX.pack(MAGIC, len(described), zlib.crc32(described)))
         file.write(described)
         file.write(content)
-        file.flush()
-        sync(file.fileno())
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray] | None:

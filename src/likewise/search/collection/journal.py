@@ -110,8 +110,6 @@ class Journal:
         log = f"journal_size_limit = {WAL_BYTES}", f"wal_autocheckpoint = {WAL_BYTES // PAGE_BYTES}"
         for pragma in ("synchronous = FULL", "fullfsync = ON", *log, f"cache_size = {-CACHE_BYTES // 1024}"):
             self.db.execute(f"PRAGMA {pragma}")
-        if self.read_only:
-            self.db.execute("PRAGMA query_only = ON")
 
     @classmethod
     def create(cls, path: Path) -> "Journal":

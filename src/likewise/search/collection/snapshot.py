@@ -105,7 +105,7 @@ def refreshed(snapshot: Snapshot, db: sqlite3.Connection, folder: Path, layout: 
 def _dead_rows(db: sqlite3.Connection, after: int) -> dict[int, Any]:
     """The positions of new tombstones, by segment."""
     found = db.execute("SELECT row FROM tombstones WHERE position > ?", [after]).fetchall()
-    rows = np.array(found, np.int64).reshape(-1)
+    rows = np.array(found, np.int64).ravel()
     numbers = rows // SEGMENT_ROWS
     return {int(number): rows[numbers == number] % SEGMENT_ROWS for number in np.unique(numbers)}
 

@@ -15,7 +15,6 @@ import numpy as np
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file
 from ...runtime.progress import Advance, Progress, show_progress
-from ...runtime.syncing import sync
 from . import derived_files
 from .compaction import rewrite_segments
 from .derived_files import map_arrays
@@ -221,12 +220,10 @@ def _write_damaged(db: sqlite3.Connection, folder: Path, report: CollectionRepor
     path = folder / f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.jsonl"
     listed = [json.dumps([*report.keys])]
     found = db.execute(f"SELECT key, id, text, metadata FROM records WHERE {OF_KEYS} ORDER BY key", listed)
-    with atomic_file(path) as partial, partial.open("w", encoding="utf-8") as file:
+    with atomic_file(path, durable=True) as partial, partial.open("w", encoding="utf-8") as file:
         for key, name, text, metadata in found:
             row = {"id": name, "damaged": report.keys[key], "text": text, "metadata": metadata}
             file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
-        file.flush()
-        sync(file.fileno())
     return path.name
 
 

@@ -267,8 +267,9 @@ class TextIndex:
             for key, score in reciprocal_rank_fusion([[key for key, _ in one] for one in rankings.values()]):
                 scores[key]["fused"] = score
                 keys.append(key)
-        found = self.index.contents(keys[:count])
-        return [Passage(key, found[key][0] or "", found[key][1], scores[key]) for key in keys[:count]]
+        best = keys[:count]
+        found = self.index.contents(best)
+        return [Passage(key, found[key][0] or "", found[key][1], scores[key]) for key in best]
 
     def _vectors(self, passages: Sequence[Passage]) -> Records:
         """Embed passages; with headings, a passage may exceed the model's limit, and is then read in windows."""

@@ -93,7 +93,7 @@ async def similarity(exchange: Exchange) -> Reply:
     served, job, rows, headers = await embedded(exchange, compared, options, lambda _: json_bytes_of(numbers))
     if body.texts is None:
         return Reply((rows[1:] @ rows[0]).clip(-1, 1), headers)
-    matrix = await asyncio.to_thread(lambda: np.clip(rows @ rows.T, -1, 1))
+    matrix = await asyncio.to_thread(lambda: (rows @ rows.T).clip(-1, 1))
     rest = {"texts": body.texts, "model": served.name, "truncated": job.truncated}
     return Reply(json_around("matrix", await json_rows(matrix, lambda _, row: row), rest), headers)
 

@@ -19,7 +19,6 @@ from .api_errors import ERROR_SHAPES, ApiError, ErrorShape
 from .bodies import Body, fill_nulls, read, read_query, refusal
 from .exchange import (
     LARGE_BODY,
-    UNCOUNTED,
     Exchange,
     Pieces,
     Receive,
@@ -224,9 +223,8 @@ def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
 async def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
     """Convert a reply to pieces of bytes, and count them against the budget; large ones on another thread."""
     is_large = isinstance(reply.body, Pieces) and sum(map(len, reply.body)) > LARGE_BODY
-    reply.body = pieces = await asyncio.to_thread(pieces_of, reply.body) if is_large else pieces_of(reply.body)
-    if len(pieces) > 1 or len(pieces[0]) > UNCOUNTED or exchange.held:
-        exchange.settle_answer(sum(map(len, pieces)))
+    reply.body = await asyncio.to_thread(pieces_of, reply.body) if is_large else pieces_of(reply.body)
+    exchange.settle_answer(sum(map(len, reply.body)))
     return reply
 
 
@@ -255,8 +253,6 @@ async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
 def pieces_of(body: Any) -> Pieces:
     """Yield the parts of a body to send; consumes its list of pieces, so that no piece is held twice."""
     pieces = body if isinstance(body, Pieces) else Pieces([body if isinstance(body, bytes) else json_bytes(body)])
-    if len(pieces) == 1 and len(pieces[0]) <= AT_ONCE:
-        return pieces
     if sum(map(len, pieces)) <= AT_ONCE:
         return Pieces([b"".join(pieces)])
     return Pieces(_of_one_size(pieces))

@@ -124,10 +124,10 @@ def train_fusion(inputs: FusionInputs, examples: Examples, settings: FusionSetti
 def imitation(x: LayerVectors, whole: Float[np.ndarray, "S E"]) -> nn.Linear:
     """The map from lower layers' vectors to the whole model's: ridge regression, in fp64."""
     mean, target_mean = x.mean(0, dtype=np.float64), whole.mean(0, dtype=np.float64)
-    centred = x - mean
+    centred = x - mean  # its product with `whole` is that with the centred `whole`
     gram = centred.T @ centred
     gram[np.diag_indices(len(gram))] += RIDGE * np.trace(gram) / len(gram)
-    weight = torch.from_numpy(np.linalg.solve(gram, centred.T @ (whole - target_mean)).T)
+    weight = torch.from_numpy(np.linalg.solve(gram, centred.T @ whole).T)
     linear = nn.Linear(x.shape[1], whole.shape[1], device="meta").to_empty(device="cpu")
     bias = (torch.from_numpy(target_mean) - weight @ torch.from_numpy(mean)).float()
     linear.load_state_dict({"weight": weight.float(), "bias": bias})

@@ -15,7 +15,7 @@ depends on the model and data. docs/layers.md compares this criterion with other
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -128,22 +128,20 @@ def _score(embedder: Embedder, vectors: LayerVectors, layers: tuple[int, ...], r
 
 
 def _contents(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
-    tokenizer, contents = embedder.tokenizer, list[list[int]]()
-    for chunk in text_chunks(list(dict.fromkeys(texts))):
-        read = (ids[: tokenizer.max_content_length] for ids in tokenizer.token_ids(chunk))
-        contents += [ids for ids in read if len(ids) >= MIN_TOKENS]
-        if len(contents) >= MAX_TEXTS:
-            break
+    tokenizer = embedder.tokenizer
+    read = (ids for chunk in text_chunks(list(dict.fromkeys(texts))) for ids in tokenizer.token_ids(chunk))
+    truncated = (ids[: tokenizer.max_content_length] for ids in read)
+    contents = list(islice((ids for ids in truncated if len(ids) >= MIN_TOKENS), MAX_TEXTS))
     if len(contents) < MIN_TEXTS:
         raise BadInput(
             f"{len(contents)} distinct texts have {MIN_TOKENS} tokens or more; expected at least {MIN_TEXTS}, ideally "
             f"{MAX_TEXTS}, similar to the texts you will encode"
         )
-    return contents[:MAX_TEXTS]
+    return contents
 
 
 def _shortened(ids: list[int], drawn: random.Random) -> list[int]:
-    left_out = {*drawn.sample(range(len(ids)), max(1, round(LEFT_OUT * len(ids))))}
+    left_out = {*drawn.sample(range(len(ids)), round(LEFT_OUT * len(ids)))}
     return [token for i, token in enumerate(ids) if i not in left_out]
 
 
@@ -154,7 +152,7 @@ def _linear_reduction(embedder: Embedder) -> tuple[str, ...]:
         names = pooling.reduce if isinstance(pooling, LayerMeanSettings) else reduction_names(pooling.spec)
     except BadModel:  # SBERT-WK, a fusion
         names = ("",)
-    if not {*names} <= {*LINEAR}:
+    if any(name not in LINEAR for name in names):
         raise BadInput(
             f"the pooling is {pooling.spec}; layer selection needs {', '.join(LINEAR)} or a sum of these. To use one, "
             "load the model with pooling='mean' or as NAME(pooling=mean)"

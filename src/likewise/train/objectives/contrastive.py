@@ -88,10 +88,7 @@ class SimCSE(Contrastive):
 
 
 def contrastive(
-    anchors: Vectors,
-    candidates: Sequence[Tensor],
-    masked: Bool[Tensor, "N M"],
-    scale: float | Tensor = 20.0,
+    anchors: Vectors, candidates: Sequence[Tensor], masked: Bool[Tensor, "N M"], scale: float | Tensor
 ) -> Loss:
     """Cross-entropy of each anchor's positive (the same row of `candidates[0]`) among all rows of all candidates.
 

@@ -151,7 +151,7 @@ class AnglE(Objective):
         check_varies("score", numbers["score"])
 
 
-def cosent(u: Vectors, v: Vectors, scores: Numbers, scale: float = 20.0) -> Loss:
+def cosent(u: Vectors, v: Vectors, scores: Numbers, scale: float) -> Loss:
     """log(1 + Σ exp(scale (cos_j − cos_i))) over all i, j with score_i > score_j (Su 2022, CoSENT).
 
     Only the order of the scores matters, as in Spearman's correlation.

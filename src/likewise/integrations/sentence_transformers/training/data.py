@@ -117,7 +117,7 @@ def _source(name: str, columns: Columns, objective: Objective, prompts: str | Ma
     by_column = {column: prompt for column, prompt in zip(read, given, strict=False) if prompt}
     guided = next((part for part in objective.modules() if isinstance(part, GISTEmbedLoss)), None)
     if guided is not None:  # the guide reads prompts too, as in sentence-transformers
-        prompted = [[by_column.get(column, "") + text for text in read[column]] for column in [*read][: len(texts)]]
+        prompted = [[by_column.get(column, "") + text for text in values] for column, values in read.items()]
         read["guide"] = list(guided.vectors_of(prompted))
     rows = TrainingRows.of(read, objective, prompts=by_column)
     by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors are not groups

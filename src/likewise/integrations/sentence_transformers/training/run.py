@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
+from operator import gt, lt
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +103,8 @@ class RunFlow:
         if self.args.metric_for_best_model is None:
             return
         value = metric_value(self.args.metric_for_best_model, metrics)
-        best, sign = self.state.best_metric, 1 if self.args.greater_is_better else -1
-        if best is None or sign * value > sign * best:
+        best, is_better = self.state.best_metric, gt if self.args.greater_is_better else lt
+        if best is None or is_better(value, best):
             self.state.best_metric, self.state.best_global_step = value, self.state.global_step
             self.save_due |= self.args.save_strategy == "best"
 
@@ -145,7 +146,7 @@ class RunFolders(RunCheckpoints):
     def _remove_older(self) -> None:
         """Of this run's checkpoints, keep as many as `save_total_limit` says, among them the best and the newest."""
         limit, best = self.flow.args.save_total_limit, self.flow.state.best_model_checkpoint
-        if not limit or limit < 0 or self.root is None:
+        if (limit or 0) < 1 or self.root is None:
             return
         found = [self.root / name for name in self.own]
         protected = Path(best).resolve() if best and self.flow.args.load_best_model_at_end else None

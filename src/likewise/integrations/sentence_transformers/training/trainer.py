@@ -123,7 +123,6 @@ class SentenceTransformerTrainer:
             raise BadInput(f"eval_strategy is {self.args.eval_strategy!r}, but there is no eval_dataset or evaluator")
         self.state, self.control = TrainerState(), TrainerControl()
         self.callbacks = [check_callback(one) for one in callbacks or ()]
-        self.resume_folder = Path()
         self.call_event("on_init_end")
 
     def _losses(self, given: Any) -> Any:
@@ -178,12 +177,9 @@ class SentenceTransformerTrainer:
         resumed = folder_to_resume(given, Path(self.args.output_dir))
         self.resume_folder = resumed or Path()
         began = time.perf_counter()
-        try:
-            with without_default_prompt(self.model):
-                sources = read_data(self.train_dataset, self.loss, self.args.prompts, all_data=True)
-                result = self._train(sources, resume=resumed is not None)
-        finally:
-            self.model.loaded.eval()
+        with without_default_prompt(self.model):
+            sources = read_data(self.train_dataset, self.loss, self.args.prompts, all_data=True)
+            result = self._train(sources, resume=resumed is not None)
         return self._output(result, time.perf_counter() - began)
 
     def _train(self, sources: list[OrderedSource], resume: bool) -> TrainResult:
@@ -242,7 +238,7 @@ class SentenceTransformerTrainer:
 
     def _output(self, result: TrainResult, seconds: float) -> TrainOutput:
         rows = result.steps * self.args.per_device_train_batch_size * self.args.gradient_accumulation_steps
-        loss = self.state.total_loss / max(1, self.state.global_step)
+        loss = self.state.total_loss / self.state.global_step
         metrics = {
             "train_runtime": seconds,
             "train_samples_per_second": rows / seconds,
@@ -270,11 +266,8 @@ class SentenceTransformerTrainer:
         check_losses("eval_dataset", {name: data} if name else data, self.loss)
         if data is None and self.evaluator is None:
             raise BadInput(f"{type(self).__name__} has neither an eval_dataset nor an evaluator")
-        training = self.model.loaded.training
-        self.model.loaded.eval()
         metrics = self._eval_losses(data, metric_key_prefix, name) if data is not None else {}
         metrics |= self._evaluator_metrics(metric_key_prefix)
-        self.model.loaded.train(training)
         self.log(metrics)
         self.call_event("on_evaluate", metrics=metrics)
         return {**metrics, "epoch": self.state.epoch}
