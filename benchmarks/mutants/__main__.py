@@ -197,6 +197,9 @@ def tried(mutant: Mutant, suite: Suite, known: Map) -> Outcome:
         if found in ("caught", "endless"):
             return found
         outcome = "unclear" if found == "unclear" else outcome
+    tests, seconds, python = sets[0]
+    if outcome == "survived" and python is None:
+        return suite.outcome(mutant, tests, LIMIT + PATIENCE * seconds, fresh=True)
     return outcome
 
 

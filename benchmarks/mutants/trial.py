@@ -31,7 +31,6 @@ Outcome = Literal["caught", "survived", "endless", "unclear", "equal"]
 INTEGRATION = ROOT / ".venv" / "integration" / "bin" / "python"
 """The Python of `make integration`, which has the packages and servers of other indexes."""
 QUIET = ("-q", "-p", "no:cacheprovider", "--tb=no", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning")
-ELSEWHERE = ("-x", "--confcutdir", "tests/integration")
 BUSY = 2.0  # wall time per CPU time on a busy machine; this also ends a test that only waits
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 EXIT = os._exit  # tests may replace it
@@ -94,20 +93,28 @@ class Suite:
         self.work(self)
         return True
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self) -> tuple[str, str, str]:
+        return "", "", ""  # no dot for a test
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """End a fork at its first failure."""
         if self.failures >= 0 and report.failed:
             os.write(self.failures, report.nodeid.encode()[:NAME])
             EXIT(1)
 
-    def outcome(self, mutant: Mutant, tests: Sequence[str], limit: float, python: Path | None = None) -> Outcome:
+    def outcome(
+        self, mutant: Mutant, tests: Sequence[str], limit: float, python: Path | None = None, *, fresh: bool = False
+    ) -> Outcome:
         """The outcome of a slip with these tests, in `limit` seconds of the processor. Failures count only of tests
-        that pass in a fork without a slip. `python` runs the tests of make integration.
+        that pass in a fork without a slip. `python` runs the tests of make integration. `fresh` starts a new process,
+        for functions that run only when a module is imported.
         """
         tests = [test for test in tests if self.sound.get(test, True)]
+        python = Path(sys.executable) if fresh else python
         with self.copy.holding(mutant):
             found, failed = self._forked(mutant, tests, limit, python)
-            if found == "unclear" and breaks_import(self.copy.place, mutant.file):
+            if found == "unclear" and breaks_collection(self.copy.place, tests):
                 found = "caught"
         if failed and failed not in self.sound:
             self.sound[failed] = self._forked(None, [failed], limit, None)[0] == "survived"
@@ -137,10 +144,11 @@ class Suite:
         for number in (1, 2):
             os.dup2(output, number)
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        if python is None and mutant is not None and not self._patched(mutant):
+            python = Path(sys.executable)
         if python is not None:
-            os.execv(python, [str(python), "-m", "pytest", *QUIET, *ELSEWHERE, *tests])
-        if mutant is not None and not self._patched(mutant):
-            os.execv(sys.executable, [sys.executable, "-m", "pytest", "-x", *QUIET, *tests])
+            where = ("--confcutdir", "tests/integration") if python == INTEGRATION else ()
+            os.execv(python, [str(python), "-m", "pytest", "-x", *QUIET, *where, *tests])
         items = [self.items[test] for test in tests]
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -210,9 +218,9 @@ def outcome_of(code: int) -> Outcome:
     return "survived" if code == 0 else "unclear"
 
 
-def breaks_import(source: Path, file: str) -> bool:
-    """Whether the module of this file cannot be imported from the copy, so that all its tests would fail."""
-    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+def breaks_collection(source: Path, tests: Sequence[str]) -> bool:
+    """Whether the files of these tests cannot be imported with this copy of the source."""
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-c", f"import {module}"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", *QUIET, *files]
     return subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0

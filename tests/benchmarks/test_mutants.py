@@ -13,7 +13,7 @@ from benchmarks.mutants import native
 from benchmarks.mutants.__main__ import AREAS, difference, draw, equivalents
 from benchmarks.mutants.coverage_map import ROOT, SOURCE, Map, joined
 from benchmarks.mutants.slips import is_another, mutants, of_folder, reach
-from benchmarks.mutants.trial import breaks_import, codes, functions_below, meaning, outcome_of
+from benchmarks.mutants.trial import breaks_collection, codes, functions_below, meaning, outcome_of
 
 QUIET = '''"""A docstring with 1 < 2."""
 Alias = dict[str, int] | None
@@ -287,7 +287,8 @@ def work(suite):
     file = "likewise/inference.py"
     every = [*mutants("", file, (SOURCE / file).read_text("utf-8"))]
     for new in ("(totals[start] - budget)", "(budget <= 1)", "63", "start:stop + 1"):
-        print(suite.outcome(next(m for m in every if m.new == new), list(suite.items), 60), file=answers)
+        slip = next(m for m in every if m.new == new)
+        print(*(suite.outcome(slip, list(suite.items), 60, fresh=fresh) for fresh in (False, True)), file=answers)
 
 folder = Path(sys.argv[1])
 with (folder / "answers").open("w") as answers:
@@ -299,11 +300,17 @@ def test_a_trial_counts_only_tests_that_pass_in_a_fork_without_a_slip(tmp_path):
     (tmp_path / "test_it.py").write_text(TESTS)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", TRIAL, str(tmp_path)], cwd=tmp_path, env=environment, check=True)
-    assert (tmp_path / "answers").read_text().split() == ["caught", "survived", "survived", "caught"]
+    assert (tmp_path / "answers").read_text().split() == [
+        *("caught", "caught"),
+        *("survived", "survived"),
+        *("survived", "survived"),
+        *("caught", "caught"),
+    ]
 
 
-def test_a_slip_with_which_a_module_cannot_be_imported_is_known(tmp_path):
-    for name, text in (("a/__init__.py", ""), ("a/fine.py", "x = 1"), ("a/broken.py", "x = 1 // 0")):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+def test_a_slip_with_which_a_test_file_cannot_be_imported_is_known(tmp_path):
+    for name, text in (("fine.py", "x = 1"), ("broken.py", "x = 1 // 0")):
         (tmp_path / name).write_text(text)
-    assert [breaks_import(tmp_path, f"a/{name}.py") for name in ("__init__", "fine", "broken")] == [False, False, True]
+        (tmp_path / f"test_{name}").write_text(f"from {name[:-3]} import x\ndef test_it(): pass")
+    tests = [[f"{tmp_path}/test_{name}.py::test_it"] for name in ("fine", "broken")]
+    assert [breaks_collection(tmp_path, one) for one in tests] == [False, True]
