@@ -18,7 +18,7 @@ from likewise import Reranker
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, MissingExtra, OutOfMemory, TooLong
 from likewise.reranker import CrossEncoder, PolyEncoder, cross_encoder
-from likewise.reranker.classification_heads import CLASSIFIERS, labels_of
+from likewise.reranker.classification_heads import CLASSIFIERS, HeadShape, labels_of
 from likewise.runtime.devices import PRECISIONS
 from tests.tiny import LONG, TEXTS, TRANSFORMERS, amend, classifier_folder, reweigh
 
@@ -690,3 +690,11 @@ def test_without_torch_the_extra_is_named(tiny, monkeypatch):
 def test_what_are_no_labels_is_refused(labels, tiny):
     with pytest.raises(BadInput, match="labels is"):
         Reranker.start(tiny, labels)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("norm", "norm_bias"), [(None, False), (1e-5, False), (1e-5, True)])
+def test_a_head_reads_exactly_its_own_tensors(bias, norm, norm_bias):
+    shape = HeadShape(width=6, labels=3, dropout=0.1, bias=bias, norm=norm, norm_bias=norm_bias)
+    tensors = cross_encoder.PairClassifier(shape).state_dict()
+    assert shape.tensors == {name: tuple(tensor.shape) for name, tensor in tensors.items()}
