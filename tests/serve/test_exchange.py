@@ -260,9 +260,15 @@ def test_an_answer_whose_end_is_not_read_is_an_error(was_cut):
     server = SimpleNamespace(admission=SimpleNamespace(cors_headers=lambda _: ()))
     flow = SimpleNamespace(write_paused=True, drain=nothing)
     connection = SimpleNamespace(flow=flow, was_cut=was_cut)
-    exchange = SimpleNamespace(request_id="1", server=server, connection=connection)
+    exchange = SimpleNamespace(request_id="1", server=server, connection=connection, has_begun=False)
+    begun = []  # from then on, an error cannot replace the answer
+
+    async def send(message):
+        begun.append((message["type"], exchange.has_begun))
+
     with pytest.raises(ConnectionError, match="not read the whole response") if was_cut else nullcontext():
-        asyncio.run(endpoint.send_reply(exchange, Reply(Pieces([b"a"])), nothing))
+        asyncio.run(endpoint.send_reply(exchange, Reply(Pieces([b"a"])), send))
+    assert begun == [("http.response.start", True), ("http.response.body", True)]
 
 
 @pytest.mark.parametrize(
