@@ -111,10 +111,12 @@ class Suite:
         for functions that run only when a module is imported.
         """
         tests = [test for test in tests if self.sound.get(test, True)]
+        if not tests:
+            return "survived"
         python = Path(sys.executable) if fresh else python
         with self.copy.holding(mutant):
             found, failed = self._forked(mutant, tests, limit, python)
-            if found == "unclear" and breaks_collection(self.copy.place, tests):
+            if found == "unclear" and breaks_collection(self.copy.place, tests, python or Path(sys.executable)):
                 found = "caught"
         if failed and failed not in self.sound:
             self.sound[failed] = self._forked(None, [failed], limit, None)[0] == "survived"
@@ -133,9 +135,13 @@ class Suite:
         os.close(self.failures)
         self.failures = -1
         found = ended(pid, limit)
-        failed = os.read(reader, NAME).decode()
-        os.close(reader)
-        return found, failed
+        os.set_blocking(reader, False)  # a process that a test started elsewhere may still hold the other end
+        try:
+            return found, os.read(reader, NAME).decode()
+        except BlockingIOError:
+            return found, ""
+        finally:
+            os.close(reader)
 
     def _child(self, mutant: Mutant | None, tests: Sequence[str], limit: float, python: Path | None) -> None:
         os.setsid()
@@ -147,8 +153,7 @@ class Suite:
         if python is None and mutant is not None and not self._patched(mutant):
             python = Path(sys.executable)
         if python is not None:
-            where = ("--confcutdir", "tests/integration") if python == INTEGRATION else ()
-            os.execv(python, [str(python), "-m", "pytest", "-x", *QUIET, *where, *tests])
+            os.execv(python, pytest_command(python, "-x", *tests))
         items = [self.items[test] for test in tests]
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -167,6 +172,12 @@ class Suite:
         for function, code in live:
             function.__code__ = code
         return bool(live)
+
+
+def pytest_command(python: Path, *arguments: str) -> list[str]:
+    """The command for a new process that runs tests."""
+    where = ("--confcutdir", "tests/integration") if python == INTEGRATION else ()
+    return [str(python), "-m", "pytest", *QUIET, *where, *arguments]
 
 
 def functions_below(folder: str) -> dict[tuple[str, str], list[FunctionType]]:
@@ -218,9 +229,9 @@ def outcome_of(code: int) -> Outcome:
     return "survived" if code == 0 else "unclear"
 
 
-def breaks_collection(source: Path, tests: Sequence[str]) -> bool:
+def breaks_collection(source: Path, tests: Sequence[str], python: Path) -> bool:
     """Whether the files of these tests cannot be imported with this copy of the source."""
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "--collect-only", *QUIET, *files]
+    command = pytest_command(python, "--collect-only", *files)
     return subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0

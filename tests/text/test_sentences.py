@@ -23,6 +23,7 @@ def sentences(text: str) -> list[str]:
         ('"Really?" she asked. "Yes."', ['"Really?" she asked.', '"Yes."']),
         ("It costs 3.50 euros, i.e. much. 7 were sold.", ["It costs 3.50 euros, i.e. much.", "7 were sold."]),
         ("So did I. They left.", ["So did I.", "They left."]),
+        (f"Done.{' ' * 90}by them.{' ' * 90}Yes.", [f"Done.{' ' * 90}by them.", "Yes."]),
         ("A title\n\nIts text goes\non here.", ["A title", "Its text goes\non here."]),
         ("Bring:\n- one\n- two\n2) three", ["Bring:", "- one", "- two", "2) three"]),
         ("你好。你在哪里？我在这里！", ["你好。", "你在哪里？", "我在这里！"]),

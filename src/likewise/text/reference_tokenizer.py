@@ -337,8 +337,8 @@ def _put(changes: list[Change], letters: str, replaced: int) -> None:
     """
     more = len(letters) - replaced
     changes += [(letter, int(len(letters) - i <= more)) for i, letter in enumerate(letters)]
-    if changes:
-        changes[-1] = changes[-1][0], changes[-1][1] + min(more, 0)
+    if more < 0 and changes:
+        changes[-1] = changes[-1][0], changes[-1][1] + more
 
 
 def _graphemes(text: str) -> Iterator[str]:

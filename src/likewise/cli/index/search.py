@@ -192,6 +192,8 @@ def _distinct(text: str, spans: Sequence[tuple[int, int]], start: int, stop: int
 
 def _at_blank(text: str, start: int, latest: int) -> int:
     """The start of the first whole word from `start` on, but at most `latest`."""
+    if start == 0:
+        return 0
     return max(start, text.find(" ", start - 1, latest) + 1)
 
 

@@ -24,7 +24,7 @@ def map_figure(shown: ClusterMap) -> Figure:
     """Draw the dots, and as many cluster names as fit without overlapping, largest clusters first."""
     figure = Figure(figsize=SIZE)
     axes = figure.add_subplot()
-    size = max(2.0, 7e4 / max(7e4 / 30, len(shown.places)))  # at most 30
+    size = max(2.0, min(30.0, 70_000 / max(1, len(shown.places))))
     colours = [*shown.colours, NO_CLUSTER_COLOUR]  # label −1 selects the last colour
     for number in (-1, *reversed(range(len(shown.names)))):  # large clusters on top, unclustered texts at the bottom
         points = shown.places[shown.labels == number]

@@ -279,7 +279,7 @@ class OnlineContrastiveLoss(MarginPairs):
     def __init__(
         self, model: Any, distance_metric: str = SiameseDistanceMetric.COSINE_DISTANCE, margin: float = 0.5
     ) -> None:
-        super().__init__(margin, str(distance_metric))
+        super().__init__(margin, str(distance_metric), online=True)
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
         distances = paired_distances(sentence1, sentence2, self.distance)

@@ -63,7 +63,7 @@ def at_least_float32(vectors: Table) -> Any:
         found = as_array(vectors)
         return found.astype(np.float32) if found.dtype == np.float16 else found
     tensor = as_tensor(vectors)
-    return tensor.float() if tensor.is_floating_point() and str(tensor.dtype) != "torch.float64" else tensor
+    return tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor
 
 
 _convert_to_tensor = as_tensor
