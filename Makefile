@@ -33,7 +33,7 @@ help:
 	@echo "make notebooks  the notebooks run again and print what is committed; LIKEWISE_DATA names the data sets"
 	@echo "make gpu-walk  encoding, scoring and training on a stand-in for a GPU: devices, data types, the CPU's results"
 	@echo "make papers  the papers' tables, measured here beside the papers' figures; make papers TABLE=sbert-1 for one"
-	@echo "make stats   the shape of the source: functions, cycles, names"
+	@echo "make stats   the shape of the source: functions, cycles, names, calls"
 	@echo "make attack  over ten thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
 	@echo "make docs    the documentation as a site in build/site, its links checked; with Emscripten, its front page computes"
@@ -115,6 +115,7 @@ endif
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.stats --check
+	$(BIN)/python -m benchmarks.straightness --check
 
 fix: setup
 	$(BIN)/ruff format .
@@ -159,6 +160,7 @@ gpu-walk: setup
 
 stats: setup
 	$(BIN)/python -m benchmarks.stats --check
+	$(BIN)/python -m benchmarks.straightness --check
 
 attack: setup
 	$(BIN)/python -m benchmarks.attack

@@ -474,7 +474,7 @@ class Embedder(ABC):
     def layers_of(self, ids: Sequence[list[int]], *, only_last: bool = False) -> list[Float[np.ndarray, "L t D"]]:
         """Every layer, or only the last one, of sequences of token ids, special ones included, in one batch."""
         tokens = Sequences.of(ids)
-        return self._layers(tokens, only_last, WindowBatches(len(ids), max(1, len(tokens.ids)), lambda *_: None))
+        return self._layers(tokens, only_last, WindowBatches(len(ids), max(1, len(tokens.ids))))
 
     def windows(
         self, inputs: Sequence[TextOrIds], prompt: str = "", *, overlapping: bool = False, name: TextName = TEXTS
@@ -508,7 +508,7 @@ class Embedder(ABC):
         The windows of each text must be adjacent and in order.
         """
         tokens = len(windows.tokens.ids)
-        vectors = self._vectors(windows, WindowBatches(len(windows.places), max(1, tokens), lambda *_: None))
+        vectors = self._vectors(windows, WindowBatches(len(windows.places), max(1, tokens)))
         check_finite(vectors, "texts", 0, self.precision)
         return vectors
 

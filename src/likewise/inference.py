@@ -6,7 +6,7 @@ restores the order), and every result is checked to be finite.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeVar
@@ -51,10 +51,15 @@ def inference_run(
     """A run of an embedder or reranker over `total` items; when it ends, even early, it warns of truncated texts."""
     max_tokens = batch_token_budget(batch_tokens, str(model.device).partition(":")[0], model.batch_threads)
     try:
-        with show_progress(show_progress_bar, total) as advance:
+        is_shown = show_progress_bar is not False
+        with show_progress(show_progress_bar, total) if is_shown else nullcontext(unseen) as advance:
             yield InferenceRun(counter, max_tokens, model.precision, advance)
     finally:
         counter.warn()
+
+
+def unseen(texts: float, tokens: int) -> None:
+    """Progress that nobody asked for."""
 
 
 def batch_token_budget(asked: int | None, device: str, threads: int = 1) -> int:
@@ -126,7 +131,7 @@ class WindowBatches:
 
     items: int
     max_tokens: int
-    advance: Advance
+    advance: Advance = unseen
 
     def run(self, lengths: Int[np.ndarray, " n"], compute: Callable[[Rows], Any], results: Buffer) -> Buffer:
         """Fill `results`; `compute` returns the results of the sequences with these indices."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likewise.engines.native.library import PRECISIONS, Library
-from likewise.native.library import MESSAGE, check_code
+from likewise.native.library import MESSAGE, native_error
 
 
 class Options(ctypes.Structure):
@@ -54,7 +54,8 @@ class CModel:
         lost = np.zeros(count, np.int64)
         losses = Losses(lost.ctypes.data)
         pointers = (c_void_p(self._handle), byref(request), c_void_p(vectors.ctypes.data), byref(losses))
-        check_code(self._c.lw_encode(*pointers, message, c_size_t(MESSAGE)), message)
+        if code := self._c.lw_encode(*pointers, message, c_size_t(MESSAGE)):
+            raise native_error(code, message)
         return Encoded(vectors, lost, losses.cut, losses.long_words, losses.unknown)
 
 
@@ -71,7 +72,8 @@ def opened(
     else:
         files = (File * len(model))(*[File(name.encode(), data, len(data)) for name, data in model.items()])
         handle = c.lw_open_memory(files, len(model), *rest)
-    check_code(code.value, message)
+    if code.value:
+        raise native_error(code.value, message)
     try:
         yield CModel(c, handle)
     finally:

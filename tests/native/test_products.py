@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from likewise.cli.machine import CPUINFO
 from likewise.engines.native.library import PRECISIONS, Library
-from likewise.native.library import MESSAGE, check_code
+from likewise.native.library import MESSAGE, native_error
 from tests.native.conftest import check_same_bits
 
 Array = Float[np.ndarray, "..."]
@@ -35,7 +35,8 @@ def product(library: Library, *operands: Array, precision: str = "fp32", instruc
     pointers = [c_void_p(x.ctypes.data) for x in arrays] + [None] * (4 - len(arrays))
     name = None if instructions is None else instructions.encode()
     rest = (len(a), *b.shape, c_void_p(out.ctypes.data), message, c_size_t(MESSAGE))
-    check_code(library.functions.lw_product(name, PRECISIONS[precision], *pointers, *rest), message)
+    if code := library.functions.lw_product(name, PRECISIONS[precision], *pointers, *rest):
+        raise native_error(code, message)
     return out
 
 

@@ -403,7 +403,7 @@ def test_whatever_a_request_waits_for_it_ends_by_its_deadline(app_of, monkeypatc
         await asyncio.sleep(60)
 
     with TestClient(app_of(deadline=0.2), base_url=HOST) as client:
-        monkeypatch.setattr("likewise.serve.model_store.ModelStore.loaded", never)
+        monkeypatch.setattr("likewise.serve.model_store.ModelStore.load", never)
         began = time.perf_counter()
         response = client.post("/v1/embeddings", json={"input": "a cat"})
         assert (response.status_code, response.json()["error"]["code"]) == (504, "deadline_exceeded")

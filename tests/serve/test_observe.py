@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from likewise.errors import MissingExtra
 from likewise.serve.batching import Job
-from likewise.serve.observe import DURATIONS, KEPT, SIZES, TOKENS, Histogram, LiveLoad, Metrics, RequestLog
+from likewise.serve.observe import DURATIONS, KEPT, SIZES, TOKENS, Histogram, LiveLoad, Metrics, RequestLog, observe
 from likewise.serve.routes.computing import timing_headers
 from likewise.serve.web.exchange import Exchange
 from tests.serve.conftest import HOST
@@ -28,7 +28,7 @@ from tests.serve.conftest import HOST
 def test_a_histogram_counts_as_a_loop_would(values):
     histogram = Histogram(DURATIONS)
     for value in values:
-        histogram.observe(value)
+        observe([histogram], [value])
     lines = [*histogram.lines("x")]
     for bound, line in zip((*DURATIONS, float("inf")), lines, strict=False):
         assert int(line.rpartition(" ")[2]) == sum(value <= bound for value in values)
@@ -46,8 +46,8 @@ def test_the_bounds_of_durations_are_those_of_tei_and_those_of_batches_double():
 
 def test_requests_are_the_sum_of_their_kinds():
     metrics = Metrics()
-    metrics.observe_request("embed", 0.5, Job("abc", tokenization=0.125, inference=0.25, total=0.5))
-    metrics.observe_request("rerank", 0.25, Job("a", total=0.25))
+    metrics.observe_request("embed", 0.5, Job("abc", tokenization=0.125, inference=0.25, queue=0.125))
+    metrics.observe_request("rerank", 0.25, Job("a", queue=0.25))
     metrics.observe_batch(3, 40)
     text = metrics.text({"te_queue_size": 2})
     for line in (
@@ -216,7 +216,7 @@ def test_a_line_of_the_log_has_all_that_is_known_of_a_request(capsys, clock):
     plain = {"time": 1234.568, "level": "info", "request": "mine-1", "method": "POST", "path": "/embed"}
     plain |= {"status": 200, "ms": 12.35, "model": "tiny"}
     assert logged(capsys, request_of(), 200, 0.0123456, None) == [plain]
-    job = Job(["a"], total=0.0876543)
+    job = Job(["a"], queue=0.0876543)
     known = request_of(job=job, key_name="alice")
     expected = {**plain, "status": 499, "queue_ms": 87.65, "key": "alice", "error": "x" * 500}
     assert logged(capsys, known, 499, 0.0123456, ValueError("x" * 600)) == [expected]
@@ -267,7 +267,7 @@ def test_requests_are_traced_if_the_settings_say_so(app_of, monkeypatch):
 def test_headers_of_times_are_in_milliseconds():
     exchange = object.__new__(Exchange)
     exchange.began = time.perf_counter() - 2
-    job = Job(["a"], tokens=5, tokenization=0.25, inference=0.5, total=1.0)
+    job = Job(["a"], tokens=5, tokenization=0.25, inference=0.5, queue=0.25)
     found = dict(timing_headers(exchange, job, 7))
     names = (b"x-queue-time", b"x-tokenization-time", b"x-inference-time", b"x-compute-characters", b"x-compute-tokens")
     assert [int(found[name]) for name in names] == [250, 250, 500, 7, 5]

@@ -4,7 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,6 @@ class ArrayEmbedder(Embedder, Loadable):
         self.heads, self.manifest = tuple(heads), manifest
         tokenizer.check(encoder.vocabulary)
         self._pooled_width = pooling.width(encoder.width)
-        self._width = heads[-1].width if heads else self._pooled_width
         self._files = file_states(manifest.encoder)
         self._kind = model_type(read_config(manifest.encoder), manifest.encoder)
 
@@ -92,12 +91,12 @@ class ArrayEmbedder(Embedder, Loadable):
         described = f"{self.manifest.encoder.name}: {self.pooling.spec}{heads}; {self.dimension} dimensions"
         return f"{type(self).__name__}({described})"
 
-    @property
-    def dimension(self) -> int:
-        return self._width
+    @cached_property
+    def dimension(self) -> int:  # type: ignore[override]
+        return self.heads[-1].width if self.heads else self._pooled_width
 
-    @property
-    def is_unit(self) -> bool:
+    @cached_property
+    def is_unit(self) -> bool:  # type: ignore[override]
         return bool(self.heads) and self.heads[-1].kind == "Normalize"
 
     def _encoder_settings(self) -> list[Any]:

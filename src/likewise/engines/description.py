@@ -166,7 +166,7 @@ class _Weights:
 
     def parts(self, count: int, name: str, outputs: int, inputs: int, bias: bool) -> list[LinearWeights | None]:
         """A layer as stored: `count` layers that share the outputs equally, or a single one followed by None."""
-        weights, biases = (file_names(f"{name}.{part}", self.names) for part in ("weight", "bias"))
+        weights, biases = file_names(f"{name}.weight", self.names), file_names(f"{name}.bias", self.names)
         rows = outputs // len(weights)
         found = [
             LinearWeights(self.stored.read(weight, rows, inputs), self.stored.read(its, rows) if bias else None)

@@ -71,11 +71,7 @@ def load_library() -> CompiledLibrary:
     return CompiledLibrary(library_path())
 
 
-def check_code(code: int, message: Any) -> None:
-    """Raise the exception for an error code of the library, with its message."""
-    if not code:
-        return
-    text = message.value.decode(errors="replace")
-    if code == _NO_MEMORY:
-        raise MemoryError(text)
-    raise BadInput(text) if code == _BAD_INPUT else BadModel(text)
+def native_error(code: int, message: Any) -> Exception:
+    """The exception for an error code of the library (0 is success), with its message."""
+    kind = {_BAD_INPUT: BadInput, _NO_MEMORY: MemoryError}.get(code, BadModel)
+    return kind(message.value.decode(errors="replace"))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..array_types import Bool, Float, Int, Shaped
 from ..errors import BadInput, NativeUnavailable
-from .library import MESSAGE, CompiledLibrary, check_code, load_library
+from .library import MESSAGE, CompiledLibrary, load_library, native_error
 
 Array = np.ndarray
 TYPES = {"float32": 0, "float16": 1, "int8": 3, "uint8": 4}
@@ -159,7 +159,8 @@ class Scan:
         structure, message = self._structure(alive), ctypes.create_string_buffer(MESSAGE)
         call = getattr(_declared(library or load_library()), function)
         name = instructions.encode() if instructions else None
-        check_code(call(name, ctypes.byref(structure), ctypes.byref(request), message, MESSAGE), message)
+        if code := call(name, ctypes.byref(structure), ctypes.byref(request), message, MESSAGE):
+            raise native_error(code, message)
 
     def _structure(self, alive: list[Any]) -> _Scan:
         kind = self.corpus.dtype.name

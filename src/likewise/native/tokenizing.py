@@ -11,7 +11,7 @@ import numpy as np
 
 from ..array_types import Int
 from ..arrays.sequences import Sequences
-from .library import MESSAGE, check_code, load_library
+from .library import MESSAGE, load_library, native_error
 
 
 class _Tokens(ctypes.Structure):
@@ -57,7 +57,8 @@ class NativeTokenizer:
         self._c = _functions()
         source, code, message = description.encode(), c_int32(), ctypes.create_string_buffer(MESSAGE)
         self._handle = self._c.lw_tokenizer_create(source, len(source), ctypes.byref(code), message, MESSAGE)
-        check_code(code.value, message)
+        if code.value:
+            raise native_error(code.value, message)
 
     def __reduce__(self) -> tuple[type["NativeTokenizer"], tuple[str]]:
         return type(self), (self._description,)
@@ -91,7 +92,8 @@ class NativeTokenizer:
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         tokens, message = _Tokens(), ctypes.create_string_buffer(MESSAGE)
         request = (joined, len(joined), lengths.ctypes.data, len(texts), int(spans), ctypes.byref(tokens))
-        check_code(self._c.lw_tokenize(self._handle, *request, message, MESSAGE), message)
+        if code := self._c.lw_tokenize(self._handle, *request, message, MESSAGE):
+            raise native_error(code, message)
         try:
             yield tokens
         finally:

@@ -86,7 +86,7 @@ class JointReranker(Reranker):
 
     def logits_of(self, contents: Sequence[TokenIdPair]) -> Float[np.ndarray, "n C"]:
         """The logits of already tokenized pairs, in one batch."""
-        batches = WindowBatches(len(contents), int(self._lengths(contents).sum()), lambda *_: None)
+        batches = WindowBatches(len(contents), int(self._lengths(contents).sum()))
         logits = self._window_logits(list(contents), batches)
         check_finite(logits, "pairs", 0, self.precision)
         return logits

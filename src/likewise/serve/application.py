@@ -130,7 +130,7 @@ class ServerState:
         for served in self.models:
             served.unload()
         for served in [*self.models][:1]:  # a server of collections only has no models to load
-            await self.models.loaded(served.name, served.kind)
+            await self.models.load(served)
 
     def reload_soon(self) -> None:
         """Reload the models; called on a signal."""

@@ -74,14 +74,10 @@ class Job:
     error: BaseException | None = None
     arrived: float = field(default_factory=time.perf_counter)
     tokenization: float = 0.0
-    """Seconds of inference; the time of a batch counts for each request in it."""
+    """Seconds; the time of a batch counts for each request in it, and so for `inference`."""
     inference: float = 0.0
-    total: float = 0.0
-
-    @property
-    def queue(self) -> float:
-        """Seconds spent on neither tokenization nor inference."""
-        return max(0.0, self.total - self.tokenization - self.inference)
+    queue: float = 0.0
+    """Seconds from its arrival to its result that were spent on neither."""
 
     def next_inputs(self, most: int, characters: int) -> Sequence[Any]:
         """The next inputs to tokenize: at least one, and as many as stay within the character limit."""
@@ -245,7 +241,8 @@ class ModelThread:
         is_open = True
         while is_open or self._jobs or self._calls:
             is_open = self._collect(wait=is_open and not self._jobs and not self._calls) and is_open
-            self._give_up([job for job in self._jobs if job.future is not None and job.future.cancelled()])
+            if cancelled := [job for job in self._jobs if job.future is not None and job.future.cancelled()]:
+                self._give_up(cancelled)
             self._tokenize()
             batch = next_batch(self._jobs, self.settings.batch_tokens, self._share())
             if batch:
@@ -274,9 +271,8 @@ class ModelThread:
         return True
 
     def _give_up(self, jobs: list[Job]) -> None:
-        if jobs:
-            self._jobs = deque(job for job in self._jobs if job not in jobs)
-            self._finished += jobs
+        self._jobs = deque(job for job in self._jobs if job not in jobs)
+        self._finished += jobs
 
     def _tokenize(self) -> None:
         """Tokenize the next inputs of each job without tokenized input, grouped by prompt."""
@@ -290,7 +286,8 @@ class ModelThread:
             seconds = time.perf_counter() - began
             for job in jobs:
                 job.tokenization += seconds
-            self._give_up(failed)
+            if failed:
+                self._give_up(failed)
 
     def _tokenize_together(self, jobs: Sequence[Job]) -> list[Job]:
         """Tokenize the next inputs of several jobs and return the jobs that failed; one bad input fails one job."""
@@ -323,7 +320,7 @@ class ModelThread:
         """
         if not self._is_in_company():
             return self.settings.batch_tokens
-        if any(len(job.inputs) - job.taken == 1 for job in self._jobs):
+        if 1 in [len(job.inputs) - job.taken for job in self._jobs]:
             return 0
         return max(LEAST_SHARE, int(self.settings.slice_seconds / self._seconds_per_token))
 
@@ -373,7 +370,7 @@ class ModelThread:
             self.waiting_requests -= 1
             if isinstance(one, Job):
                 self.waiting_inputs -= len(one.inputs)
-                one.total = time.perf_counter() - one.arrived
+                one.queue = max(0.0, time.perf_counter() - one.arrived - one.tokenization - one.inference)
             settle(one)
 
 

@@ -143,7 +143,7 @@ class CollectionStore:
         while True:
             state, found = self._state(name), self._open.get(name)
             if found is not None and found.is_current(state):
-                await self._models.loaded(found.model.name, "embedder")
+                await self._models.load(found.model)
                 return found
             found = None  # an error's traceback would keep it open
             if name not in self._openings:
@@ -239,10 +239,10 @@ class CollectionStore:
             found = await self._not_loaded_yet(collection.model, uses)
             if found is not None:
                 return found
-        own = self._models.named(self._own_model(recorded), "embedder")
-        uses.enter_context(own.in_use())
+        served = self._models.named(self._own_model(recorded), "embedder")
+        uses.enter_context(served.in_use())
         try:
-            served = await self._models.loaded(own.name, "embedder")
+            await self._models.load(served)
         except ModelNotFound:
             about = f"{name} holds vectors of {shown}, but this server cannot find that model"
             raise ApiError("model_not_found", about, param="collection") from None
@@ -261,7 +261,8 @@ class CollectionStore:
         for served in [one for one in others if one.name not in self._own_models.values()]:
             with ExitStack() as use, suppress(LikewiseError):
                 use.enter_context(served.in_use())
-                generation = (await self._models.loaded(served.name, "embedder")).generation
+                await self._models.load(served)
+                generation = served.generation
                 if await _computes(served, recorded, self._settings.allow):
                     uses.enter_context(use.pop_all())
                     return served, generation

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import repeat
+from itertools import count, repeat
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,7 +44,7 @@ class EmbedderWork:
         """The beginning of each text, up to the model's limit; `first` is the first one's index, for messages."""
         texts, windows = self.embedder.windows(inputs, prompt, name=lambda i: f"input {first + i}")
         counts = (windows.tokens.lengths.tolist(), texts.contents.lengths.tolist(), texts.used.tolist())
-        return [*map(TokenizedInput, zip(repeat(windows), range(len(windows))), *counts)]
+        return [*map(TokenizedInput, zip(repeat(windows), count(), strict=False), *counts)]
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
         """The vectors as the model returns them."""
@@ -164,15 +164,13 @@ class ModelStore:
         there_are = f"; it has {', '.join(model.name for model in known)}" if known else ""
         raise ModelNotFound(f"this server has no {kind}{'' if name is None else f' {name!r:.80}'}{there_are}")
 
-    async def loaded(self, name: str | None, kind: Kind) -> ServedModel:
-        """Like `named`, but loads the model first; it may be unloaded at the next wait, unless it is in use."""
-        served = self.named(name, kind)
+    async def load(self, served: ServedModel) -> None:
+        """Load a model unless it is loaded; it may be unloaded at the next wait, unless it is in use."""
         served.used = time.monotonic()
         while served.thread is None:  # again if it was unloaded before this request had its turn
             if served.loading is None or served.loading.done():
                 served.loading = asyncio.ensure_future(self._load(served))
             await asyncio.shield(served.loading)  # other requests can use the model even if this one ends first
-        return served
 
     async def _load(self, served: ServedModel) -> None:
         async with served.lock:

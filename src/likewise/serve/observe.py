@@ -44,11 +44,6 @@ class Histogram:
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds, self.counts, self.sum = bounds, [0] * (len(bounds) + 1), 0.0
 
-    def observe(self, value: float) -> None:
-        """Add a value to the histogram."""
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.sum += value
-
     def lines(self, name: str) -> Iterator[str]:
         """The histogram in Prometheus's text format, line by line."""
         total = 0
@@ -57,6 +52,13 @@ class Histogram:
             yield f'{name}_bucket{{le="{"+Inf" if bound == float("inf") else f"{bound:.6g}"}"}} {total}'
         yield f"{name}_sum {self.sum!r}"
         yield f"{name}_count {total}"
+
+
+def observe(histograms: Sequence[Histogram], values: Sequence[float]) -> None:
+    """Add a value to each histogram."""
+    for histogram, value in zip(histograms, values, strict=True):
+        histogram.counts[bisect_left(histogram.bounds, value)] += 1
+        histogram.sum += value
 
 
 class Metrics:
@@ -73,8 +75,7 @@ class Metrics:
 
     def observe_batch(self, inputs: int, tokens: int) -> None:
         """Record a batch; called on models' threads."""
-        self._sizes.observe(inputs)
-        self._tokens.observe(tokens)
+        observe((self._sizes, self._tokens), (inputs, tokens))
 
     def observe_request(self, kind: str, total: float, job: Job) -> None:
         inputs = len(job.inputs)
@@ -82,9 +83,7 @@ class Metrics:
         self.counters[f"te_{kind}_count"][""] += inputs
         if kind not in self._durations:
             self._durations[kind] = [Histogram(DURATIONS) for _ in PARTS]
-        seconds = (total, job.tokenization, job.queue, job.inference)
-        for histogram, value in zip(self._durations[kind], seconds, strict=True):
-            histogram.observe(value)
+        observe(self._durations[kind], (total, job.tokenization, job.queue, job.inference))
 
     def _histograms(self) -> Iterator[tuple[str, Histogram]]:
         """All histograms by name; `te_request_…` is the sum over kinds."""

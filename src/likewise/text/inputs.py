@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, takewhile
+from itertools import pairwise, repeat, takewhile
 from typing import Any
 
 import numpy as np
@@ -161,7 +161,7 @@ class Windows:
     def chosen(cls, places: "Sequence[tuple[Windows, int]]") -> "Windows":
         """The windows at these indices, in order; if they are all windows of one part, that part itself."""
         whole = places[0][0]
-        if len(places) == len(whole) and all(of is whole and i == n for n, (of, i) in enumerate(places)):
+        if [*places] == [*zip(repeat(whole), range(len(whole)))]:
             return whole
         return cls.joined([of[i] for of, i in places])
 

@@ -245,7 +245,7 @@ def around(parts: Sequence[Part]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def ids_of(parts: Sequence[Part]) -> tuple[int, ...]:
-    return tuple(i for part, _ in parts for i in part if isinstance(i, int))
+    return tuple([i for part, _ in parts for i in part if isinstance(i, int)])
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ...arrays.activations import ACTIVATIONS
 from ...arrays.reductions import REDUCTIONS, reduce_sentences
 from ...arrays.sequences import Sequences
 from ...errors import BadInput, BadModel
-from ...native.library import MESSAGE, VERSION, CompiledLibrary, check_code, library_path
+from ...native.library import MESSAGE, VERSION, CompiledLibrary, library_path, native_error
 from ...native.threads import thread_count
 from ..array_encoder import Segments, Skips
 from ..description import Description, LinearWeights, parameter_count
@@ -190,7 +190,8 @@ class Model(_Unique):
         code, message = c_int32(), ctypes.create_string_buffer(MESSAGE)
         name = instructions.encode() if instructions else None
         self._handle = self._c.lw_create(ctypes.byref(structure), name, ctypes.byref(code), message, MESSAGE)
-        check_code(code.value, message)
+        if code.value:
+            raise native_error(code.value, message)
 
     @property
     def instructions(self) -> str:
@@ -281,7 +282,8 @@ class Model(_Unique):
             if array is not None:
                 setattr(request, name, array.ctypes.data)
         message = ctypes.create_string_buffer(MESSAGE)
-        check_code(self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE), message)
+        if code := self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE):
+            raise native_error(code, message)
         seconds = arrays["seconds"]
         measured = {} if seconds is None else dict(zip(KINDS, seconds.tolist(), strict=True))
         return NativeOutput(arrays["layers"], arrays["pooled"], measured)
@@ -301,13 +303,15 @@ class Heads(_Unique):
         self._handle = self._c.lw_heads_create(
             structures, len(heads), width, None, ctypes.byref(code), message, MESSAGE
         )
-        check_code(code.value, message)
+        if code.value:
+            raise native_error(code.value, message)
 
     def __call__(self, vectors: Float[Array, "N W"]) -> Float[Array, "N E"]:
         vectors, message = np.ascontiguousarray(vectors, np.float32), ctypes.create_string_buffer(MESSAGE)
         out = np.empty((len(vectors), self.width), np.float32)
         addresses = vectors.ctypes.data, len(vectors), out.ctypes.data
-        check_code(self._c.lw_heads_run(self._handle, *addresses, message, MESSAGE), message)
+        if code := self._c.lw_heads_run(self._handle, *addresses, message, MESSAGE):
+            raise native_error(code, message)
         return out
 
 

@@ -60,7 +60,7 @@ class NativeEmbedder(ArrayEmbedder):
             return encoder.pooled(tokens, names, hidden, heads=heads)  # the heads read sums that are still in the cache
 
         if encoder.depth:
-            return batches.run_windows(windows, compute, np.empty((len(windows.places), self._width), np.float32))
+            return batches.run_windows(windows, compute, np.empty((len(windows.places), self.dimension), np.float32))
         vectors = compute(windows.tokens, windows.skips)  # a table has no states to keep in memory
         batches.advance(batches.items, len(windows.tokens.ids))
         return vectors

@@ -16,7 +16,7 @@ from ..backends.common import checked_filter
 from ..exact import UnitRows, checked_queries
 from ..filters import Condition
 from ..index import Index, Match, ModelIdentity
-from ..records import Content, Records, check_ids, checked_records, found_in_order, listed_ids
+from ..records import Content, Records, check_ids, checked_records, listed_ids
 from .collection_folder import CollectionSettings, make_folder
 from .compaction import compact_collection
 from .journal import Journal
@@ -124,15 +124,12 @@ class Collection(Index):
             return nearest_by_words(db, query, k, None if where is None else self._condition(db, where))
 
     def get(self, ids: Sequence[str]) -> Records:
-        names = listed_ids(ids)
         with self._files.reading() as (db, snapshot):
-            found = {row.id: row for row in stored_of_ids(db, names)}
-            return self._records(found_in_order(names, found, self.location), snapshot)
+            return self._records(stored_of_ids(db, listed_ids(ids), self.location), snapshot)
 
     def contents(self, ids: Sequence[str]) -> dict[str, Content]:
         with self._files.reading() as (db, _):
-            found: dict[str, Content] = {row.id: (row.text, row.values()) for row in stored_of_ids(db, ids)}
-        return dict(zip(ids, found_in_order(ids, found, self.location), strict=True))
+            return {row.id: (row.text, row.values()) for row in stored_of_ids(db, ids, self.location)}
 
     def records(self, block: int = 1000) -> Iterator[Records]:
         block, key = whole_number("block", block), 0

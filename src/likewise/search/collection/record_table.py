@@ -119,10 +119,15 @@ def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
     return dict(db.execute(f"SELECT id, key FROM records WHERE {OF_IDS}", [json.dumps(list(ids))]))
 
 
-def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[StoredRow]:
-    """The records that have one of these ids, in any order."""
+def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> list[StoredRow]:
+    """The records with these ids, in this order."""
     names = [one for one in ids if isinstance(one, str)]  # anything else is the id of no record
-    return starmap(StoredRow, db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(names)]))
+    rows = db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(names)])
+    found = {row.id: row for row in starmap(StoredRow, rows)}
+    try:
+        return [found[name] for name in ids]
+    except KeyError as unknown:
+        raise BadInput(f"the id {unknown} is not in {location}") from None
 
 
 def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[int, str]:

@@ -56,9 +56,9 @@ def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
 
 async def model_for(exchange: Exchange, name: str | None, kind: Kind) -> ServedModel:
     """The model with this name (default: the first of its kind), which stays loaded until the request ends."""
-    models = exchange.server.models
-    exchange.hold(models.named(name, kind), 1)
-    served: ServedModel = await models.loaded(name, kind)
+    served: ServedModel = exchange.server.models.named(name, kind)
+    exchange.hold(served, 1)
+    await exchange.server.models.load(served)
     return served
 
 
