@@ -85,10 +85,13 @@ class Build:
         shutil.copytree(NATIVE, self.tree)
         units = [*translation_units(self.tree), self.tree / "tests" / "check.cpp"]
         self.included = {unit: _includes(unit, self.tree) for unit in units}
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            self.objects = dict(zip(units, pool.map(self.compiled, units), strict=True))
+        self.objects = dict(zip(units, self._compiled_together(units), strict=True))
         if None in self.objects.values():
             raise SystemExit("native/ does not compile as it is")
+
+    def _compiled_together(self, units: Sequence[Path]) -> list[bytes | None]:
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            return [*pool.map(self.compiled, units)]
 
     def compiled(self, unit: Path) -> bytes | None:
         """The object file of a unit; None if it does not compile."""
@@ -101,8 +104,9 @@ class Build:
         """Compile a slip; returns whether it compiles to different object files."""
         name = mutant.file.removeprefix("native/")
         (self.tree / name).write_bytes(mutant.text(mutant.path.read_bytes()))
-        made = {unit: self.compiled(unit) for unit in self.objects if name in self.included[unit]}
-        return None not in made.values() and any(made[unit] != self.objects[unit] for unit in made)
+        units = [unit for unit in self.objects if name in self.included[unit]]
+        made = self._compiled_together(units)
+        return None not in made and made != [self.objects[unit] for unit in units]
 
     def restore(self, mutant: Mutant) -> None:
         """Restore the source and its object files."""

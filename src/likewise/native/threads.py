@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -19,11 +20,9 @@ def allowed_cpus(cgroup: Path = CGROUP) -> int:
 def cpu_quota(cgroup: Path = CGROUP) -> float | None:
     """The CPU quota of the control group (version 2 or 1), as a number of processors; None: no limit."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
-        try:
+        with suppress(OSError, ValueError, ZeroDivisionError):
             quota, period = " ".join((cgroup / name).read_text() for name in names).split()
             return None if quota in ("max", "-1") else int(quota) / int(period)
-        except (OSError, ValueError, ZeroDivisionError):
-            continue
     return None
 
 
