@@ -1,9 +1,9 @@
-"""Embedder: turns texts into vectors, on any engine. Covers loading and everything about text, without torch."""
+"""Embedder: turns texts into vectors with any engine. Loading and text handling are implemented here without torch."""
 
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
@@ -22,6 +22,7 @@ from .errors import BadInput
 from .inference import InferenceRun, Rows, WindowBatches, check_finite, infer, inference_run
 from .late_chunking import DocumentChunks, TokenizedDocument, document_chunks, late_reductions, pooled_chunks
 from .model_files import DEFAULT_MODEL, Manifest, ModulePart, locate, read_manifest
+from .model_files.saving import reading_one_model
 from .module_registry import check_pooling
 from .runtime.fingerprint import Weights, fingerprint
 from .runtime.lazy_imports import require_torch
@@ -47,14 +48,14 @@ from .text.truncation import Overflow, TruncationCounter, TruncationReport, long
 
 Loaded = TypeVar("Loaded")
 """The class that `load` was called on."""
-ROUTED = "likewise.engines.routed_embedder"  # the module of Routers, which are imported only when one is loaded
+ROUTED = "likewise.engines.routed_embedder"  # the module that implements Routers, imported only when a Router is loaded
 LOAD_PART = 'Embedder.load(name).part("query")'
 PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""Prompt names by the role of a text; the first one that the model has is used (as in sentence-transformers)."""
+"""Prompt names by the role of a text; the first one that the model defines is used (as in sentence-transformers)."""
 
 
 class HeadWeights(NamedTuple):
-    """A head as arrays: its kind (a row of `module_registry.HEADS`), its activation, its weights by name."""
+    """A head as arrays: its kind (a key of `module_registry.HEADS`), its activation, and its weights by name."""
 
     kind: str
     activation: str
@@ -62,7 +63,7 @@ class HeadWeights(NamedTuple):
 
 
 class Embedder(ABC):
-    """A sentence encoder: tokenizer, encoder, pooling, heads. `Embedder.load` picks the engine that computes it.
+    """A sentence encoder: tokenizer, encoder, pooling and heads. `Embedder.load` picks the engine that runs it.
 
     >>> embedder = Embedder.load("likewise-mini")
     >>> embedder.encode(["A cat sleeps.", "A kitten naps."]).shape
@@ -72,14 +73,14 @@ class Embedder(ABC):
     """
 
     kind = "embedder"
-    """Decides how the model is trained and distilled (a row of TRAINING_STRATEGIES)."""
+    """The key of the model's row in TRAINING_STRATEGIES, which determines how it is trained and distilled."""
     tokenizer: Tokenizer
     manifest: Manifest
     encoder: Any
-    """Has `width`, `depth` (number of blocks; there is one more layer), `vocabulary`, `longest` (maximum tokens) and,
-    without torch, `precision` and `threads`."""
+    """The encoder. Its attributes include `width`, `depth` (the number of blocks, one fewer than the layers),
+    `vocabulary`, `longest` (the maximum number of tokens) and, except with torch, `precision` and `threads`."""
     pooling: Any
-    """Its name is in `spec`."""
+    """The pooling module; its attribute `spec` is the name of the pooling mode."""
     routes: Sequence[str] = ()
     """The names of a Router's routes; empty for any other model."""
 
@@ -88,7 +89,7 @@ class Embedder(ABC):
             name = arguments[0] if arguments and isinstance(arguments[0], str | Path) else "likewise-mini"
             raise BadInput(
                 f"load a model by its name or folder: Embedder.load({str(name)!r}). To build one from a tokenizer, an "
-                "encoder, a pooling and heads, use likewise.engines.torch.torch_embedder.TorchEmbedder"
+                "encoder, a pooling module and heads, use likewise.engines.torch.torch_embedder.TorchEmbedder"
             )
         return super().__new__(cls)
 
@@ -110,17 +111,20 @@ class Embedder(ABC):
     ) -> Loaded:
         """Load the model with this name or in this folder.
 
-        A Router, which has a model for queries and one for documents, is loaded with both; `part` gives one of them.
+        A Router, which consists of a model for queries and a model for documents, is loaded whole; `part` returns one
+        of its models.
 
         Args:
-            name: a folder (sentence-transformers' or a plain Hugging Face one), a bundled model, or a hub name.
-            engine: `"native"` (the compiled library), `"torch"` or `"numpy"`; by default the first of them that is
-                installed and supports the model and the options, but torch if there is a GPU.
+            name: a folder (in sentence-transformers or plain Hugging Face format), a bundled model, or the name of a
+                model on the hub.
+            engine: `"native"` (the compiled library), `"torch"` or `"numpy"`; by default torch if there is a GPU, and
+                otherwise the first of the three that is installed and supports the model and the options.
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA), `"fp16"` (torch only) or
                 `"int8"` (native only).
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
-            pooling: replaces the folder's pooling: `"cls"`, `"mean:layers=0+6"`, `"sbert-wk:start=2"` …
-            max_seq_length: replaces the maximum input length, in tokens, special ones included.
+            pooling: the pooling mode to use instead of the folder's: `"cls"`, `"mean:layers=0+6"`,
+                `"sbert-wk:start=2"` …
+            max_seq_length: the maximum input length to use instead of the folder's, in tokens, special tokens included.
             truncate_dim: keep this many dimensions of each vector (Matryoshka), renormalized if the model's last head
                 normalizes.
 
@@ -132,14 +136,15 @@ class Embedder(ABC):
         """
         check_pooling(pooling)
         options = LoadOptions(precision, None if device is None else str(device), pooling, max_seq_length, truncate_dim)
-        manifest = cache(lambda: read_manifest(locate(name)))
-        only = None if cls is Embedder else cls
-        loaded: Loaded = load_with_engine("embedder", engine, options, manifest, only)
-        if manifest().routes:
-            if cls is not Embedder:
-                raise BadInput(f"{name} is a Router, and {cls.__name__} loads a single model: {LOAD_PART}")
-            load = partial(load_with_engine, "embedder", engine, options)
-            loaded = _with_routes(loaded, manifest(), lambda one: load(lambda: one))
+        with ExitStack() as reading:
+            manifest = cache(lambda: read_manifest(reading.enter_context(reading_one_model(locate(name)))))
+            only = None if cls is Embedder else cls
+            loaded: Loaded = load_with_engine("embedder", engine, options, manifest, only)
+            if manifest().routes:
+                if cls is not Embedder:
+                    raise BadInput(f"{name} is a Router, but {cls.__name__} loads a single model; use {LOAD_PART}")
+                load = partial(load_with_engine, "embedder", engine, options)
+                loaded = _with_routes(loaded, manifest(), lambda one: load(lambda: one))
         if manifest().notice and pooling is None:
             warnings.warn(str(manifest().notice), stacklevel=3)
         return loaded
@@ -147,7 +152,7 @@ class Embedder(ABC):
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """Dimensions of a vector: E."""
+        """The number of dimensions of a vector: E."""
 
     @property
     @abstractmethod
@@ -156,25 +161,25 @@ class Embedder(ABC):
 
     @property
     def precision(self) -> str:
-        """The precision of its computations: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
+        """The precision that the model computes in: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
         return str(self.encoder.precision)
 
     @property
     def batch_threads(self) -> int:
-        """Threads that share the texts of a batch; 1 if all threads work on each matrix product together."""
+        """The number of threads that divide a batch's texts among them; 1 if all threads share each matrix product."""
         return int(getattr(self.encoder, "threads", 1))
 
     @property
     @abstractmethod
     def device(self) -> Any:
-        """The device it computes on; as a str, `"cpu"`, `"cuda:0"` …"""
+        """The device that the model runs on; converted to a str, it is `"cpu"`, `"cuda:0"` …"""
 
     @property
     def fingerprint(self) -> str:
         """32 hexadecimal digits that identify the model: its weights, tokenizer, pooling, heads, prompts and limits.
 
-        It does not depend on engine and precision, which `engine_registry.computation_of` names. A model stored in int8
-        has different weights, and so a different fingerprint, from the model that it was quantized from.
+        It does not depend on the engine or the precision, which `engine_registry.computation_of` returns. A model
+        stored in int8 has different weights, and so a different fingerprint, from the model that it was quantized from.
         """
         m, heads = self.manifest, self._heads_to_identify()
         settings = {
@@ -202,7 +207,7 @@ class Embedder(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Its encoder's kind, layers, width and number of parameters, its pooling and its heads, as plain values."""
+        """The encoder's kind, layers, hidden size and parameter count, the pooling and the heads, as plain values."""
 
     @abstractmethod
     def head_weights(self) -> list[HeadWeights]:
@@ -210,11 +215,11 @@ class Embedder(ABC):
 
     @abstractmethod
     def with_pooling(self, pooling: str) -> "Embedder":
-        """The same encoder and heads with the pooling of this name; weights are shared."""
+        """An embedder with the same encoder and heads, whose weights it shares, and the pooling mode of this name."""
 
     @abstractmethod
     def pooling_weights(self) -> Mapping[str, np.ndarray]:
-        """The pooling's weights in fp32, by their names in files; empty for most poolings."""
+        """The pooling's weights in fp32, by their names in files; empty for most pooling modes."""
 
     def only_here(self, *, weights: str | None = None) -> list[str]:
         """What sentence-transformers could not read if this model were saved: its pooling, encoder or weight format."""
@@ -231,27 +236,28 @@ class Embedder(ABC):
         return manifest.static and self.pooling.spec == "mean" and manifest.include_prompt and weights is None
 
     def write_static(self, folder: Path, rows: Float[np.ndarray, "V D"]) -> None:
-        """Write the table of a static model into a folder that already has its tokenizer."""
+        """Write the table of a static model into a folder that already contains its tokenizer."""
         unknown = self.tokenizer.unknown
         assert unknown is not None, "a static model has a row for texts without tokens"
         write_static_table(folder, rows, unknown.id, self.max_seq_length, self.is_unit)
 
     @abstractmethod
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
-        """Write a folder for `load` and for sentence-transformers (any version, unless a warning says otherwise).
+        """Write a folder that `load` can read, as can any sentence-transformers version unless a warning says otherwise.
 
         A new folder appears complete or not at all. In an existing folder, the old model's files are removed; if the
-        process is killed, the folder has the old model, the new one, or files that `load` rejects.
+        process is killed, the folder contains the old model, the new one, or files that `load` rejects.
 
-        torch writes the encoder's weights in their current precision, the other engines as they are stored. With
-        `weights="int8"`, matrices are stored in eight bits: a quarter of the size of fp32, but only this library can
-        read them, as for word tables. Weights that the encoder does not use (a masked-LM head, BERT's own pooler) are
-        not written, nor is the model card, which describes another model; the list of training data is kept.
+        The torch engine writes the encoder's weights in their current precision; the other engines write them as they
+        were stored. With `weights="int8"`, matrices are stored in eight bits, a quarter of the size of fp32; like word
+        tables, they can be read only by this library. Weights that the encoder does not use (a masked-LM head, BERT's
+        own pooler) are not written. Nor is the model card, which describes the model as it was before any changes; the
+        list of training data is kept.
 
         Raises:
             BadInput: the folder cannot be written to.
-            BadModel: a folder cannot describe some part of the model, so it would not be loaded as the same model; or,
-                without torch, the model's own folder has changed since the model was loaded.
+            BadModel: some part of the model cannot be described in a folder, so loading it would give a different
+                model; or, in engines other than torch, the folder that the model was loaded from has changed since.
         """
 
     def _written(self, pooling: str | ModulePart, heads: Iterable[tuple[str, Mapping[str, Any]]]) -> Manifest:
@@ -277,7 +283,7 @@ class Embedder(ABC):
 
     @property
     def max_seq_length(self) -> int:
-        """The maximum input length in tokens, special ones included; it can be set, up to what the encoder reads."""
+        """The maximum input length in tokens, including special tokens; it can be set, up to the encoder's limit."""
         return self.tokenizer.max_seq_length
 
     @max_seq_length.setter
@@ -302,14 +308,14 @@ class Embedder(ABC):
             texts: a list, a NumPy, Arrow or pandas column, or an iterator (which is read in blocks). A single str
                 raises BadInput, so that the result always has two dimensions.
             prompt: a text to prepend to every text, unchanged.
-            prompt_name: instead of `prompt`, the name of one of the model's own prompts; without either, the model's
-                default prompt is used, if it has one.
-            overflow: what to do if a text has more tokens than the model reads: `"error"`; `"warn"` truncates it and
-                warns; `"truncate"` truncates it silently; `"mean"` reads it in overlapping windows and takes the
-                mean of their pooled vectors, weighted by tokens.
+            prompt_name: instead of `prompt`, the name of one of the model's own prompts; if neither is given, the
+                model's default prompt is used, if it has one.
+            overflow: what to do if a text has more tokens than the model reads: `"error"` raises TooLong; `"warn"`
+                truncates the text and warns; `"truncate"` truncates it silently; `"mean"` reads it in overlapping
+                windows and takes the mean of their pooled vectors, weighted by token count.
             normalize_embeddings: scale vectors to length 1 even if the model does not; a zero vector stays zero.
-            show_progress_bar: None shows progress on a terminal if the work takes long; True always, False never; a
-                callable receives a `Meter` now and then.
+            show_progress_bar: None shows the progress of long work on a terminal; True shows it everywhere, False
+                nowhere; a callable receives a `Meter` from time to time.
             batch_tokens: tokens per batch; halved automatically when memory runs out.
 
         Raises:
@@ -344,7 +350,7 @@ class Embedder(ABC):
         show_progress_bar: Progress = None,
         batch_tokens: int | None = None,
     ) -> Iterator[Float[np.ndarray, "n E"]]:
-        """As `encode`, but yields blocks of rows, so neither texts nor vectors have to fit into memory."""
+        """Like `encode`, but yields blocks of rows, so neither the texts nor the vectors have to fit into memory."""
         text_prompt = self._prompt(prompt, prompt_name)
         run = inference_run(self, self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
         return self._vector_blocks(texts, text_prompt, run, normalize_embeddings)
@@ -362,7 +368,7 @@ class Embedder(ABC):
     ) -> Float[np.ndarray, " N"]:
         """The similarity of each pair of texts: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`."""
         if similarity not in PAIRWISE:
-            raise BadInput(f"there is no similarity {similarity!r}; expected one of {', '.join(PAIRWISE)}")
+            raise BadInput(f"similarity is {similarity!r}; expected one of {', '.join(PAIRWISE)}")
         first, second = checked_texts(first, "first"), checked_texts(second, "second")
         if len(first) != len(second):
             raise BadInput(f"got {len(first):,} first texts but {len(second):,} second texts; expected the same number")
@@ -370,11 +376,11 @@ class Embedder(ABC):
         return PAIRWISE[similarity](vectors[: len(first)], vectors[len(first) :])
 
     def encode_query(self, texts: Iterable[str], **options: Any) -> Float[np.ndarray, "N E"]:
-        """As `encode`, with the model's prompt for queries, if it has one."""
+        """Like `encode`, with the model's prompt for queries, if it has one."""
         return self._encode_as("query", texts, options)
 
     def encode_document(self, texts: Iterable[str], **options: Any) -> Float[np.ndarray, "N E"]:
-        """As `encode`, with the model's prompt for documents (document, passage or corpus), if it has one."""
+        """Like `encode`, with the model's prompt for documents (document, passage or corpus), if it has one."""
         return self._encode_as("document", texts, options)
 
     def part(self, route: str) -> "Embedder":
@@ -382,7 +388,7 @@ class Embedder(ABC):
         raise BadInput(f"the model has no route {route!r}: it is not a Router")
 
     def encode_tensor(self, texts: Iterable[str], **options: Any) -> Any:
-        """As `encode`, but returns a torch tensor on the embedder's device, without gradients."""
+        """Like `encode`, but returns a torch tensor on the embedder's device, without gradients."""
         require_torch("encode_tensor")
         return import_module("torch").from_numpy(self.encode(texts, **options)).to(self.device)
 
@@ -396,7 +402,7 @@ class Embedder(ABC):
         show_progress_bar: Progress = False,
         batch_tokens: int | None = None,
     ) -> list[Float[np.ndarray, "t D"]]:
-        """The last layer's vector of every token (special ones included; `pieces` names them), one array per text."""
+        """The last layer's vectors of all tokens (including special tokens; `pieces` lists them), one array per text."""
         run = self._token_run(texts, overflow, show_progress_bar, batch_tokens)
         layers = self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=True)
         return [vectors for (vectors,) in layers]
@@ -428,15 +434,16 @@ class Embedder(ABC):
     ) -> list[DocumentChunks]:
         """The chunks of each document, each with a vector that reflects the text around it (late chunking).
 
-        Each document is read once, in windows if it is longer than the model's input, and each chunk pools its own
-        tokens.
+        Each document is encoded once (in windows if it exceeds the model's maximum input length), and each chunk's
+        vector is pooled from the chunk's own tokens.
 
         Args:
-            documents: a list of texts; Markdown's headings are recognized.
+            documents: a list of texts; Markdown headings are recognized.
             chunking: how to split documents at headings and sentences; by default into chunks of at most 200 tokens.
             chunks: instead of `chunking`, the start and stop of each document's chunks, in characters.
             prompt: a text to prepend to every document, unchanged.
-            prompt_name: instead, the name of one of the model's prompts; by default its prompt for documents, if any.
+            prompt_name: instead of `prompt`, the name of one of the model's prompts; by default, the model's prompt for
+                documents is used, if it has one.
             show_progress_bar: as in `encode`.
             batch_tokens: as in `encode`.
 
@@ -446,8 +453,8 @@ class Embedder(ABC):
         names, texts = late_reductions(self.pooling.spec), [text for part in text_chunks(documents) for text in part]
         if chunks is not None and (chunking is not None or len(chunks) != len(texts)):
             raise BadInput(
-                f"expected chunking, or chunks for each of {len(texts):,} documents; got {len(chunks):,} lists"
-                f"{'' if chunking is None else ' and chunking'}"
+                f"expected either chunking, or chunks with one list for each of the {len(texts):,} documents; "
+                f"got {len(chunks):,} lists{'' if chunking is None else ' and chunking'}"
             )
         prompt_name = self._prompt_for("document") if prompt is None and prompt_name is None else prompt_name
         text_prompt, tokenizer = self._prompt(prompt, prompt_name), self.tokenizer
@@ -472,25 +479,25 @@ class Embedder(ABC):
         return [DocumentChunks(parts, rows) for parts, rows in zip(cut, vectors, strict=True)]
 
     def layers_of(self, ids: Sequence[list[int]], *, only_last: bool = False) -> list[Float[np.ndarray, "L t D"]]:
-        """Every layer, or only the last one, of sequences of token ids, special ones included, in one batch."""
+        """Every layer, or only the last one, for sequences of token ids (including special tokens), in one batch."""
         tokens = Sequences.of(ids)
         return self._layers(tokens, only_last, WindowBatches(len(ids), max(1, len(tokens.ids))))
 
     def windows(
         self, inputs: Sequence[TextOrIds], prompt: str = "", *, overlapping: bool = False, name: TextName = TEXTS
     ) -> tuple[TokenizedTexts, Windows]:
-        """The tokens of texts, each after the prompt, and the windows that the encoder reads.
+        """Tokenize texts, each preceded by the prompt, and split them into the windows that the encoder reads.
 
         Everything that computes vectors tokenizes texts here, so tokens and checks are always the same.
 
         Args:
             inputs: texts, or lists of token ids, with or without special tokens around them.
-            prompt: a text to prepend to every input; the pooling leaves it out if the model says so.
+            prompt: a text to prepend to every input; the pooling ignores its tokens if the model says so.
             overlapping: whether windows cover all of a long text instead of only its beginning.
-            name: from an input's index to its name in messages.
+            name: maps an input's index to its name in error messages.
 
         Raises:
-            BadInput: an input has no tokens, or a token that the model does not know, or the prompt leaves no room.
+            BadInput: an input has no tokens or an id outside the vocabulary, or the prompt leaves no room for text.
         """
         texts = TokenizedTexts.of(self.tokenizer, inputs, prompt, name)
         windows = texts.windows(hides_prompt=not self.manifest.include_prompt, overlapping=overlapping)
@@ -503,7 +510,7 @@ class Embedder(ABC):
         return texts, windows
 
     def encode_windows(self, windows: Windows) -> Float[np.ndarray, "n E"]:
-        """The vectors of texts that are already tokenized (`windows`), in one batch, which the caller has sized.
+        """The vectors of texts that `windows` has tokenized, computed in one batch, whose size is up to the caller.
 
         The windows of each text must be adjacent and in order.
         """
@@ -531,7 +538,7 @@ class Embedder(ABC):
     def pieces(
         self, texts: Sequence[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> list[list[str]]:
-        """The word pieces that the model reads of each text, in the order of `encode_tokens`."""
+        """The word pieces of each text that the model reads, in the order of `encode_tokens`."""
         text_prompt = self._prompt(prompt, prompt_name)
         limit = self.tokenizer.max_content_length
         return [
@@ -542,7 +549,7 @@ class Embedder(ABC):
 
     @property
     def default_prompt(self) -> str:
-        """The prompt put before a text if the caller gives none; empty if the model has no default prompt."""
+        """The prompt prepended to a text if the caller gives none; empty if the model has no default prompt."""
         return self._prompt(None, None)
 
     def _encode_as(self, role: str, texts: Iterable[str], options: dict[str, Any]) -> Float[np.ndarray, "N E"]:
@@ -588,8 +595,8 @@ class Embedder(ABC):
     ) -> AbstractContextManager[InferenceRun]:
         if overflow == "mean":
             raise BadInput(
-                'overflow="mean" averages windows into one vector; for tokens and layers it can be "error", "warn" or '
-                '"truncate"'
+                'overflow="mean" averages windows into one vector; for the vectors of tokens and layers, expected "error", '
+                '"warn" or "truncate"'
             )
         return inference_run(self, self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)
 
@@ -612,7 +619,7 @@ class Embedder(ABC):
 
 
 def _with_routes(first: Any, manifest: Manifest, load: Callable[[Manifest], Any]) -> Any:
-    """The Router whose default part (without one, whose first part) is `first`; `load` loads the others."""
+    """The Router with `first` as the model of its default route, or else its first; `load` loads the other models."""
     shown = manifest.default_route or next(iter(manifest.routes))
     first.manifest = manifest.routes[shown]
     parts = {name: first if name == shown else load(one) for name, one in manifest.routes.items()}

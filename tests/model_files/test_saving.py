@@ -14,6 +14,7 @@ from torch import nn
 from likewise import Embedder, Reranker
 from likewise.arrays.activations import HEAD_ACTIVATIONS
 from likewise.arrays.reductions import POOLING_FLAGS, REDUCTIONS
+from likewise.engines import array_embedder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
@@ -22,7 +23,7 @@ from likewise.model_files.folder import read_manifest
 from likewise.model_files.saving import SAVING_MARK, atomic_folder, is_model_file
 from likewise.module_registry import HEADS
 from likewise.pooling import OWN_POOLINGS, Dissection, Fusion, LayerMean, Reduce, Stack
-from likewise.reranker import PolyEncoder
+from likewise.reranker import PolyEncoder, reranker
 from likewise.train.step.embedder_step import multi_layer_embedder
 from tests.tiny import TEXTS, classifier_folder, model_folder, write
 
@@ -316,6 +317,30 @@ def test_a_kill_leaves_rerankers_as_whole(tiny, tmp_path):
     folders = _killed_at_every_step(tmp_path / "old", tmp_path / "new", tmp_path / "out")
     found = [_outcome(Reranker.load, lambda model: model.score(pairs), folder, *known) for folder in folders]
     assert found == ["old", *["refused"] * (len(found) - 2), "new"]
+
+
+@pytest.mark.parametrize("moment", ["read_description", "array_pooling", "heads_of"])
+def test_a_load_never_mixes_two_models(moment, own, tmp_path, monkeypatch):
+    folder, other = own(), NumpyEmbedder.load(own(), pooling="max")
+    read = getattr(array_embedder, moment)
+
+    def read_after_a_save(*arguments):
+        monkeypatch.undo()
+        other.save(folder)
+        return read(*arguments)
+
+    monkeypatch.setattr(array_embedder, moment, read_after_a_save)
+    with pytest.raises(BadModel, match="another model was saved into .* while it was being loaded; load it again"):
+        NumpyEmbedder.load(folder)
+    assert np.array_equal(NumpyEmbedder.load(folder).encode(WORDS), other.encode(WORDS))
+
+
+def test_a_load_never_mixes_two_rerankers(tmp_path, monkeypatch):
+    folder, other = classifier_folder(tmp_path / "old"), Reranker.load(classifier_folder(tmp_path / "new", seed=3))
+    read = reranker.read_pair_manifest
+    monkeypatch.setattr(reranker, "read_pair_manifest", lambda place: (read(place), other.save(place))[0])
+    with pytest.raises(BadModel, match="another model was saved into"):
+        Reranker.load(folder)
 
 
 @pytest.mark.parametrize("is_file", [False, True])

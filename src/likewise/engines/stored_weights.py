@@ -20,32 +20,32 @@ from ..runtime.weight_files import (
 )
 
 Array = np.ndarray
-FileState = tuple[str, int, int, int]  # A file's name, inode, size and modification time
+FileState = tuple[str, int, int, int]  # a file's name, inode, size and modification time
 TYPE_NAMES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
-"""safetensors' names of data types, by NumPy's names; bfloat16 is stored as `uint16`."""
-EXPONENT = 0x7F80  # of a bfloat16; all bits set: infinity or NaN
+"""Maps NumPy dtype names to safetensors dtype names; bfloat16 is held as `uint16`."""
+EXPONENT = 0x7F80  # the exponent bits of a bfloat16; if all are set, the value is infinite or NaN
 
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """Stored weights: an fp32, fp16 or int8 array, or bfloat16 as `uint16`; int8 comes with a scale for each row.
+    """Stored weights: an fp32, fp16 or int8 array, or bfloat16 as `uint16`; int8 weights have one scale per row.
 
-    A smoothed int8 matrix also has a scale for each column, by which int8 products multiply their inputs instead.
+    A smoothed int8 matrix also has one scale per column; int8 kernels multiply the inputs by it instead.
     """
 
     values: Array
     scales: Array | None = None
-    name: str = ""  # in the file, without the prefix that the file puts before every name
+    name: str = ""  # the name in the file, without the prefix common to all names
     column_scales: Array | None = None
 
     @property
     def arrays(self) -> list[Array]:
-        """The values, and the scales if there are any."""
+        """The values, followed by the scales if the tensor is quantized."""
         return [array for array in (self.values, self.scales, self.column_scales) if array is not None]
 
     @property
     def identifying(self) -> list[Array]:
-        """The arrays for a model's fingerprint, with bfloat16 as the fp32 values that it represents."""
+        """The arrays that go into a model's fingerprint; bfloat16 is converted to fp32."""
         return [self.fp32()] if self.values.dtype == np.uint16 else self.arrays
 
     def fp32(self) -> Float[Array, "..."]:
@@ -58,13 +58,13 @@ class StoredTensor:
 
 
 def in_int8(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """The tensors with each matrix in int8, one step per row, and the rest in fp32, as in `encoders.checkpoint`."""
+    """Quantize each matrix to int8, with one scale per row; keep the rest in fp32, as in `encoders.checkpoint`."""
     return {name: int8_rows(tensor) if tensor.values.ndim == 2 else replace(tensor, values=tensor.fp32())
             for name, tensor in tensors.items()}  # fmt: skip
 
 
 def int8_rows(tensor: StoredTensor) -> StoredTensor:
-    """A matrix in int8: each row as whole numbers from −127 to 127 times its step; a row of zeros has the step 0."""
+    """Quantize a matrix to int8: each row is integers from −127 to 127 times its scale, which is 0 for a zero row."""
     if tensor.scales is not None:
         return tensor
     matrix = tensor.fp32()
@@ -87,38 +87,39 @@ def has_int8(tensors: Iterable[StoredTensor]) -> bool:
 
 
 def check_unchanged(folder: Path, before: list[FileState]) -> None:
-    """Reject a folder whose encoder files have changed."""
+    """Raise BadModel if the encoder files in a folder have changed."""
     if file_states(folder) != before:
         raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
 
 
 def replaces(target: Path, own: Path) -> bool:
-    """Whether a model saved into `target` has replaced its own files, which may have been in a sub-folder."""
+    """Whether saving into `target` overwrites the model's own files, which may be in a sub-folder of it."""
     return target.resolve() in (own.resolve(), own.resolve().parent)
 
 
 def file_states(folder: Path) -> list[FileState]:
-    """Inode, size and time of each of an encoder's files, which show whether they have changed."""
-    config = folder / "config.json"  # which StaticEmbedding's folders lack
+    """The state of each encoder file, which shows whether the file has changed."""
+    config = folder / "config.json"  # absent from StaticEmbedding folders
     paths = [config] * config.is_file() + weight_files(folder, with_index=True)
     return [(path.name, state.st_ino, state.st_size, state.st_mtime_ns) for path in paths for state in [path.stat()]]
 
 
 class StoredWeights(WeightReader):
-    """The tensors of a folder, each checked when it is read."""
+    """The tensors of a model folder, each checked when it is read."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         super().__init__(folder, stack, "numpy")
 
     def read(self, name: str, *shape: int) -> StoredTensor:
-        """The tensor with this name and shape, regardless of the prefix that the file puts before the name."""
+        """Read the tensor with this name and shape, ignoring any prefix common to the names in the file."""
         found = self.find(name)
         self.check(found, shape)
         if self.kinds[found].type != "I8":
             return StoredTensor(self._floats(found), name=name)
         steps, columns = found + ROW_STEP_SUFFIX, found + COLUMN_SCALE_SUFFIX
         column_scales = StoredTensor(self._floats(columns)).fp32() if columns in self.home else None
-        return StoredTensor(self.tensor(found), StoredTensor(self._floats(steps)).fp32(), name, column_scales)
+        values = self.files[self.home[found]].get_tensor(found)
+        return StoredTensor(values, StoredTensor(self._floats(steps)).fp32(), name, column_scales)
 
     def _floats(self, name: str) -> Array:
         kind = self.kinds[name].type

@@ -22,9 +22,9 @@ _OTHERS = """config_sentence_transformers.json likewise.json unknown_words.json 
     special_tokens_map.json added_tokens.json vocab.txt vocab.json merges.txt spiece.model sentencepiece.bpe.model
     tokenizer.model"""
 NAMES = frozenset((*ENTRY_FILES, *LENGTH_FILES, *_OTHERS.split()))
-"""The files, other than weights, that are part of a model, for likewise or the library that defines their format."""
+"""The files other than weights that belong to a model, for likewise or for the library that defines their format."""
 ADAPTER_SETTINGS = "adapter_config.json"
-"""The file of a folder that holds an adapter instead of a whole model (`adapters`)."""
+"""A file by which a folder with an adapter, rather than a whole model, is recognized (`adapters`)."""
 MODULE_FOLDER = re.compile(r"\d+_(Transformer|StaticEmbedding|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
 """The names of the sub-folders that contain a model's modules."""
 
@@ -37,8 +37,8 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     """Yield a folder to write into; it becomes `folder` when the block ends, and is removed if the block fails.
 
     A new folder appears complete, by a single rename. If the folder exists, files are moved into it one by one; if they
-    form a model, all files of the old model are removed (`companions`), and until this is finished the folder is marked
-    as one that must not be loaded (`saving.check_saved`). Other files are kept.
+    form a model, all files of the old model are removed (`files_of_model`), and until this is finished the folder is
+    marked as one that must not be loaded (`check_saved`). Other files are kept.
     """
     whole = followed(folder)
     check_is_folder(folder)
@@ -58,12 +58,30 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def check_saved(folder: Path) -> None:
-    """Check that no model is being saved into the folder and that no save was interrupted, which may mix two models."""
+    """Check that no save into the folder is running or was interrupted, since the folder may then mix two models."""
     if os.path.lexists(folder / SAVING_MARK):  # false without permissions; reading then fails later
         raise BadModel(
             f"{folder} may contain files from two models: a save was interrupted or is still running "
-            f"(as {SAVING_MARK} in it shows). To repair the folder, save the model there again"
+            f"(it contains {SAVING_MARK}). To repair the folder, save the model there again"
         )
+
+
+@contextmanager
+def reading_one_model(folder: Path) -> Iterator[Path]:
+    """Check that no model is being saved into the folder, and that none was saved while the block was reading it."""
+    check_saved(folder)
+    before = _entry_states(folder)
+    try:
+        yield folder
+    finally:  # a mixture may also have been the cause of an error
+        if _entry_states(folder) != before:
+            raise BadModel(f"another model was saved into {folder} while it was being loaded; load it again")
+
+
+def _entry_states(folder: Path) -> list[tuple[int, int]]:
+    """The inodes and times of the folder's entry files, which every save removes and writes again."""
+    states = [(folder / name).stat() for name in ENTRY_FILES if (folder / name).exists()]
+    return [(state.st_ino, state.st_mtime_ns) for state in states]
 
 
 def staging_parent(folder: Path) -> Path:
@@ -112,9 +130,9 @@ def _check_room(folder: Path, new: Sequence[Path]) -> None:
         parents = [folder / parent for parent in name.parents]
         wrong = next((path for path in parents if path.exists() and not path.is_dir()), None)
         if wrong is not None:
-            raise NotADirectoryError(errno.ENOTDIR, f"{wrong.name} is a file, but the model needs such a folder")
+            raise NotADirectoryError(errno.ENOTDIR, f"{wrong.name} is a file, but the model needs a folder with this name")
         if (folder / name).is_dir():
-            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder, but the model needs such a file")
+            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder, but the model needs a file with this name")
 
 
 def _move_files(partial: Path, folder: Path, names: Sequence[Path]) -> None:

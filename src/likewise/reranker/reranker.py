@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
@@ -18,6 +17,7 @@ from ..errors import BadInput
 from ..inference import InferenceRun, inference_run
 from ..model_files import PairManifest, locate, read_pair_manifest
 from ..model_files.late_interaction_folder import LATE_INTERACTION
+from ..model_files.saving import reading_one_model
 from ..native.tokenizing import EncodedTexts
 from ..runtime.fingerprint import Weights, fingerprint
 from ..runtime.lazy_imports import require_torch
@@ -88,13 +88,14 @@ class Reranker(ABC):
             MissingExtra: the engine needs a package that is not installed.
         """
         options = LoadOptions(precision, None if device is None else str(device), max_seq_length=max_seq_length)
-        manifest, only = cache(lambda: read_pair_manifest(locate(name))), None if cls is Reranker else cls
-        late = import_module(LATE) if manifest().kind == LATE_INTERACTION else None
-        if late is not None and issubclass(late.LateInteraction, cls):
-            embedder = load_with_engine("embedder", engine, options, lambda: late.token_model(manifest()))
-            return cast(Loaded, late.LateInteraction(embedder, manifest()))
-        loaded: Loaded = load_with_engine("reranker", engine, options, manifest, only)
-        return loaded
+        with reading_one_model(locate(name)) as folder:
+            manifest, only = read_pair_manifest(folder), None if cls is Reranker else cls
+            late = import_module(LATE) if manifest.kind == LATE_INTERACTION else None
+            if late is not None and issubclass(late.LateInteraction, cls):
+                embedder = load_with_engine("embedder", engine, options, lambda: late.token_model(manifest))
+                return cast(Loaded, late.LateInteraction(embedder, manifest))
+            loaded: Loaded = load_with_engine("reranker", engine, options, lambda: manifest, only)
+            return loaded
 
     @classmethod
     def start(
