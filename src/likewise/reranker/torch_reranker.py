@@ -14,6 +14,7 @@ from ..encoders.encoder import Encoder
 from ..engine_registry import Loadable, LoadOptions
 from ..errors import BadInput, BadModel
 from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest
+from ..model_files.saving import reading_one_model
 from ..model_files.reranker_folder import MODULES
 from ..runtime.devices import MovableModule, device_and_dtype, precision_name
 from ..text.tokenizer import Tokenizer, max_input_length
@@ -97,9 +98,10 @@ Parts = tuple[Tokenizer, Encoder, Manifest | PairManifest, PairManifest]
 def parts_of(source: Any, max_seq_length: int | None) -> Parts:
     """The parts of a new reranker, from an embedder, another reranker, or a named model; the encoder is a copy."""
     if isinstance(source, str | Path):
-        manifest = read_manifest(locate(source))
-        encoder = load_encoder(manifest.encoder)
-        tokenizer = tokenizer_of(encoder, manifest, None)
+        with reading_one_model(locate(source)) as folder:
+            manifest = read_manifest(folder)
+            encoder = load_encoder(manifest.encoder)
+            tokenizer = tokenizer_of(encoder, manifest, None)
     elif isinstance(getattr(source, "encoder", None), nn.Module):
         tokenizer, encoder, manifest = source.tokenizer, deepcopy(source.encoder), source.manifest
     else:
