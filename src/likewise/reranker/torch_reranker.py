@@ -14,8 +14,8 @@ from ..encoders.encoder import Encoder
 from ..engine_registry import Loadable, LoadOptions
 from ..errors import BadInput, BadModel
 from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest
-from ..model_files.saving import reading_one_model
 from ..model_files.reranker_folder import MODULES
+from ..model_files.saving import reading_one_model
 from ..runtime.devices import MovableModule, device_and_dtype, precision_name
 from ..text.tokenizer import Tokenizer, max_input_length
 from .reranker import Reranker
