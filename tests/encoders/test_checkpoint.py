@@ -207,14 +207,14 @@ def test_what_cannot_be_written_is_refused_before_anything_is(folders, tmp_path)
     checkpoint.check_writable(other)
     checkpoint.save_encoder(other, tmp_path)
     assert other.saved == tmp_path and not list(tmp_path.iterdir())
-    with pytest.raises(BadInput, match="a 'other' encoder runs in transformers, and cannot be saved in int8"):
+    with pytest.raises(BadInput, match="a 'other' encoder runs in transformers, so it cannot be saved in int8"):
         checkpoint.check_writable(other, "int8")
     other.without_decoder = True
-    with pytest.raises(BadModel, match="lacks its decoder"):
+    with pytest.raises(BadModel, match="without its decoder"):
         checkpoint.check_writable(other)
     plain = torch.nn.Linear(1, 1)
     plain.config = {}
-    with pytest.raises(BadModel, match="a Linear cannot be saved; encoders that can are bert"):
+    with pytest.raises(BadModel, match="a Linear cannot be saved; only these encoders can: bert"):
         checkpoint.check_writable(plain)
 
 
@@ -231,6 +231,6 @@ def test_an_encoder_that_does_not_tell_its_parts_says_so():
     encoder = Encoder()
     with pytest.raises(TypeError, match="Encoder has no separate blocks, but block 3 was requested"):
         encoder.block(3)
-    with pytest.raises(TypeError, match="Encoder does not say how it turns 2 sentences into layers"):
+    with pytest.raises(TypeError, match="Encoder must define `states` to map 2 sentences to layers"):
         encoder.states(pack([2, 3]))
     assert (encoder.can_recompute, encoder.recomputes) == (False, False)

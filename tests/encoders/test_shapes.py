@@ -56,7 +56,7 @@ def test_heads_divide_the_width_and_rotary_ones_half_of_it():
     width = CONFIGS["bert"]["hidden_size"]
     for family, key, heads in (("bert", "num_attention_heads", width), ("distilbert", "n_heads", width)):
         assert FAMILIES[family].shape({**config_of(family), key: heads}).heads == heads
-        with pytest.raises(BadModel, match=f"asks for {heads + 1} heads, which do not divide the width of {width}"):
+        with pytest.raises(BadModel, match=f"sets {heads + 1} heads, which do not divide the hidden size of {width}"):
             FAMILIES[family].shape({**config_of(family), key: heads + 1})
     modern = {**config_of("modernbert"), "hidden_size": 24}
     assert [FAMILIES["modernbert"].shape({**modern, "num_attention_heads": heads}).heads for heads in (12, 6, 1)] == [
@@ -65,14 +65,14 @@ def test_heads_divide_the_width_and_rotary_ones_half_of_it():
         1,
     ]
     for heads in (8, 24):  # which divide the width, and not half of it
-        with pytest.raises(BadModel, match=f"asks for {heads} rotary heads in a width of 24"):
+        with pytest.raises(BadModel, match=f"sets {heads} rotary heads, which do not divide 24 / 2 dimensions"):
             FAMILIES["modernbert"].shape({**modern, "num_attention_heads": heads})
 
 
 def test_an_lstm_of_two_directions_has_an_even_width():
     config = config_of("bilstm")
     assert FAMILIES["bilstm"].shape({**config, "hidden_size": 4}).width == 4
-    with pytest.raises(BadModel, match="hidden_size = 3; two directions need an even number"):
+    with pytest.raises(BadModel, match="hidden_size = 3; expected an even number, half for each direction"):
         FAMILIES["bilstm"].shape({**config, "hidden_size": 3})
 
 

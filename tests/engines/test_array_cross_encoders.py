@@ -236,9 +236,9 @@ def test_an_engine_is_chosen_by_name_or_by_class(fresh, engine, light):
     for unknown in ("onnx", ["numpy"], 3):
         with pytest.raises(BadInput, match="engine is .*; expected one of native, torch, numpy"):
             Reranker.load(fresh, engine=unknown)
-    with pytest.raises(BadInput, match=f"CrossEncoder does not load with the engine '{engine}'; Reranker.load does"):
+    with pytest.raises(BadInput, match=f"CrossEncoder cannot be loaded with engine='{engine}'; use Reranker.load"):
         CrossEncoder.load(fresh, engine=engine)
-    with pytest.raises(BadInput, match=f"PolyEncoder does not load with the engine '{engine}'; Reranker.load does"):
+    with pytest.raises(BadInput, match=f"PolyEncoder cannot be loaded with engine='{engine}'; use Reranker.load"):
         PolyEncoder.load(fresh, engine=engine)
     for option, value in {"precision": "fp16", "device": "cuda"}.items():
         with pytest.raises(BadInput, match=f"{option} is .*which is installed"):
@@ -248,7 +248,7 @@ def test_an_engine_is_chosen_by_name_or_by_class(fresh, engine, light):
 @pytest.mark.filterwarnings("ignore:sentence-transformers cannot read")
 def test_what_only_torch_computes_is_refused_with_that_hint(folders, fresh, tiny, tmp_path, light):
     PolyEncoder.start(tiny, 2).save(tmp_path / "poly")
-    with pytest.raises(BadModel, match="holds a PolyEncoder, which only torch computes.*which is installed"):
+    with pytest.raises(BadModel, match="holds a PolyEncoder, which only torch supports.*which is installed"):
         light.load(tmp_path / "poly")
     with pytest.raises(BadModel, match="holds a 'bilstm' encoder; a reranker needs one of bert"):
         amend(fresh / "config.json", model_type="bilstm")
@@ -400,7 +400,7 @@ def test_without_torch_the_package_ranks_and_says_what_it_needs_for_more(fresh, 
     wanted = CrossEncoder.load(fresh).rank("the quick cat", TEXTS)
     assert [i for i, _ in json.loads(ranked)] == [i for i, _ in wanted]
     np.testing.assert_allclose([s for _, s in json.loads(ranked)], [s for _, s in wanted], atol=1e-5)
-    assert poly.startswith("BadModel") and "PolyEncoder, which only torch computes" in poly and "pip install" in poly
+    assert poly.startswith("BadModel") and "PolyEncoder, which only torch supports" in poly and "pip install" in poly
     assert start.startswith("MissingExtra Reranker.start needs the package torch")
     assert torch_engine.startswith("MissingExtra engine='torch' needs the package torch")
     assert "MissingExtra: likewise.reranker.CrossEncoder needs the package torch" in done.stderr

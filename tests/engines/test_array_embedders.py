@@ -196,7 +196,7 @@ def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(own, t
     rows = json.loads((folder / "modules.json").read_text())
     rows[1]["type"] = "likewise.pooling.Median"
     write(folder / "modules.json", rows)
-    with pytest.raises(BadModel, match="holds a pooling 'Median'; expected one of Dissection, Fusion, LayerMean"):
+    with pytest.raises(BadModel, match="pooling method 'Median'; expected one of Dissection, Fusion, LayerMean"):
         light.load(folder)
 
 
@@ -296,7 +296,7 @@ def test_load_gives_it_when_asked_and_says_what_it_cannot(own, tiny, light):
     for option, value in {"precision": "fp16", "device": "cuda"}.items():
         with pytest.raises(BadInput, match=f"{option} is .*which is installed"):
             light.load(folder, **{option: value})
-    with pytest.raises(BadInput, match="Embedder.load does"):
+    with pytest.raises(BadInput, match="use Embedder.load"):
         light.load(folder, engine="torch")
     for unknown in ("onnx", ["numpy"], {"numpy": 1}, 3):
         for load in (Embedder.load, light.load):

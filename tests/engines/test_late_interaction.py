@@ -161,7 +161,7 @@ def test_weights_that_changed_on_disk_are_neither_fingerprinted_nor_used_for_que
 
 def test_it_is_neither_saved_nor_a_cross_encoder(tmp_path):
     folder = colbert_folder(tmp_path / "m")
-    with pytest.raises(BadInput, match="is not saved; copy its folder"):
+    with pytest.raises(BadInput, match="cannot be saved; copy the folder"):
         Reranker.load(folder).save(tmp_path / "x")
     with pytest.raises(BadModel, match="LateInteraction"):
         CrossEncoder.load(folder)
@@ -187,7 +187,7 @@ BROKEN = {
     "no mask token": (
         "HF_ColBERT",
         lambda f: write(f / "tokenizer.json", json.loads((f / "tokenizer.json").read_text().replace("[MASK]", "[X]"))),
-        "pads queries with mask tokens, but its tokenizer has none",
+        "pads queries with mask tokens, but its tokenizer lacks one",
     ),
     "an expansion that is no object": (
         "MultiVectorEncoder",

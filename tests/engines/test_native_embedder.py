@@ -124,11 +124,11 @@ def test_golden_hashes_are_of_this_arithmetic_and_these_models(monkeypatch):
     assert known["arithmetic"] == ARITHMETIC
     for model, precision in product(known["models"], PRECISIONS):
         assert [len(golden_hash(model, precision, count)) for count in (FEW, PART, golden.TEXTS)] == [64, 64, 64]
-    with pytest.raises(BadModel, match="no hash of 7 texts for likewise-mini in fp32"):
+    with pytest.raises(BadModel, match="no hash for 7 texts, likewise-mini and fp32"):
         golden_hash("likewise-mini", "fp32", 7)
     monkeypatch.setattr(golden, "ARITHMETIC", ARITHMETIC + 1)
     with pytest.raises(
-        BadModel, match=f"has hashes of arithmetic {ARITHMETIC}, but this package computes {ARITHMETIC + 1}"
+        BadModel, match=f"has hashes for arithmetic {ARITHMETIC}, but this package has {ARITHMETIC + 1}"
     ):
         golden_hash("likewise-mini", "fp32", FEW)
 

@@ -31,7 +31,7 @@ def bert(folders):
         ({"ids": np.asarray([1, -(2**31) - 1])}, "outside the int32 range"),
         ({"ids": np.asarray([1.0, 2.0])}, "ids are float64 of shape .2,.; expected a row of whole numbers"),
         ({"lengths": np.asarray([[2]])}, r"lengths are int64 of shape \(1, 1\)"),
-        ({"segments": np.zeros(3, int)}, "2 ids in 1 sentences need a segment per id"),
+        ({"segments": np.zeros(3, int)}, "2 ids in 1 sentences require a segment per id"),
         ({"skips": np.zeros(2, int)}, "a skip per sentence"),
         ({"reductions": ["median"]}, "expected some of cls"),
         ({"reductions": ["cls", "cls"]}, "each once"),

@@ -75,7 +75,7 @@ def test_without_a_default_the_first_route_is_it_or_none_is(parameters, default,
         np.testing.assert_array_equal(embedder.encode(TEXTS), part.encode(TEXTS))
         return
     for call in (embedder.encode, embedder.encode_tokens):
-        with pytest.raises(BadInput, match=r"routes query, document and no default: call encode_query or"):
+        with pytest.raises(BadInput, match=r"routes query, document and no default route: call encode_query or"):
             call(TEXTS)
     with pytest.raises(BadInput, match="no default"):
         embedder.through_heads(np.ones((1, 32), np.float32))
@@ -123,7 +123,7 @@ def test_limits_poolings_and_options_reach_every_part(tmp_path):
 def test_a_route_is_named_to_train_save_or_serve_it(tmp_path):
     folder = router(tmp_path / "m")
     with pytest.raises(
-        BadInput, match=r"is a Router, and NumpyEmbedder loads a single model: Embedder.load\(name\).part"
+        BadInput, match=r"is a Router, but NumpyEmbedder loads a single model; use Embedder.load\(name\).part"
     ):
         NumpyEmbedder.load(folder)
     with pytest.raises(BadInput, match=r"cannot be saved as a whole to .*part\(.query.\).save"):
@@ -131,7 +131,7 @@ def test_a_route_is_named_to_train_save_or_serve_it(tmp_path):
     part = load_named_embedder(f"{folder}(route=document)", engine="numpy")
     part.save(tmp_path / "part")
     np.testing.assert_array_equal(Embedder.load(tmp_path / "part", engine="numpy").encode(TEXTS), part.encode(TEXTS))
-    with pytest.raises(BadInput, match=r"serve each by its name: .*\(route=query\)"):
+    with pytest.raises(BadInput, match=r"serve each route under its own name: .*\(route=query\)"):
         loader(str(folder), "embedder", ServeSettings())()
     with pytest.raises(BadInput, match="no route 'passage'; its routes are query, document"):
         load_named_embedder(f"{folder}(route=passage)", engine="numpy")
@@ -147,12 +147,15 @@ def test_routes_of_other_names_are_loaded_by_them(tmp_path):
 
 
 BAD = {
-    "no routes": ({"structure": {}}, "names no routes"),
-    "routes in a list": ({"structure": ["query"]}, "names no routes"),
-    "no types": ({"types": None}, "names no routes"),
+    "no routes": ({"structure": {}}, "defines no routes"),
+    "routes in a list": ({"structure": ["query"]}, "defines no routes"),
+    "no types": ({"types": None}, "defines no routes"),
     "a route of nothing": ({"structure": {"query": []}}, r"a route with the modules \[\]"),
     "a route of text": ({"structure": {"query": "abc"}}, "a route with the modules 'abc'"),
-    "a module without a type": ({"structure": {"query": ["3_Other"]}}, "module '3_Other' in a route, and no type"),
+    "a module without a type": (
+        {"structure": {"query": ["3_Other"]}},
+        "module '3_Other' in a route, but gives no type",
+    ),
     "a module outside": ({"structure": {"q": ["../x"]}, "types": {"../x": "Transformer"}}, "outside the folder"),
     "mappings": ({"parameters": {"route_mappings": {"('a', None)": "query"}}}, "route_mappings = .*expected none"),
     "an unknown default": ({"parameters": {"default_route": "x"}}, "default_route = 'x'; expected one of query, doc"),

@@ -1,1 +1,1 @@
-"""Encoders: from tokens to layers. Each is a module whose call returns an iterator of hidden states, first to last."""
+"""Encoders: modules that map tokens to layers, returned as an iterator of hidden states from first to last."""

@@ -1,8 +1,8 @@
-"""Attention over packed sentences: the one file in which padding may exist.
+"""Attention over packed sentences; the only file of the encoders that may pad.
 
-There are three implementations of the same computation, chosen by the tensors' device. On CUDA in half precision,
-one kernel reads the packed tokens directly, if it passes a test (`packed_kernel`). On a CPU, adjacent sentences of
-equal length form one block (callers sort sentences by length). Anywhere else, sentences are padded here and unpadded
+There are three implementations of the same computation, selected by device. On CUDA in half precision, a kernel reads
+packed tokens directly, provided that it passes a test (`packed_kernel`). On a CPU, adjacent sentences of equal length
+form one block (callers sort sentences by length). Anywhere else, sentences are padded before attention and unpadded
 before the result is returned.
 """
 
@@ -19,11 +19,11 @@ from .packed_kernel import is_trusted, packed_attention
 from .torch_internals import HAS_BF16_PRODUCTS
 
 Bias = Callable[[Float[Tensor, "n H t K"], Float[Tensor, "n H t K"]], Float[Tensor, "... t t"]]
-"""Maps queries and keys of n sentences of t tokens to the terms added to their scores, such as relative positions."""
+"""Maps the queries and keys of n sentences of t tokens to a bias added to the scores, such as relative positions."""
 
-SHORT_LENGTH = 96  # in bf16 on a CPU, two matrix products are faster than the fused kernel up to about this length
-BLOCK = 512  # tokens in one such product; oneDNN caches code for every shape, so each length uses a single shape
-TINY_LENGTH = 16  # up to about this length the fused kernel is faster in fp32
+SHORT_LENGTH = 96  # in bf16 on a CPU, two matmuls beat the fused kernel up to about this length
+BLOCK = 512  # tokens per such matmul; oneDNN caches code per shape, so each length always uses one shape
+TINY_LENGTH = 16  # up to about this length, the fused kernel is faster in fp32 than in bf16
 
 
 def attend(
@@ -36,7 +36,7 @@ def attend(
     window: int | None = None,
     dropout: float = 0.0,
 ) -> Float[Tensor, "T H K"]:
-    """Attention of each token over the tokens of its sentence, or over the tokens within `window` positions of it."""
+    """Attention of each token over its sentence or, with `window`, over the tokens at most that many positions away."""
     if bias is None and not dropout and is_trusted(q, tokens, window, _plainly_padded):
         return packed_attention(q, k, v, tokens, window)
     if q.device.type == "cpu":
@@ -70,9 +70,10 @@ def _by_length(
 
 
 def _parts(tokens: Ragged, short: Callable[[int], bool]) -> list[EqualLengthRun]:
-    """Split the tokens into blocks of one sentence length; blocks of short sentences are split to a fixed size.
+    """Group sentences of equal length into blocks; split blocks of short sentences to a fixed size.
 
-    This uses `split`, whose gradient is assembled once; slicing would give each block a gradient as large as the input.
+    The blocks serve `torch.split`, whose gradient is assembled once; slices would each have a gradient as large as the
+    input.
     """
     runs = [run for run in tokens.runs if run.length]
     return [part for run in runs for part in run.parts(BLOCK // run.length if short(run.length) else run.sentences)]
@@ -88,9 +89,9 @@ def _scores(q: Tensor, k: Tensor) -> Tensor:
 
 
 def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """Attention with dropout, for training; torch's own takes three times as many steps, without a fused kernel.
+    """Attention with dropout, for training; torch's unfused version runs three times as many operations.
 
-    It computes in fp32 even under autocast: in bf16, oneDNN compiles code for every shape, and shapes vary here.
+    It computes in fp32 even under autocast: in bf16, oneDNN would compile code for each of the many shapes.
     """
     with torch.autocast("cpu", enabled=False):
         a, b, c = (x.reshape(-1, *x.shape[2:]) for x in (q, k, v))
@@ -101,10 +102,10 @@ def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: flo
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Attention of (n, H, t, K) blocks by torch's fused kernel, in fp32 instead of bf16 if that is faster.
+    """Attention over (n, H, t, K) blocks with torch's fused kernel, in fp32 instead of bf16 if that is faster.
 
-    fp32 is faster for tiny sentences, on processors without bf16 products, and whenever gradients are needed: their
-    kernel takes 2 to 30 times as long in bf16.
+    fp32 is faster for tiny sentences, on processors without bf16 matmuls, and whenever gradients are needed, because
+    the backward kernel takes 2 to 30 times as long in bf16.
     """
     in_fp32 = q.requires_grad or q.shape[2] <= TINY_LENGTH or not HAS_BF16_PRODUCTS
     if q.dtype != torch.bfloat16 or not in_fp32:

@@ -1,7 +1,7 @@
-"""Loading an encoder from a folder's config.json and safetensors files, and saving it there.
+"""Loads an encoder from the config.json and safetensors files of a folder, and saves one to a folder.
 
-Nothing is unpickled and no code from the folder runs. The shapes that the config implies are compared with the
-header of the weights before any memory is allocated, so a broken or hostile folder fails at once.
+Nothing is unpickled, and no code from the folder runs. The shapes implied by the config are compared with the headers
+of the weight files before any memory is allocated, so a broken or hostile folder fails at once.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
-    """Load the encoder of a Hugging Face folder, in evaluation mode, with its weights converted to `dtype`."""
+    """Load the encoder of a Hugging Face folder in eval mode, with its weights converted to `dtype`."""
     config = read_config(folder)
     kind = model_type(config, folder)
     family = FAMILIES.get(kind)
@@ -51,7 +51,7 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
 
 
 def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch.dtype) -> M:
-    """The module that `build` returns, with the folder's weights of these names, in evaluation mode."""
+    """Build a module and load its weights from a folder, under the given names; the module is in eval mode."""
     with torch.device("meta"):
         module = build()
     with ExitStack() as stack:
@@ -74,9 +74,9 @@ def save_encoder(
 ) -> None:
     """Write config.json and model.safetensors, with the tensor names that transformers uses.
 
-    The config records the precision of the weights, because transformers loads them in the recorded one. If a head
-    is saved too, it keeps its names, and the encoder's names start with `prefix`, as in transformers' classifiers. An
-    int8 encoder can be read by likewise only, and the config marks it as such.
+    The config records the precision of the weights, because transformers loads them in the recorded precision. If a
+    head is saved too, its tensors keep their names, and the encoder's names start with `prefix`, as in classifiers of
+    transformers. Only likewise can read an int8 encoder, and the config marks it as such.
     """
     check_writable(module, weights)
     dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
@@ -93,9 +93,9 @@ def save_encoder(
 
 
 def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None:
-    """Check, before anything is written, that the saved encoder would be loaded as the same encoder."""
+    """Check, before anything is written, that loading the saved encoder would give the same encoder."""
     if weights not in (None, "int8"):
-        raise BadInput(f'weights is {weights!r}; expected "int8", or None to keep them as they are')
+        raise BadInput(f'weights is {weights!r}; expected "int8", or None to keep their format')
     kind = family_name(module.config)
     family = FAMILIES.get(kind)
     if family is not None:
@@ -103,15 +103,15 @@ def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None
             again = family.build(module.config)
         check_same_form(again, module, f"a {kind!r} encoder of this config")
     elif weights is not None:
-        raise BadInput(f"a {kind!r} encoder runs in transformers, and cannot be saved in {weights}")
+        raise BadInput(f"a {kind!r} encoder runs in transformers, so it cannot be saved in {weights}")
     elif getattr(module, "without_decoder", False):
-        raise BadModel(f"a {kind!r} encoder cannot be saved: it lacks its decoder, so it would not load again as it is")
+        raise BadModel(f"a {kind!r} encoder cannot be saved: without its decoder, it could not be loaded again")
     elif not hasattr(module, "save"):
-        raise BadModel(f"a {type(module).__name__} cannot be saved; encoders that can are {', '.join(FAMILIES)}")
+        raise BadModel(f"a {type(module).__name__} cannot be saved; only these encoders can: {', '.join(FAMILIES)}")
 
 
 def check_same_form(again: nn.Module, module: nn.Module, what: str) -> None:
-    """Check that a module has the same structure as `again`, the module that loading it would build."""
+    """Check that a module has the same structure as `again`, the module that loading would build."""
     for expected, found, of in (
         ([type(part) for part in again.modules()], [type(part) for part in module.modules()], "parts"),
         (_shapes(again), _shapes(module), "shapes of weights"),
@@ -135,7 +135,7 @@ def tensors_by_file_name(module: nn.Module, names: Names) -> dict[str, Tensor]:
 
 
 def read_tensor(weights: WeightReader, name: str, dtype: torch.dtype) -> Tensor:
-    """A tensor of a file as `dtype`, dequantized if it is stored as int8, and checked to be finite."""
+    """Read a tensor as `dtype`, dequantizing int8; raise an error if it contains NaN or infinity."""
     tensor: Tensor = weights.tensor(name)
     if tensor.dtype == torch.int8:
         tensor = dequantized(tensor, weights.tensor(name + ROW_STEP_SUFFIX))
@@ -155,14 +155,14 @@ def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dty
         from .architectures.transformers_model import AutoEncoder
     except ImportError:
         kind, known = config["model_type"], ", ".join(FAMILIES)
-        why = f"{folder} holds a {kind!r} encoder; likewise itself supports {known}, and any other one"
+        why = f"{folder} holds a {kind!r} encoder; likewise itself supports {known}, and any other encoder"
         raise missing_extra("transformers", "transformers", why) from None
     return AutoEncoder(folder, config, shapes, dtype)
 
 
-# Int8 is for files: a quarter of fp32's size. A value is off by at most half a step, 1/254 of the largest in its row.
+# Int8 files are a quarter the size of fp32 files. Rounding errors are at most half a scale: 1/254 of the row's maximum.
 def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights by name, with each matrix replaced by two tensors: int8 values and steps."""
+    """The weights by name, with each matrix replaced by two tensors: its int8 values and its scales."""
     found: dict[str, Tensor] = {}
     for name, tensor in weights.items():
         if tensor.dim() == 2:
@@ -173,14 +173,14 @@ def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def quantize_rows(matrix: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, " R"]]:
-    """Quantize a matrix to int8, with one step per row; a row of zeros has the step 0."""
+    """Quantize a matrix to int8, with one scale per row; the scale of a zero row is 0."""
     step = matrix.abs().amax(1) / LARGEST_INT8
     whole = torch.where(step[:, None] > 0, matrix / step[:, None], 0.0).round().clamp(-LARGEST_INT8, LARGEST_INT8)
     return whole.to(torch.int8), step
 
 
 def dequantized(whole: Int8[Tensor, "R C"], step: Float[Tensor, " R"]) -> Float[Tensor, "R C"]:
-    """The dequantized matrix, exact to within half a step."""
+    """Dequantize a matrix; each value is within half a scale of the original."""
     return whole.float() * step.float()[:, None]
 
 
@@ -191,17 +191,17 @@ def encoder_settings(module: Encoder) -> list[Any]:
 
 
 def identifying_weights(module: Encoder, folder: Path, head: Mapping[str, Tensor] | None = None) -> Weights:
-    """The weights of an encoder, and of a head, for the model's fingerprint: as stored in the folder, if unchanged.
+    """The weights of an encoder and its head for the model's fingerprint: as stored in the folder, if unchanged.
 
-    In 16 bits, or from an int8 folder, an encoder has the folder's weights in another form. A changed encoder, such
-    as a trained one, is identified by its current values, which `save` would write.
+    An encoder in 16 bits, or one loaded from an int8 folder, holds the folder's weights in a converted form. A changed
+    encoder, such as a trained one, is identified by its current values, which `save` would write.
     """
     family = FAMILIES.get(family_name(module.config))
     if family is not None:
         own = tensors_by_file_name(module, family.names) | dict(head or {})
-    else:  # one of transformers' models, whose pooler is not read
+    else:  # a transformers model, whose pooler is not used
         own = {n: p.detach().cpu() for n, p in getattr(module, "model", module).named_parameters() if "pooler" not in n}
-    with suppress(BadModel, OSError):  # the folder no longer exists, or contains another model
+    with suppress(BadModel, OSError):  # the folder no longer exists, or now holds another model
         if any(tensor.dtype != torch.float32 for tensor in own.values()) or is_in_eight_bits(folder):
             return _stored_weights(own, folder)
     return [(name, [tensor.float().numpy()]) for name, tensor in own.items()]
@@ -214,7 +214,7 @@ def _stored_weights(own: Mapping[str, Tensor], folder: Path) -> Weights:
         if not all(
             torch.equal(read_tensor(weights, sources[name], tensor.dtype), tensor) for name, tensor in own.items()
         ):
-            raise BadModel(f"the weights in {folder} are not this model's")
+            raise BadModel(f"the weights in {folder} are not those of this model")
         return [(name, _stored_arrays(weights, source)) for name, source in sources.items()]
 
 
@@ -225,7 +225,7 @@ def _stored_arrays(weights: WeightReader, name: str) -> list[np.ndarray]:
 
 
 def state_digest(state: Mapping[str, Tensor], settings: Any = ()) -> str:
-    """A digest (32 hexadecimal digits) of a module's weights, in their current data type, and of JSON settings."""
+    """A digest (32 hexadecimal digits) of a module's weights in their current dtype, and of JSON settings."""
     digest = hashlib.sha256(json.dumps(settings).encode())
     for name, tensor in sorted(state.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -1,4 +1,4 @@
-"""Reading config.json: each value is checked to be plausible for an encoder; an error names the key."""
+"""Reads config.json and checks that each value is plausible for an encoder; errors name the key."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -12,13 +12,13 @@ from ..runtime.untrusted_files import boolean_setting, read_object, require_obje
 
 Config = Mapping[str, Any]
 
-MAX_SIZE = 10**8  # far above any size in a real encoder; a config with more is broken or hostile
+MAX_SIZE = 10**8  # far larger than any size in a real encoder; a config that exceeds it is broken or hostile
 MAX_DEPTH = 200
-DEPTH_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")  # how families name the number of blocks
+DEPTH_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")  # keys for the number of blocks
 
 EIGHT_BITS = "likewise-int8"
-"""The `model_type` in config.json if weights are in our int8 format, so that no other library misreads them; the real
-type is recorded beside it."""
+"""The `model_type` in config.json for weights in our int8 format, so that no other library misreads them; the actual
+type is recorded under another key."""
 _KIND, _REAL = "model_type", "likewise_model_type"
 
 
@@ -33,14 +33,14 @@ def is_in_eight_bits(folder: Path) -> bool:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's config.json, without our int8 marking, since weights are dequantized when they are read.
+    """Read the folder's config.json, without our int8 mark, because weights are dequantized when they are read.
 
-    A static model has no such file, or one without sizes; its config is derived from its table of word vectors.
+    A static model lacks this file, or its file contains no sizes, so the config is derived from its embedding table.
     """
     static = static_table(folder)
     if static is not None:
         return static.config
-    config = require_object(folder / "config.json", "a model folder must have it")
+    config = require_object(folder / "config.json", "a model folder must contain it")
     if config.get(_KIND) == EIGHT_BITS:
         config[_KIND] = config.pop(_REAL, None)
     if config.get("quantization_config") is not None:
@@ -49,7 +49,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def size(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
-    """A whole number in the config, from `least` to `MAX_SIZE`."""
+    """An integer in the config, from `least` to `MAX_SIZE`."""
     value = config.get(key, default)
     most = MAX_DEPTH if key in (*DEPTH_KEYS, "num_hidden_groups") else MAX_SIZE
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -68,7 +68,7 @@ def number(config: Config, key: str, default: float, most: float = 10**12) -> fl
 
 
 fraction = partial(number, most=1)
-"""As `number`, from 0 to 1, such as a dropout rate or an epsilon."""
+"""Like `number`, but from 0 to 1, for values such as a dropout rate or an epsilon."""
 
 
 def boolean(config: Config, key: str, default: bool) -> bool:
@@ -77,7 +77,7 @@ def boolean(config: Config, key: str, default: bool) -> bool:
 
 
 def activation(config: Config, key: str, default: str) -> str:
-    """The activation in the config, as a name in `arrays.activations.ACTIVATIONS`."""
+    """The activation in the config, as a key of `arrays.activations.ACTIVATIONS`."""
     name = config.get(key, default)
     if not isinstance(name, str) or name not in ENCODER_ACTIVATIONS:
         known = ", ".join(ENCODER_ACTIVATIONS)
@@ -86,7 +86,7 @@ def activation(config: Config, key: str, default: str) -> str:
 
 
 def require_supported(config: Config, **unwanted: Any) -> None:
-    """Raise an error if the config has a variant that our encoder would silently compute wrongly."""
+    """Raise an error if the config selects a variant for which our encoder would silently give wrong results."""
     for key, plain in unwanted.items():
         if config.get(key, plain) not in (plain, None):
             raise BadModel(f"config.json has {key} = {config[key]!r}; this encoder supports only {plain!r}")

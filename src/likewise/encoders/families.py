@@ -1,7 +1,7 @@
-"""FAMILIES: maps the config.json and weight names of known architectures to ours. A new encoder is a row here.
+"""FAMILIES: maps the config.json and weight names of known architectures to ours. To add an encoder, add a row.
 
-Names are templates of module names, without `.weight` or `.bias`; `{i}` is the number of a block. Where one of our
-names maps to several names, our matrix is theirs concatenated by rows. Nothing here needs torch: an architecture is
+Names are templates of module names, without `.weight` or `.bias`; `{i}` is the index of a block. If one of our names
+maps to several names, our matrix is those matrices stacked row-wise. Nothing here needs torch: an architecture is
 imported when it is built.
 """
 
@@ -23,12 +23,12 @@ Names = Mapping[str, str | tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Family:
-    """How to read one architecture: one from the Hugging Face hub, or one that only likewise has."""
+    """How to read one architecture, from the Hugging Face hub or specific to likewise."""
 
     shape: Callable[[Config], Shape]
     names: Names
-    architecture: str  # the torch module that computes it, as `file:Class` in `likewise.encoders.architectures`
-    has_blocks: bool = True  # true of architectures that transformers also has, and false of likewise's own
+    architecture: str  # its torch module, as `file:Class` in `likewise.encoders.architectures`
+    has_blocks: bool = True  # True for architectures that transformers also has, False for likewise's own
 
     def build(self, config: Config) -> Any:
         """The encoder for this config, a torch module with uninitialized weights; imports torch."""
@@ -38,7 +38,7 @@ class Family:
 
 
 def family_name(config: Mapping[str, Any]) -> str:
-    """The row of FAMILIES for a config, if there is one: its `model_type`, or one of its `VARIANTS`."""
+    """The key of a config's row in FAMILIES, if it has one: its `model_type`, or one of the type's `VARIANTS`."""
     kind = config.get("model_type")
     if not isinstance(kind, str):
         return ""
@@ -46,7 +46,7 @@ def family_name(config: Mapping[str, Any]) -> str:
 
 
 def model_type(config: Mapping[str, Any], folder: Path) -> str:
-    """The `family_name` of the folder's config, which must have one."""
+    """The `family_name` of the folder's config; raises BadModel if the config has no model_type."""
     kind = family_name(config)
     if not kind:
         raise BadModel(f"config.json in {folder} has no model_type; expected one of {', '.join(FAMILIES)}")
@@ -54,7 +54,7 @@ def model_type(config: Mapping[str, Any], folder: Path) -> str:
 
 
 def file_names(ours: str, names: Names) -> tuple[str, ...]:
-    """The names of our parameter in transformers' files: one, or several if ours fuses several of theirs."""
+    """The names of our parameter in transformers' files: one name, or several if ours fuses several parameters."""
     module, _, parameter = ours.rpartition(".")
     block = re.search(r"(?<=blocks\.)\d+", module)
     template = names[re.sub(r"(?<=blocks\.)\d+", "{i}", module)]
@@ -65,7 +65,7 @@ def file_names(ours: str, names: Names) -> tuple[str, ...]:
 
 
 def _block(names: str) -> Names:
-    """The names of a block's parts, in the order of `PARTS`; query, key and value have one each, or one together."""
+    """The names of a block's parts, ordered as in `PARTS`; query, key and value have a name each, or share one."""
     *qkv, out, norm1, up, down, norm2 = names.split()
     return dict(zip(PARTS, (tuple(qkv), out, norm1, up, down, norm2), strict=True))
 
@@ -190,7 +190,7 @@ FAMILIES: dict[str, Family] = {
         _BERT_CLASS,
     ),
     "gte": Family(shapes.gte_shape, _GTE, _BERT_CLASS),
-    "new": Family(partial(shapes.gte_shape, theta=10_000.0), _GTE, _BERT_CLASS),  # GTE in its authors' own code
+    "new": Family(partial(shapes.gte_shape, theta=10_000.0), _GTE, _BERT_CLASS),  # GTE as in its authors' own code
     "modernbert": Family(
         shapes.modernbert_shape,
         {
@@ -232,5 +232,5 @@ VARIANTS: dict[str, Callable[[Config], str]] = {
     "qwen3": lambda config: _only_if("qwen3", config, shapes.is_plain_qwen3),
     "gemma3_text": lambda config: _only_if("gemma3_text", config, shapes.is_plain_gemma3),
 }
-"""For a `model_type` that covers several architectures, a function from the config to a row of FAMILIES; transformers
-computes the forms that have no row."""
+"""For each `model_type` that covers several architectures, a function from the config to a key of FAMILIES;
+transformers runs the variants without a row."""

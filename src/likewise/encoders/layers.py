@@ -1,7 +1,7 @@
-"""Layers that differ from torch's own, shared by all transformers here.
+"""Layers that differ from torch's own, shared by all transformers in this library.
 
 Building a layer does not initialize its weights: they come from a checkpoint, or from `initialize_weights`.
-(torch's own way takes a second on the meta device, where it imports a compiler to draw numbers that are never used.)
+(On the meta device, torch's initialization takes a second: it imports a compiler to draw numbers that are never used.)
 """
 
 from collections.abc import Callable
@@ -41,10 +41,11 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class _OptimizerSteps:
-    """The number of steps taken by all optimizers since a weight was first packed.
+    """Counts the steps of all optimizers since a weight was first packed.
 
-    Fused optimizers change weights without raising the tensors' version, and torch does not say whose, so the steps of
-    all optimizers are counted. The hook is registered when a weight is first packed, never by an import.
+    Fused optimizers change weights without incrementing the tensors' version, and torch does not report which weights
+    changed, so the steps of all optimizers count. The hook is registered when a weight is first packed, never on
+    import.
     """
 
     count = 0
@@ -68,7 +69,7 @@ class _PackedWeight(NamedTuple):
 
 
 class Uninitialized:
-    """A layer whose weights are not initialized when it is built; see the top of this file."""
+    """A layer whose weights are not initialized when it is built; see the module docstring."""
 
     def reset_parameters(self) -> None:
         """Do nothing."""
@@ -85,18 +86,18 @@ class Linear(Uninitialized, NotifiedOfMoves, nn.Linear):
             or torch.is_grad_enabled()
             or x.device.type != "cpu"
             or x.dtype not in (torch.float32, torch.bfloat16)
-            or torch.is_autocast_enabled("cpu")  # autocast chooses the precision of this product
-            or self.weight.is_inference()  # changes to such a tensor cannot be noticed
+            or torch.is_autocast_enabled("cpu")  # autocast chooses the precision of this matmul
+            or self.weight.is_inference()  # changes to an inference tensor cannot be detected
         ):
             return F.linear(x, self.weight, self.bias)
         return packed_linear(x, self.packed(), self.bias)
 
     def packed(self) -> Tensor:
-        """The weight in oneDNN's own layout, packed again whenever the weight has changed.
+        """The weight in oneDNN's own layout, repacked whenever the weight has changed.
 
-        The source of the packed weight is kept alive, so that no other weight can get its address. A change in place
-        through `weight.data` bypasses version tracking and goes unnoticed; one under `torch.no_grad()` or by an
-        optimizer is noticed.
+        The source of the packed weight is kept alive, so that no other weight can get its address. An in-place change
+        through `weight.data` bypasses version tracking and is not detected; changes under `torch.no_grad()` or by an
+        optimizer are.
         """
         cached, state = self._cached, (self.weight.data_ptr(), version(self.weight), _OptimizerSteps.count)
         if cached is None or cached.state != state:
@@ -121,7 +122,7 @@ class LayerNorm(Uninitialized, nn.LayerNorm):
 
 
 class RMSNorm(Uninitialized, nn.RMSNorm):
-    """Division by the root of the mean of squares, then a scale (T5): the weight, or 1 + the weight (Gemma 3)."""
+    """RMS normalization, scaled by the weight (T5) or by 1 + the weight (Gemma 3)."""
 
     def __init__(self, width: int, eps: float, one_more: bool = False) -> None:
         super().__init__(width, eps=eps)
@@ -130,17 +131,17 @@ class RMSNorm(Uninitialized, nn.RMSNorm):
     def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
         if not self.one_more:
             return super().forward(x)
-        # in 16 bits, 1 + a small weight would be rounded
+        # in 16 bits, 1 + a small weight would lose precision
         return F.rms_norm(x.float(), self.normalized_shape, 1 + self.weight.float(), self.eps).to(x.dtype)
 
 
 def gated_activation(
     wide: Float[Tensor, "T W"], activation: Callable[[Tensor], Tensor], gated: int
 ) -> Float[Tensor, "T I"]:
-    """The inner values of a block's network: activation(wide) or, with gates, activation(values) · gates.
+    """The inner activations of a feed-forward network: activation(wide) or, with gates, activation(values) · gates.
 
     Args:
-        gated: 0: no gates; 1: the first half of `wide` is values, the second gates; 2: the reverse.
+        gated: 0: no gates; 1: the first half of `wide` is values and the second half gates; 2: the reverse.
     """
     if not gated:
         return activation(wide)
@@ -149,10 +150,10 @@ def gated_activation(
 
 
 def apply_dropout(x: Float[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
-    """Set each number to 0 with probability p, and scale the others to keep the mean (Srivastava et al. 2014).
+    """Set each value to 0 with probability p, and scale the rest to keep the mean (Srivastava et al. 2014).
 
-    On a CPU most of dropout's time goes into random numbers, so 64 bits are drawn for four numbers, which takes a
-    third of the time of torch's own dropout; p is rounded to a multiple of 1/65,536.
+    On a CPU, dropout spends most of its time drawing random numbers. One 64-bit draw therefore serves four values,
+    which takes a third of the time of torch's own dropout; p is rounded to a multiple of 1/65,536.
     """
     threshold, count = round(p * 65536), x.numel()
     if x.device.type != "cpu" or threshold >= 65536:
@@ -163,14 +164,14 @@ def apply_dropout(x: Float[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
 
 
 class Dropout(nn.Dropout):
-    """Dropout whose random numbers are drawn faster on a CPU."""
+    """Dropout that draws its random numbers faster on a CPU."""
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         return apply_dropout(x, self.p) if self.training and self.p else x
 
 
 def without_dropout(model: nn.Module) -> None:
-    """Set all dropout rates to 0 permanently, including attention's; the config keeps its rates."""
+    """Set all dropout rates to 0 permanently, including those in attention; the config keeps its rates."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
@@ -183,9 +184,9 @@ class Embedding(Uninitialized, nn.Embedding):
 
 
 def initialize_weights(model: nn.Module, deviation: float = 0.02) -> nn.Module:
-    """Initialize weights as BERT's authors did: N(0, 0.02), biases 0, norms 1 (or 1 + 0), by torch's generator.
+    """Initialize weights as BERT's authors did: N(0, 0.02), biases 0, norms 1 (or 1 + 0), with torch's generator.
 
-    An LSTM's weights are uniform in ±1/√width, and the row of the unknown word is zero.
+    LSTM weights are uniform in ±1/√width, and the row of the unknown word is zero.
     """
     for module in model.modules():
         if isinstance(module, nn.LSTM):

@@ -1,5 +1,5 @@
-"""Rotary positions (Su et al. 2021, in halves rather than pairs), and what positions add to attention's scores:
-relative ones (T5, MPNet), penalties on distance, vectors of distances, and causal masks.
+"""Rotary position embeddings (Su et al. 2021, in halves rather than adjacent pairs), and biases on attention scores:
+relative positions (T5, MPNet), ALiBi, disentangled attention (DeBERTa) and causal masks.
 """
 
 import math
@@ -15,27 +15,27 @@ from .attention import Bias
 from .layers import Dropout, Embedding, LayerNorm, Linear
 from .shapes import BertShape, alibi_slopes
 
-FAR = 128  # distances from here on share the last bucket of relative positions
+FAR = 128  # distances of at least this many tokens share the last relative position bucket
 
 Rotation = tuple[Float[Tensor, "T 1 K"], Float[Tensor, "T 1 K"]]
 
 
 def rotation(tokens: Ragged, theta: float, width: int, dtype: torch.dtype, stretch: float = 1.0) -> Rotation:
-    """Cosines and sines of every token's angles, which are divided by `stretch`."""
+    """The cosines and sines of each token's rotary angles, which are divided by `stretch`."""
     speeds = theta ** -(torch.arange(0, width, 2, device=tokens.values.device, dtype=torch.float32) / width) / stretch
     angles = (tokens.position[:, None].float() * speeds).repeat(1, 2)[:, None]
     return angles.cos().to(dtype), angles.sin().to(dtype)
 
 
 def rotate(x: Float[Tensor, "T H K"], rotation: Rotation) -> Float[Tensor, "T H K"]:
-    """Rotate each pair (x_i, x_{i+K/2}) by its token's angle."""
+    """Rotate each pair (x_i, x_{i+K/2}) by the token's angle for that pair."""
     cos, sin = rotation
     left, right = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-right, left), dim=-1) * sin
 
 
 class RelativeBias(nn.Module):
-    """Relative positions of T5 (Raffel et al. 2020) and MPNet, shared by all blocks.
+    """The relative position bias of T5 (Raffel et al. 2020) and MPNet, shared by all blocks.
 
     `table[bucket(j − i), head]` is added to the score of token i attending to token j.
     """
@@ -62,7 +62,7 @@ class RelativeBias(nn.Module):
 
 
 def alibi(heads: int, device: torch.device) -> Bias:
-    """A penalty on distance in both directions (Press et al. 2022), cached by length."""
+    """ALiBi (Press et al. 2022): a penalty on distance, here in both directions, cached by length."""
     slopes = torch.tensor(alibi_slopes(heads), device=device)
 
     @cache
@@ -74,7 +74,7 @@ def alibi(heads: int, device: torch.device) -> Bias:
 
 
 def causal(device: torch.device) -> Bias:
-    """The mask that hides later tokens from each token, cached by length."""
+    """The causal mask, which hides later tokens from each token, cached by length."""
 
     @cache
     def hidden(length: int) -> Float[Tensor, "t t"]:
@@ -84,7 +84,7 @@ def causal(device: torch.device) -> Bias:
 
 
 class Distances(nn.Module):
-    """DeBERTa's vectors of distances, shared by all blocks (He et al. 2021, equation 4)."""
+    """DeBERTa's relative position embeddings, shared by all blocks (He et al. 2021, equation 4)."""
 
     def __init__(self, shape: BertShape) -> None:
         super().__init__()
@@ -94,12 +94,13 @@ class Distances(nn.Module):
         self.drop = Dropout(shape.dropout)
 
     def bias(self, qkv: Linear, heads: int, root: float) -> Bias:
-        """What is added to the score of i attending to j: qᵢ · key of (i − j) + kⱼ · query of (i − j), over √K.
+        """The bias added to the score of i attending to j: (qᵢ · key of (i − j) + kⱼ · query of (i − j)) / √K.
 
-        `qkv` computes queries and keys of distances as of tokens; both kinds of queries are divided by `root`.
+        `qkv` computes the queries and keys of distances in the same way as those of tokens; the queries of both are
+        divided by `root`.
         """
         rows = self.drop(self.norm(self.table.weight))
-        wanted = 2 * rows.shape[1]  # without values
+        wanted = 2 * rows.shape[1]  # queries and keys, without values
         both = F.linear(rows, qkv.weight[:wanted], qkv.bias[:wanted]).view(len(rows), 2, heads, -1)
         queries, keys = both.permute(1, 2, 3, 0)  # each H K R
         queries = queries / root
@@ -115,7 +116,7 @@ class Distances(nn.Module):
         return bias
 
     def _row(self, distance: Int[Tensor, "t t"]) -> Int[Tensor, "t t"]:
-        """The row of each distance: one per near distance, logarithmic buckets for far ones, in both directions."""
+        """The row of each signed distance: one per short distance, log-spaced buckets for long ones."""
         near, far = self.buckets // 2, distance.abs()
         share = (far.clamp(min=1).double() / near).log() / math.log((self.farthest - 1) / near)
         bucket = distance.sign() * ((share * (near - 1)).ceil().long() + near)
@@ -123,7 +124,7 @@ class Distances(nn.Module):
 
 
 def bucket(offset: Int[Tensor, "t t"], buckets: int) -> Int[Tensor, "t t"]:
-    """The bucket of each offset: half of them per direction, one for each near distance, logarithmic for far ones."""
+    """The bucket of each offset: half the buckets per direction, one per short distance, log-spaced for long ones."""
     half = buckets // 2
     near = half // 2
     distance = offset.abs()

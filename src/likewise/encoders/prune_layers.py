@@ -1,4 +1,4 @@
-"""Layer pruning: a smaller encoder of the same family with some of the blocks, sharing their weights."""
+"""Layer pruning: builds a smaller encoder of the same family from some of the blocks, sharing their weights."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from .families import FAMILIES, Family, family_name
 
 
 def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
-    """Build an encoder of the first `depth` blocks of an encoder, or of the blocks with the given numbers.
+    """Build an encoder from the first `depth` blocks of an encoder, or from the blocks with the given indices.
 
-    With the first blocks, the layers equal those of the full encoder; in ModernBERT the last one is also normalized,
-    as in every ModernBERT (see `Encoder.nested`). Blocks that were not adjacent do not fit each other yet, so train
-    such an encoder, for example by distillation.
+    If the first blocks are kept, the layers equal those of the full encoder, except that ModernBERT also normalizes its
+    last layer (see `Encoder.nested`). Blocks that were not adjacent do not fit together yet, so train the result, for
+    example by distillation.
     """
     kept = depth if isinstance(depth, Sequence) else None
     family = FAMILIES.get(family_name(encoder.config))
@@ -35,7 +35,7 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
 
 
 def _built(encoder: Encoder, family: Family, homes: list[int], kept: Sequence[int]) -> Encoder:
-    """The smaller encoder: block i is block `homes[i]` of the full one, and depth i is its depth `kept[i]`."""
+    """The smaller encoder: its block i is block `homes[i]` of the full one, and its depth i is depth `kept[i]`."""
     config = _config(encoder.config, kept, len(homes))
     with torch.device("meta"):
         smaller: Encoder = family.build(config)
@@ -52,14 +52,14 @@ def _chosen(encoder: Encoder, kept: Sequence[int]) -> list[int]:
         raise BadInput(f"the blocks to keep are {list(kept)}; expected some of 0 to {encoder.depth - 1}, in order")
     if not encoder.nested or (isinstance(encoder, Bert) and encoder.shape.groups):
         kind = encoder.config["model_type"]
-        raise BadInput(f"a {kind!r} block depends on its place in the encoder, so only the first blocks can be kept")
+        raise BadInput(f"a {kind!r} block depends on its position in the encoder, so only the first blocks can be kept")
     return list(kept)
 
 
 def _homes(encoder: Encoder, depth: int) -> list[int]:
-    """The number in the full encoder of each block of the smaller one.
+    """For each block of the smaller encoder, its index in the full one.
 
-    In ALBERT, each block is shared by the same number of depths; if that is impossible, each depth gets its own.
+    In ALBERT, each block serves the same number of depths; if that is impossible, each depth gets its own block.
     """
     if not isinstance(encoder, Bert) or not encoder.shape.groups:
         return list(range(depth))

@@ -1,6 +1,6 @@
-"""The sizes of encoders, and how config.json gives them for each architecture; no torch here.
+"""The sizes of encoders, and how to read them from config.json for each architecture; nothing here imports torch.
 
-A shape is enough to build an encoder with torch (`FAMILIES`) or to describe it to the engines without torch
+A shape suffices to build an encoder with torch (`FAMILIES`) or to describe it to the engines without torch
 (`description`).
 """
 
@@ -24,12 +24,12 @@ class TransformerShape:
 
     @property
     def longest(self) -> int:
-        """The maximum number of tokens that the model was trained for; T5's limit is larger."""
+        """The maximum number of tokens that the model was trained with; T5's limit is higher."""
         return self.positions
 
 
 def _later(default: Any) -> Any:
-    """A field left out of `repr`, which fingerprints of earlier versions cover (`engines.former_fingerprints`)."""
+    """A field excluded from `repr`, which earlier versions hashed into fingerprints (`engines.former_fingerprints`)."""
     return field(default=default, repr=False)
 
 
@@ -38,15 +38,15 @@ class BertShape(TransformerShape):
     activation: str = "gelu"
     first_position: int = 0  # RoBERTa counts from 2
     segments: int = 2  # 0: the model has none
-    word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower word vectors
-    groups: int = 0  # 0: every block has separate weights; ALBERT: the number of sets that blocks share
-    buckets: int = 0  # of relative positions (MPNet); 0: none
-    theta: float = _later(0.0)  # the base of rotary positions, which replace a table of positions; 0: none
-    stretch: float = _later(1.0)  # the divisor of rotary angles, for longer inputs than in training
-    distances: int = _later(0)  # buckets, in each direction, of distances with their own vectors (DeBERTa); 0: none
-    farthest: int = _later(0)  # one more than the distance from which all share the last bucket
-    alibi: bool = _later(False)  # whether positions are a penalty on distance (ALiBi), and no table either
-    gated: int = _later(0)  # whether `up` gives values, then gates (1), or gates, then values (2); 0: it has no gates
+    word_width: int = 0  # 0: the hidden size; ELECTRA and ALBERT may have narrower word embeddings
+    groups: int = 0  # 0: every block has its own weights; ALBERT: the number of sets of weights that blocks share
+    buckets: int = 0  # the number of relative position buckets (MPNet); 0: none
+    theta: float = _later(0.0)  # the base of rotary position embeddings, which replace a position table; 0: none
+    stretch: float = _later(1.0)  # the number that rotary angles are divided by, for inputs longer than in training
+    distances: int = _later(0)  # relative position buckets per direction (DeBERTa); 0: none
+    farthest: int = _later(0)  # distances of `farthest − 1` and more share the last bucket
+    alibi: bool = _later(False)  # whether positions enter as a penalty on distance (ALiBi) instead of a table
+    gated: int = _later(0)  # 1: `up` returns values followed by gates; 2: gates followed by values; 0: no gates
     attention_bias: bool = _later(True)
     up_bias: bool = _later(True)
     down_bias: bool = _later(True)
@@ -55,7 +55,7 @@ class BertShape(TransformerShape):
 
     @property
     def longest(self) -> int:
-        """The maximum number of tokens: rows of the table of positions, or the training length."""
+        """The maximum number of tokens: the rows of the position embedding table, or the training length."""
         return self.positions - self.first_position
 
     @property
@@ -78,7 +78,7 @@ class ModernBertShape(TransformerShape):
 
 @dataclass(frozen=True)
 class T5Shape(TransformerShape):
-    buckets: int  # of relative positions
+    buckets: int  # the number of relative position buckets
     activation: str = "relu"
     gated: bool = False
     dropout: float = 0.1
@@ -86,27 +86,27 @@ class T5Shape(TransformerShape):
 
 @dataclass(frozen=True)
 class GroupedShape(TransformerShape):
-    """The sizes of a transformer whose query heads share keys in groups: Qwen3, Gemma 3."""
+    """The sizes of a transformer with grouped-query attention: Qwen3, Gemma 3."""
 
     key_heads: int
     head_width: int
     thetas: tuple[float, ...]  # the rotary base of each block
-    reaches: tuple[int, ...]  # how many tokens on either side a token of each block attends to; −1: all
+    reaches: tuple[int, ...]  # for each block, the number of tokens on either side that a token attends to; −1: all
     activation: str
-    causal: bool  # whether a token attends to no later ones
+    causal: bool  # whether a token attends only to itself and earlier tokens
     attention_bias: bool = False
-    divisor: float = 0.0  # the divisor of scores; 0: the root of a head's width
-    word_scale: float = 1.0  # the factor of word vectors
-    post_norms: bool = False  # whether terms added to the input are normalized first (Gemma 3)
+    divisor: float = 0.0  # the number that scores are divided by; 0: the square root of the head width
+    word_scale: float = 1.0  # the factor that word embeddings are multiplied by
+    post_norms: bool = False  # whether outputs are normalized before the residual addition (Gemma 3)
     one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
     attention_dropout: float = 0.0
 
 
 @dataclass(frozen=True)
 class WordShape:
-    """The sizes of a table: rows of `vocabulary` words, then of `buckets` n-grams (fastText).
+    """The sizes of a word embedding table: `vocabulary` rows for words, then `buckets` rows for n-grams (fastText).
 
-    `unknown` is the row of the unknown word, or of a text without tokens.
+    `unknown` is the row for an unknown word, or for a text without tokens.
     """
 
     vocabulary: int
@@ -121,7 +121,7 @@ class WordShape:
 
 @dataclass(frozen=True)
 class BiLSTMShape:
-    """The sizes of a bidirectional LSTM over a table of words; `width` counts both directions together."""
+    """The sizes of a bidirectional LSTM over word embeddings; `width` counts both directions together."""
 
     words: WordShape
     width: int
@@ -129,7 +129,7 @@ class BiLSTMShape:
 
 @dataclass(frozen=True)
 class DeepAveragingShape:
-    """The sizes of a deep averaging network: a table of words, and the rows for pairs of words."""
+    """The sizes of a deep averaging network: a word embedding table, and rows for pairs of words."""
 
     words: WordShape
     pairs: int
@@ -142,14 +142,14 @@ KEYS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate
 
 
 def _sizes(config: Config, positions: int, keys: Sequence[str] = KEYS) -> dict[str, Any]:
-    """The sizes that all transformers have; `keys` name width, depth, heads and inner width."""
+    """The sizes common to all transformers; `keys` are the config's names for width, depth, heads and inner width."""
     sizes = {name: size(config, key) for name, key in zip(("width", "depth", "heads", "inner"), keys, strict=True)}
     limits = {"positions": size(config, "max_position_embeddings", positions)}
     return {"vocabulary": size(config, "vocab_size"), **sizes, **limits}
 
 
 def bert_shape(config: Config, **more: Any) -> BertShape:
-    """BERT; `more` overrides the fields in which a variant differs."""
+    """BERT; `more` sets the fields in which a variant differs."""
     require_supported(config, position_embedding_type="absolute", is_decoder=False)
     shape = BertShape(
         **_sizes(config, 512),
@@ -164,7 +164,7 @@ def bert_shape(config: Config, **more: Any) -> BertShape:
 
 def _divisible(shape: BertShape) -> BertShape:
     if shape.width % shape.heads:
-        raise BadModel(f"config.json asks for {shape.heads} heads, which do not divide the width of {shape.width}")
+        raise BadModel(f"config.json sets {shape.heads} heads, which do not divide the hidden size of {shape.width}")
     if shape.longest < 1:
         raise BadModel(
             f"config.json has max_position_embeddings = {shape.positions} and pad_token_id = "
@@ -174,13 +174,13 @@ def _divisible(shape: BertShape) -> BertShape:
 
 
 def electra_shape(config: Config) -> BertShape:
-    """ELECTRA: word vectors may be narrower than the model."""
+    """ELECTRA: word embeddings may be narrower than the hidden size."""
     narrow, wide = size(config, "embedding_size", 128), size(config, "hidden_size")
     return bert_shape(config, word_width=narrow if narrow != wide else 0)
 
 
 def albert_shape(config: Config) -> BertShape:
-    """ALBERT: blocks share weights in groups, and word vectors may be narrower."""
+    """ALBERT: blocks share weights in groups, and word embeddings may be narrower than the hidden size."""
     require_supported(config, inner_group_num=1)
     groups = size(config, "num_hidden_groups", 1)
     plain = {"hidden_act": "gelu_new", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, **config}
@@ -188,7 +188,7 @@ def albert_shape(config: Config) -> BertShape:
 
 
 def roberta_shape(config: Config) -> BertShape:
-    """RoBERTa, XLM-RoBERTa, CamemBERT: positions count from after the padding token."""
+    """RoBERTa, XLM-RoBERTa, CamemBERT: positions start at the padding id + 1."""
     return bert_shape(config, first_position=size(config, "pad_token_id", 1, least=0) + 1)
 
 
@@ -213,7 +213,7 @@ def distilbert_shape(config: Config) -> BertShape:
 
 
 def gte_shape(config: Config, theta: float = 160_000.0) -> BertShape:
-    """GTE 1.5 and multilingual (Zhang et al. 2024): rotary positions, gated networks; `theta` is the default base."""
+    """GTE 1.5 and multilingual GTE (Zhang et al. 2024): rotary, gated; `theta` is the default rotary base."""
     require_supported(
         config,
         position_embedding_type="rope",
@@ -231,7 +231,7 @@ NOMIC_KEYS = ("n_embd", "n_layer", "n_head", "n_inner")
 
 
 def nomic_shape(config: Config) -> BertShape:
-    """Nomic's BERT (Nussbaum et al. 2024); config.json names sizes as GPT-2 does, or as transformers does."""
+    """Nomic's BERT (Nussbaum et al. 2024); config.json uses the key names of GPT-2 or of transformers' BERT."""
     require_supported(
         config,
         prenorm=False,
@@ -286,14 +286,14 @@ def _transformers_sizes(config: Config) -> dict[str, Any]:
 
 def _rotary(shape: BertShape) -> BertShape:
     if shape.width % (2 * shape.heads):
-        raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
+        raise BadModel(f"config.json sets {shape.heads} rotary heads, which do not divide {shape.width} / 2 dimensions")
     return shape
 
 
 def _rope(config: Config, theta: float) -> dict[str, float]:
-    """The base of rotary positions and the divisor of angles, from transformers' current keys or the older ones.
+    """The rotary base and the divisor of the angles, from transformers' current or older config keys.
 
-    Fixed NTK scaling by s multiplies the base by s, and divides all angles by s^(2/K) (K: a head's width).
+    Fixed NTK scaling by s multiplies the base by s and divides all angles by s^(2/K), where K is the head width.
     """
     newer, older = (_rope_settings(config, key) for key in ("rope_parameters", "rope_scaling"))
     kind, factor = _scaling(newer) if newer else _scaling(older)
@@ -322,7 +322,7 @@ def _scaling(settings: Config) -> tuple[str, float]:
 
 
 def _at_least_one(config: Config, key: str, default: float) -> float:
-    """Read a number such as a rotary base: below 1, angles would grow until rounding makes the engines differ."""
+    """Read a number such as a rotary base; below 1, angles would grow until rounding makes the engines differ."""
     found = number(config, key, default)
     if found < 1:
         raise BadModel(f"config.json has {key} = {found:g}; expected a number of at least 1")
@@ -330,7 +330,7 @@ def _at_least_one(config: Config, key: str, default: float) -> float:
 
 
 def deberta_shape(config: Config) -> BertShape:
-    """DeBERTa 2 and 3 (He et al. 2021) without its convolution: no table of positions, but vectors of distances."""
+    """DeBERTa 2 and 3 (He et al. 2021), without the convolution: relative instead of absolute position embeddings."""
     require_supported(config, norm_rel_ebd="layer_norm", conv_kernel_size=0, embedding_size=config.get("hidden_size"))
     own = {"layer_norm_eps": 1e-7, "type_vocab_size": 0, **config}
     shape = bert_shape(own, distances=size(config, "position_buckets", least=2), farthest=_farthest(config))
@@ -343,7 +343,7 @@ def deberta_shape(config: Config) -> BertShape:
 
 
 def is_disentangled(config: Config) -> bool:
-    """Whether a DeBERTa is of the form that `deberta_shape` describes: queries and keys meet vectors of distances."""
+    """Whether a DeBERTa is the variant in `deberta_shape`, with queries and keys that both interact with distances."""
     kinds = _given(config, "pos_att_type", [])
     kinds = kinds.split("|") if isinstance(kinds, str) else kinds
     if not isinstance(kinds, list) or any(not isinstance(kind, str) for kind in kinds):
@@ -363,7 +363,7 @@ LONGEST_RELATIVE = 1 << 16
 
 
 def t5_shape(config: Config) -> T5Shape:
-    """T5's encoder (Raffel et al. 2020), of version 1.0 or, with gates, 1.1."""
+    """The encoder of T5 (Raffel et al. 2020), version 1.0 or, with gates, 1.1."""
     require_supported(config, relative_attention_max_distance=128)
     named = config.get("feed_forward_proj", "relu")
     gated = isinstance(named, str) and named.startswith("gated-")
@@ -378,8 +378,8 @@ def t5_shape(config: Config) -> T5Shape:
     )
     if size(config, "d_kv", 64) * shape.heads != shape.width:
         raise BadModel(
-            f"config.json asks for {shape.heads} heads of d_kv = {config.get('d_kv', 64)}; expected heads that add "
-            f"up to the width, {shape.width}"
+            f"config.json sets {shape.heads} heads of d_kv = {config.get('d_kv', 64)}; expected their widths to add up "
+            f"to the hidden size, {shape.width}"
         )
     return shape
 
@@ -388,7 +388,7 @@ T5_KEYS = ("d_model", "num_layers", "num_heads", "d_ff")
 
 
 def jina_shape(config: Config) -> BertShape:
-    """Jina's BERT (Günther et al. 2023, jina-embeddings-v2): ALiBi in both directions, and gated networks."""
+    """Jina's BERT (Günther et al. 2023, jina-embeddings-v2): bidirectional ALiBi and gated feed-forward networks."""
     require_supported(config, position_embedding_type="alibi")
     gates = {"geglu": "gelu", "reglu": "relu"}
     named = config.get("feed_forward_type", "geglu")
@@ -399,10 +399,10 @@ def jina_shape(config: Config) -> BertShape:
 
 
 def alibi_slopes(heads: int) -> list[float]:
-    """What each head subtracts from a score for each token of distance (Press et al. 2022).
+    """The amount that each head subtracts from a score per token of distance (Press et al. 2022).
 
-    If the number n of heads is a power of two, the slopes are 2^(−8/n) and its powers. Otherwise, they are those of the
-    next lower power of two, followed by every second slope of twice that power.
+    If the number of heads n is a power of two, the slopes are 2^(−8/n) and its powers. Otherwise, they are the slopes
+    for the next lower power of two, followed by every second slope for twice that power.
     """
     power = 1 << (heads.bit_length() - 1)
     slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
@@ -428,12 +428,12 @@ def modernbert_shape(config: Config) -> ModernBertShape:
         attention_dropout=fraction(config, "attention_dropout", 0.0),
     )
     if shape.width % (2 * shape.heads):
-        raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
+        raise BadModel(f"config.json sets {shape.heads} rotary heads, which do not divide {shape.width} / 2 dimensions")
     return shape
 
 
 def _local_layers(config: Config, default: Callable[[int], bool]) -> tuple[bool, ...]:
-    """Which blocks have local attention; if config.json does not say, `default` of the block's number decides."""
+    """Which blocks have local attention: as set in config.json, otherwise `default` of the block's index."""
     depth, kinds = size(config, "num_hidden_layers"), config.get("layer_types")
     if kinds is None:
         return tuple(default(i) for i in range(depth))
@@ -447,7 +447,7 @@ def _local_layers(config: Config, default: Callable[[int], bool]) -> tuple[bool,
 
 
 def qwen3_shape(config: Config) -> GroupedShape:
-    """Qwen3 (Yang et al. 2025): causal, rotary positions, each head of queries and keys normalized."""
+    """Qwen3 (Yang et al. 2025): causal, rotary, with each head's queries and keys normalized."""
     depth = size(config, "num_hidden_layers")
     return _grouped(
         config,
@@ -462,12 +462,12 @@ def qwen3_shape(config: Config) -> GroupedShape:
 
 
 def gemma3_shape(config: Config) -> GroupedShape:
-    """Gemma 3 (2025), causal or, as in EmbeddingGemma, not; most blocks have local attention."""
+    """Gemma 3 (2025): causal or, in EmbeddingGemma, bidirectional; most blocks have local attention."""
     every = size(config, "sliding_window_pattern", 6)
     local = _local_layers(config, lambda i: (i + 1) % every != 0)
     both = boolean(config, "use_bidirectional_attention", False)
     window = size(config, "sliding_window", 4096)
-    reach = window // 2 if both else window - 1  # the window counts tokens of both sides, or the token itself
+    reach = window // 2 if both else window - 1  # `window` counts both sides, or includes the token
     return _grouped(
         config,
         _sizes(config, 131_072),
@@ -485,7 +485,7 @@ def gemma3_shape(config: Config) -> GroupedShape:
 
 
 def _grouped(config: Config, sizes: dict[str, Any], key_heads: int, head_width: int, **more: Any) -> GroupedShape:
-    """`key_heads` and `head_width` are the defaults of the family."""
+    """Read a `GroupedShape`; `key_heads` and `head_width` are the family's defaults."""
     shape = GroupedShape(
         **sizes,
         eps=fraction(config, "rms_norm_eps", 1e-6),
@@ -497,7 +497,7 @@ def _grouped(config: Config, sizes: dict[str, Any], key_heads: int, head_width: 
     )
     if shape.width % shape.heads or shape.heads % shape.key_heads or shape.head_width % 2:
         raise BadModel(
-            f"config.json asks for {shape.heads} heads and {shape.key_heads} key-value heads of width "
+            f"config.json sets {shape.heads} heads and {shape.key_heads} key-value heads of width "
             f"{shape.head_width} at a hidden size of {shape.width}; expected the heads to divide the hidden size, "
             "the key-value heads to divide the heads, and an even head width"
         )
@@ -505,13 +505,13 @@ def _grouped(config: Config, sizes: dict[str, Any], key_heads: int, head_width: 
 
 
 def is_plain_qwen3(config: Config) -> bool:
-    """Whether a Qwen3 has the form that `qwen3_shape` describes: angles are not scaled, and all attention is global."""
+    """Whether a Qwen3 is the variant in `qwen3_shape`: rotary angles are not scaled, and all attention is global."""
     local = boolean(config, "use_sliding_window", False) or any(_local_layers(config, lambda _: False))
     return not local and not any(_scales(_rope_settings(config, key)) for key in ("rope_parameters", "rope_scaling"))
 
 
 def is_plain_gemma3(config: Config) -> bool:
-    """Whether a Gemma 3 has the form that `gemma3_shape` describes: neither angles nor scores are scaled otherwise."""
+    """Whether a Gemma 3 is the variant in `gemma3_shape`, without further scaling of rotary angles or scores."""
     ropes = _rope_settings(config, "rope_parameters")
     settings = [_rope_settings(ropes, kind) for kind in ("full_attention", "sliding_attention")]
     scaled = any(_scales(one) for one in (*settings, _rope_settings(config, "rope_scaling")))
@@ -540,20 +540,20 @@ def word_shape(config: Config) -> WordShape:
 
 
 def bilstm_shape(config: Config) -> BiLSTMShape:
-    """A bidirectional LSTM over word vectors (InferSent)."""
+    """A bidirectional LSTM over word embeddings (InferSent)."""
     width = size(config, "hidden_size", least=2)
     if width % 2:
-        raise BadModel(f"config.json has hidden_size = {width}; two directions need an even number")
+        raise BadModel(f"config.json has hidden_size = {width}; expected an even number, half for each direction")
     return BiLSTMShape(_word_shape(config, "word_size"), width)
 
 
 def deep_averaging_shape(config: Config) -> DeepAveragingShape:
-    """A deep averaging network: word vectors and vectors of bigrams."""
+    """A deep averaging network: embeddings of words and of bigrams."""
     return DeepAveragingShape(_word_shape(config, "hidden_size"), size(config, "pair_buckets"))
 
 
 def _theta(config: Config, is_local: bool, local_key: str, global_key: str, default: float) -> float:
-    """The rotary base of a block; `default` is that of blocks with global attention."""
+    """The rotary base of a block; `default` is the base for blocks with global attention."""
     kind, key = ("sliding_attention", local_key) if is_local else ("full_attention", global_key)
     ropes = _given(config, "rope_parameters", {})
     newer = _given(ropes, kind, {}) if isinstance(ropes, dict) else ropes
@@ -570,9 +570,9 @@ def _given(settings: Config, key: str, default: Any) -> Any:
 
 
 def changed_settings(shape: Any) -> dict[str, Any]:
-    """The fields of a dataclass that differ from their defaults; dropout, which changes no vector, is left out.
+    """The fields of a dataclass that differ from their defaults, except dropout, which does not affect vectors.
 
-    So a setting added by a later version leaves the fingerprints of existing models unchanged.
+    Settings added by later versions therefore leave the fingerprints of existing models unchanged.
     """
     values = {field.name: (getattr(shape, field.name), field.default) for field in fields(shape)}
     return {

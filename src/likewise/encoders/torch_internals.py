@@ -1,6 +1,6 @@
 """All uses of torch's private or undocumented operators and attributes, which may change.
 
-tests/encoders/test_torch_internals.py fails if any other file uses one.
+tests/encoders/test_torch_internals.py fails if another file uses any of them.
 """
 
 from abc import abstractmethod
@@ -20,23 +20,23 @@ _LINEAR = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if _REORDER else 
 HAS_PACKED_LINEAR = _LINEAR is not None  # whether this build of torch has oneDNN's linear layer with prepacked weights
 
 HAS_BF16_PRODUCTS: bool = _HAS_ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-"""Whether oneDNN multiplies in bf16 on this processor (AVX-512 or newer). If not, torch's own products would take 8
-times as long as in fp32, so bf16 is multiplied in fp32 and the result is rounded."""
+"""Whether oneDNN supports bf16 matmuls on this processor (AVX-512 or newer). If not, torch's own bf16 matmuls would
+take 8 times as long as in fp32, so bf16 matrices are multiplied in fp32 and the result is rounded."""
 
 
 def pack_linear_weight(weight: Float[Tensor, "O I"]) -> Tensor:
-    """The weight in oneDNN's own layout; in fp32 if there are no bf16 products."""
+    """The weight in oneDNN's own layout, in fp32 if bf16 matmuls are not supported."""
     return _REORDER(weight if HAS_BF16_PRODUCTS else weight.float())  # type: ignore[no-any-return,misc]
 
 
 def packed_linear(x: Float[Tensor, "... I"], packed: Tensor, bias: Tensor | None) -> Float[Tensor, "... O"]:
-    """Y = x Wᵀ + b in x's precision, where W was packed by `pack_linear_weight`."""
+    """Compute y = x Wᵀ + b in the precision of x, with W packed by `pack_linear_weight`."""
     bias = None if bias is None else bias.to(packed.dtype)
     return _LINEAR(x.to(packed.dtype), packed, bias, "none", [], "").to(x.dtype)  # type: ignore[no-any-return,misc]
 
 
 def version(tensor: Tensor) -> int:
-    """How often the tensor was changed in place; changes through `tensor.data` and by fused optimizers do not count."""
+    """The number of in-place changes to a tensor, not counting those through `tensor.data` or by fused optimizers."""
     return tensor._version
 
 
@@ -51,11 +51,11 @@ def move_parameter_to_end(module: nn.Module, name: str) -> None:
 
 
 class NotifiedOfMoves(nn.Module):
-    """A module whose `before_move` is called before its weights move to a device or precision."""
+    """A module whose `before_move` is called before its weights are moved or converted."""
 
     @abstractmethod
     def before_move(self) -> None:
-        """Called before the weights are moved."""
+        """Prepare for a change of the weights' device or precision."""
 
     def _apply(self, *args: Any, **kwargs: Any) -> "NotifiedOfMoves":
         self.before_move()
@@ -64,5 +64,5 @@ class NotifiedOfMoves(nn.Module):
 
 
 def foreach(operation: str, tensors: Tensors, *arguments: Any, **options: Any) -> Any:
-    """Torch's operation on lists of tensors, such as `lerp_`: in place if its name ends in an underscore."""
+    """Apply a torch operation, such as `lerp_`, to lists of tensors; in place if its name ends in an underscore."""
     return getattr(torch, f"_foreach_{operation}")(tensors, *arguments, **options)

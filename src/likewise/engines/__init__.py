@@ -1,1 +1,1 @@
-"""Engines, which compute vectors: one package each."""
+"""Engines, which compute vectors, one package per engine."""

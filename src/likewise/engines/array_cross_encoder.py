@@ -1,4 +1,4 @@
-"""Cross-encoders without torch: an engine's encoder, and a classification head in NumPy."""
+"""Cross-encoders without torch: an engine's encoder and a classification head in NumPy."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -50,9 +50,9 @@ Array = np.ndarray
 
 
 class ArrayCrossEncoder(JointReranker, Loadable):
-    """A cross-encoder without torch, for scoring but not for training."""
+    """A cross-encoder without torch, which can score pairs but not be trained."""
 
-    ENGINE: ClassVar[type[ArrayEmbedder]]  # the embedders of the same engine, which know its options and its encoder
+    ENGINE: ClassVar[type[ArrayEmbedder]]  # the embedder class of the same engine, which supplies options and encoder
     encoder: ArrayEncoder
     device = "cpu"
 
@@ -76,7 +76,7 @@ class ArrayCrossEncoder(JointReranker, Loadable):
         folder = manifest.encoder
         if manifest.late is not None:
             kind = manifest.late.kind.rpartition(".")[2]
-            raise BadModel(f"{folder} holds a {kind}, which only torch computes. {torch_hint()}")
+            raise BadModel(f"{folder} holds a {kind}, which only torch supports. {torch_hint()}")
         config = read_config(folder)
         if not manifest.heads:
             head_of(model_type(config, folder), f"{folder} holds")
@@ -106,8 +106,9 @@ class ArrayCrossEncoder(JointReranker, Loadable):
         return [*((tensor.name, tensor.identifying) for tensor in stored), *self.head.identifying_weights()]
 
     def save(self, folder: str | Path) -> None:
-        """Write a folder that `load`, transformers and sentence-transformers can read, with the weights stored as in
-        the model's own folder; otherwise like `Embedder.save`.
+        """Write a folder that `load`, transformers and sentence-transformers can read.
+
+        The weights keep the format of the model's own folder; otherwise this works like `Embedder.save`.
         """
         manifest, config = self._written_manifest(), read_config(self.manifest.encoder)
         stored = self._stored_tensors(config)
@@ -128,7 +129,7 @@ class ArrayCrossEncoder(JointReranker, Loadable):
             self.manifest, self._files = replace(self.manifest, encoder=target), file_states(target)
 
     def _stored_tensors(self, config: Config) -> dict[str, StoredTensor]:
-        """The encoder's tensors, and the head's tensors beside them, by their names in files."""
+        """The tensors of the encoder and of a head stored with it, by their names in files."""
         folder = self.manifest.encoder
         row = None if self.manifest.heads else head_of(model_type(config, folder), f"{folder} holds")
         prefix, head = (row.prefix, stored_head(folder, config, row)) if row else ("", {})
@@ -159,7 +160,7 @@ class NumpyCrossEncoder(ArrayCrossEncoder):
 
 
 def stored_head(folder: Path, config: Config, head: ClassificationHead) -> dict[str, StoredTensor]:
-    """The tensors of a model folder's classification head, in their stored form, by our names."""
+    """The tensors of a model folder's classification head, as stored, by our names."""
     with ExitStack() as stack:
         stored = StoredWeights(folder, stack)
         shapes = head.shape(config).tensors
@@ -173,7 +174,7 @@ def _classifier(folder: Path, config: Config) -> "NumpyClassifier":
 
 
 class NumpyClassifier:
-    """Pooled vectors to logits: out(norm(activation(dense(x)))), in fp32."""
+    """Maps pooled vectors to logits, out(norm(activation(dense(x)))), in fp32."""
 
     def __init__(self, shape: HeadShape, tensors: Mapping[str, StoredTensor]) -> None:
         self.shape, self.activation = shape, ACTIVATIONS[shape.activation].compute
@@ -191,28 +192,28 @@ class NumpyClassifier:
         return self._linear("out", x)
 
     def _linear(self, layer: str, x: Float[Array, "N D"]) -> Float[Array, "N E"]:
-        """Row by row, because the last bits of a matrix product depend on the number of rows."""
+        """Apply a layer row by row, because the last bits of a matrix product depend on the number of rows."""
         weight, bias = self.weights[f"{layer}.weight"], self.weights.get(f"{layer}.bias", 0.0)
         return np.asarray((x[:, None] @ weight.T)[:, 0] + bias, np.float32)
 
     def identifying_weights(self) -> Weights:
-        """None: the head's tensors are beside the encoder's."""
+        """Return nothing, because the head's tensors are stored with the encoder's."""
         return []
 
     def write(self, folder: Path) -> None:
-        """Nothing: the head's tensors are written beside the encoder's."""
+        """Do nothing, because the head's tensors are written with the encoder's."""
 
 
 @dataclass(frozen=True)
 class NumpyPooledHeads:
-    """Pooled vectors to logits through the heads of a modular reranker, in fp32."""
+    """Maps pooled vectors to logits with the heads of a modular reranker, in fp32."""
 
     poolings: Sequence[str]
     heads: Sequence[NumpyHead]
 
     @classmethod
     def read(cls, manifest: PairManifest, encoder_width: int) -> "NumpyPooledHeads":
-        """The pooling and the heads that a folder describes, for an encoder of this width."""
+        """The pooling method and heads described by a folder, for an encoder of this hidden size."""
         names = reduction_names(manifest.pooling or "")
         return cls(names, heads_of(manifest.heads, len(names) * encoder_width))
 
@@ -226,7 +227,7 @@ class NumpyPooledHeads:
         return pooled
 
     def identifying_weights(self) -> Weights:
-        """The heads' weights for the fingerprint."""
+        """The heads' weights, for the fingerprint."""
         return weights_of_heads(self.heads)
 
     def write(self, folder: Path) -> None:

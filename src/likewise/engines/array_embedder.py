@@ -1,4 +1,4 @@
-"""ArrayEmbedder: the shared part of embedders without torch: reading a folder, windows and heads, in NumPy arrays."""
+"""ArrayEmbedder: what embedders without torch share: reading a folder, windowing texts, and heads, in NumPy."""
 
 import json
 from abc import abstractmethod
@@ -137,10 +137,10 @@ class ArrayEmbedder(Embedder, Loadable):
         heads = self.heads
         if before != after:
             if any(head.arrays for head in heads):
-                raise BadModel(f"the pooling {pooling} has {after} dimensions, but the heads expect {before}")
+                raise BadModel(f"{pooling} pooling returns {after} dimensions, but the heads expect {before}")
             heads = tuple(replace(head, width=after) for head in heads)
         other = type(self)(self.tokenizer, self.encoder, chosen, heads, self.manifest)
-        other._files, other._kind = self._files, self._kind  # the folder may contain another model by now
+        other._files, other._kind = self._files, self._kind  # the folder may hold a different model by now
         return other
 
     def pooling_weights(self) -> Mapping[str, Array]:
@@ -148,7 +148,7 @@ class ArrayEmbedder(Embedder, Loadable):
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
         if weights not in (None, "int8"):
-            raise BadInput(f'weights is {weights!r}; expected "int8", or None to keep them as they are')
+            raise BadInput(f'weights is {weights!r}; expected "int8", or None to keep their format')
         stored = {tensor.name: tensor for tensor in self._stored_tensors()}
         if weights == "int8":
             stored = in_int8(stored)
@@ -160,7 +160,7 @@ class ArrayEmbedder(Embedder, Loadable):
             self.manifest, self._files = replace(self.manifest, encoder=target), file_states(target)
 
     def write_files(self, folder: Path, weights: Mapping[str, StoredTensor]) -> None:
-        """Write the files of this model, with these weights of its encoder, into an empty folder."""
+        """Write this model's files, with the given encoder weights, into an empty folder."""
         in_int8 = has_int8(weights.values())
         manifest = self._written(self.pooling.described, [(head.kind, head.config) for head in self.heads])
         manifest = replace(manifest, static=self.is_static(weights="int8" if in_int8 else None))

@@ -1,4 +1,4 @@
-"""ArrayEncoder: the interface of encoders without torch; packed sentences in, NumPy arrays out."""
+"""ArrayEncoder: the interface of encoders without torch, from packed sentences to NumPy arrays."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -9,13 +9,13 @@ from ..array_types import Float, Int
 from ..arrays.sequences import Sequences
 
 Array = np.ndarray
-Skips = Int[Array, " N"] | None  # how many tokens at the start of each sentence (the prompt) a pooling leaves out
-Segments = Int[Array, " T"] | None  # for each token, the text of a pair that it belongs to, 0 or 1; None: 0
+Skips = Int[Array, " N"] | None  # the number of tokens at the start of each sentence (the prompt) excluded from pooling
+Segments = Int[Array, " T"] | None  # each token's segment: 0 or 1, for the text of a pair; None: 0 for all
 
 
 @runtime_checkable
 class ArrayEncoder(Protocol):
-    """An encoder of packed sentences in NumPy arrays; layer 0 is the embeddings, and layer `depth` is the last."""
+    """An encoder of packed sentences in NumPy arrays; layer 0 is the embedding output, layer `depth` is the last."""
 
     width: int
     depth: int
@@ -23,14 +23,14 @@ class ArrayEncoder(Protocol):
     longest: int
     parameters: int
     precision: str
-    threads: int  # threads that share the sentences of a batch; 1 if all threads work on each matrix product together
+    threads: int  # threads that share the sentences of a batch; 1 if all threads share each matmul
 
     def pooled(
         self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
     ) -> Float[Array, "N W"]:
-        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
+        """The named reductions of each sentence's last layer, concatenated, excluding its first `skips` tokens."""
         ...
 
     def layers(self, tokens: Sequences, first: int, last: int) -> Float[Array, "L T D"]:
-        """The layers `first` to `last` of these sentences; layers above `last` are not computed."""
+        """Layers `first` to `last` (both included) of these sentences; later layers are not computed."""
         ...

@@ -1,6 +1,6 @@
-"""An encoder as sizes and stored arrays, read from a model folder: the input of the engines without torch.
+"""An encoder described by its sizes and stored arrays, read from a model folder for the engines without torch.
 
-The shapes that config.json implies are compared with the header of the weights before a tensor is read.
+The shapes implied by config.json are compared with the headers of the weight files before any tensor is read.
 """
 
 import math
@@ -27,12 +27,12 @@ from ..runtime.lazy_imports import torch_hint
 from ..runtime.static_tables import static_table
 from .stored_weights import StoredTensor, StoredWeights
 
-MOST_TOKENS = 1 << 20  # maximum input length of encoders without a table of positions
+MOST_TOKENS = 1 << 20  # maximum input length of encoders without a position embedding table
 
 
 @dataclass(frozen=True)
 class LinearWeights:
-    """A linear layer (outputs by inputs) or a norm (one row), with or without a bias."""
+    """The weights of a linear layer (outputs × inputs) or a norm (a vector), with or without a bias."""
 
     weight: StoredTensor
     bias: StoredTensor | None = None
@@ -40,7 +40,7 @@ class LinearWeights:
 
 @dataclass(frozen=True)
 class BlockWeights:
-    """The weights of one block. If key and value are absent, `query` holds all three, concatenated by rows."""
+    """The weights of one block. If `key` and `value` are absent, `query` holds all three, stacked row-wise."""
 
     query: LinearWeights
     out: LinearWeights
@@ -48,21 +48,21 @@ class BlockWeights:
     down: LinearWeights
     key: LinearWeights | None = None
     value: LinearWeights | None = None
-    gate: LinearWeights | None = None  # of a gated network whose `up` returns only values
+    gate: LinearWeights | None = None  # in a gated feed-forward network whose `up` returns only values
     norm1: LinearWeights | None = None
     norm2: LinearWeights | None = None
-    query_norm: LinearWeights | None = None  # of each head's queries and keys (Qwen3, Gemma 3)
+    query_norm: LinearWeights | None = None  # applied to each head's queries; `key_norm`, to its keys (Qwen3, Gemma 3)
     key_norm: LinearWeights | None = None
-    out_norm: LinearWeights | None = None  # of the outputs that attention and network add to their inputs (Gemma 3)
-    down_norm: LinearWeights | None = None
+    out_norm: LinearWeights | None = None  # applied to attention's output before the residual addition (Gemma 3)
+    down_norm: LinearWeights | None = None  # the same for the feed-forward network
     theta: float = 0.0  # the base of rotary position embeddings; 0: none
-    stretch: float = 1.0  # the divisor of rotary angles
+    stretch: float = 1.0  # the number that rotary angles are divided by
     reach: int = -1  # the number of tokens on either side that a token attends to; −1: all
 
 
 @dataclass(frozen=True)
 class Description:
-    """An encoder: its sizes and weights; absent weights are None."""
+    """An encoder's sizes and weights; weights that it lacks are None."""
 
     vocabulary: int
     width: int
@@ -71,26 +71,26 @@ class Description:
     depth: int = 0
     heads: int = 1
     inner: int = 0
-    word_width: int = 0  # the width of word vectors; 0: as wide as the model
+    word_width: int = 0  # the width of word embeddings; 0: the hidden size
     first_position: int = 0
     activation: str = "gelu"
-    pre_norm: bool = False  # whether norms come before attention and network (ModernBERT) or after them (BERT)
-    gated: int = 0  # whether the output of `up` is values followed by gates (1), or the reverse (2); 0: no gates
+    pre_norm: bool = False  # whether norms precede (ModernBERT) or follow (BERT) attention and feed-forward
+    gated: int = 0  # 1: `up` returns values followed by gates; 2: gates followed by values; 0: no gates
     eps: float = 1e-12
     positions: StoredTensor | None = None
     segments: StoredTensor | None = None
-    rms: bool = False  # whether norms divide by the root of the mean of squares, and have no bias (T5)
-    divisor: float = 0.0  # the divisor of scores; 0: the root of a head's width
-    farthest: int = 0  # one more than the distance from which all share the last row of `distances`
-    key_heads: int = 0  # key-value heads, each shared by the same number of heads; 0: as many as heads
-    head_width: int = 0  # 0: the width divided among the heads
-    causal: bool = False  # whether a token attends to no later ones
+    rms: bool = False  # whether norms are RMSNorm, without a bias (T5)
+    divisor: float = 0.0  # the number that scores are divided by; 0: the square root of the head width
+    farthest: int = 0  # distances of `farthest − 1` and more share the last row of `distances`
+    key_heads: int = 0  # key-value heads, each shared by equally many query heads; 0: as many as `heads`
+    head_width: int = 0  # 0: the hidden size divided by the number of heads
+    causal: bool = False  # whether a token attends only to itself and earlier tokens
     one_more: bool = False  # whether norms multiply by 1 + their weight (Gemma 3)
-    word_scale: float = 1.0  # the factor of word vectors
-    alibi: bool = False  # whether scores fall with distance, by each head's own slope (`shapes.alibi_slopes`)
-    relative: StoredTensor | None = None  # the bias of each bucket of relative positions (rows) for each head (MPNet)
-    distances: StoredTensor | None = None  # vectors of distances, also multiplied with queries and keys (DeBERTa)
-    distance_norm: LinearWeights | None = None  # of these
+    word_scale: float = 1.0  # the factor that word embeddings are multiplied by
+    alibi: bool = False  # whether each head lowers scores linearly with distance (`shapes.alibi_slopes`)
+    relative: StoredTensor | None = None  # relative position bias, one row per bucket, one column per head (MPNet)
+    distances: StoredTensor | None = None  # embeddings of distances, for disentangled attention (DeBERTa)
+    distance_norm: LinearWeights | None = None  # applied to `distances`
     norm: LinearWeights | None = None
     widen: LinearWeights | None = None
     last_norm: LinearWeights | None = None
@@ -99,7 +99,7 @@ class Description:
 
 
 def tensors(part: Any) -> list[StoredTensor]:
-    """The tensors of a description, or of a part of it, in the order of its fields."""
+    """The tensors of a description, or of a part of one, in field order."""
     results, waiting = [], [part]
     while waiting:
         one = waiting.pop()
@@ -117,7 +117,7 @@ def parameter_count(description: Description) -> int:
 
 
 def check_described(folder: Path, config: Config) -> tuple[Family, Shape]:
-    """The family and the sizes of a folder's encoder; raises BadModel if only torch computes it."""
+    """The family and the sizes of a folder's encoder; raises BadModel if only torch supports it."""
     kind = model_type(config, folder)
     family = FAMILIES.get(kind)
     if family is None or family.architecture not in DESCRIPTIONS:
@@ -125,7 +125,7 @@ def check_described(folder: Path, config: Config) -> tuple[Family, Shape]:
         raise BadModel(f"{folder} holds a {kind!r} encoder; without torch, only {known} are supported. {torch_hint()}")
     shape = family.shape(config)
     if isinstance(shape, WordShape) and shape.buckets:
-        raise BadModel(f"{folder} represents unknown words by n-grams, which only torch computes. {torch_hint()}")
+        raise BadModel(f"{folder} uses character n-grams for unknown words, which only torch supports. {torch_hint()}")
     return family, shape
 
 
@@ -136,7 +136,7 @@ def stored_encoder_settings(folder: Path) -> list[Any]:
 
 
 def read_description(folder: Path) -> Description:
-    """The encoder of a model folder, with its weights as they are stored."""
+    """Read the encoder of a model folder, keeping its weights as stored."""
     config = read_config(folder)
     family, shape = check_described(folder, config)
     static = static_table(folder)
@@ -165,7 +165,7 @@ class _Weights:
         return LinearWeights(self.tensor(f"{name}.weight", width), self.tensor(f"{name}.bias", width) if bias else None)
 
     def parts(self, count: int, name: str, outputs: int, inputs: int, bias: bool) -> list[LinearWeights | None]:
-        """A layer as stored: `count` layers that share the outputs equally, or a single one followed by None."""
+        """A layer as stored: split into `count` layers of equally many outputs, or one layer followed by None."""
         weights, biases = file_names(f"{name}.weight", self.names), file_names(f"{name}.bias", self.names)
         rows = outputs // len(weights)
         found = [
@@ -218,7 +218,7 @@ def _bert_block(shape: BertShape, weights: _Weights, at: str) -> BlockWeights:
 
 
 def _block(shape: BertShape | T5Shape, weights: _Weights, at: str, biases: Mapping[str, bool]) -> BlockWeights:
-    """A block's weights; in the files, queries, keys and values may be one layer, and so may values and gates."""
+    """A block's weights; the files may fuse queries, keys and values into one layer, and values and gates too."""
     width, wide = shape.width, (2 if shape.gated else 1) * shape.inner
     query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, biases["attention"])
     up, gate = weights.parts(2, f"{at}.up", wide, width, biases["up"])
@@ -324,4 +324,4 @@ DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
     "t5:T5": _t5,
     "grouped:Grouped": _grouped,
     "word_table:WordTable": _word_table,
-}  # how an architecture (`Family.architecture`) is described; only torch supports those that are missing
+}  # maps an architecture (`Family.architecture`) to its description; only torch supports the rest

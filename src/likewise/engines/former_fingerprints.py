@@ -1,6 +1,6 @@
-"""The fingerprints in older indexes, made before a model had one fingerprint for all engines.
+"""The fingerprints in older indexes, which date from before all engines shared one fingerprint per model.
 
-They covered the engine's class and the precision, and the tokenizer as the library `tokenizers` writes it.
+They covered the engine's class, the precision, and the tokenizer as serialized by the `tokenizers` library.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ COMPUTED_WITHOUT_TORCH = (("native", "fp32"), ("native", "bf16"), ("native", "in
 
 
 def former_computation(embedder: Embedder, recorded: str) -> Computation | None:
-    """The computation that this former fingerprint of the model stands for; None if it is not one of its own.
+    """The computation that this former fingerprint stands for; None if it does not belong to this model.
 
     For torch, only this embedder's own precision is tried. The version of the arithmetic is 0.
 
     Raises:
-        MissingExtra: the package `tokenizers` is not installed.
+        MissingExtra: the `tokenizers` package is not installed.
     """
     return next((computed for print_, computed in _former_fingerprints(embedder) if print_ == recorded), None)
 
@@ -36,7 +36,7 @@ def _former_fingerprints(embedder: Embedder) -> Iterator[tuple[str, Computation]
     of_torch = getattr(embedder, "former_fingerprint", None)
     if of_torch is not None:
         yield of_torch(tokenizer), computation_of(embedder)
-    with suppress(BadModel, OSError):  # a model that only torch computes, or one without a folder
+    with suppress(BadModel, OSError):  # a model that only torch can run, or one without a folder
         stored = [array for one in tensors(read_description(embedder.manifest.encoder)) for array in one.arrays]
         for engine, precision in COMPUTED_WITHOUT_TORCH:
             yield _of_arrays(embedder, tokenizer, stored, engine, precision), Computation(engine, precision, 0)
@@ -64,7 +64,7 @@ def _of_arrays(embedder: Embedder, tokenizer: str, stored: list[np.ndarray], eng
 
 
 def former_pooled_settings(embedder: Embedder) -> list[Any]:
-    """The settings of pooling, prompts and input in the order in which both kinds were written."""
+    """The pooling, prompt and input settings, in the order in which both kinds of fingerprint included them."""
     m, t = embedder.manifest, embedder.tokenizer
     prompts = [dict(m.prompts), m.default_prompt]
     return [embedder.pooling.spec, m.include_prompt, *prompts, t.max_seq_length, t.lowercase]

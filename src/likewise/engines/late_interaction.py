@@ -1,9 +1,9 @@
-"""LateInteraction: a reranker that compares the vectors of tokens (ColBERT, Khattab and Zaharia 2020), on any engine.
+"""LateInteraction: a reranker that compares token vectors (ColBERT, Khattab and Zaharia 2020), on any engine.
 
     score(query, document) = Σ_i max_j q_i · d_j          (MaxSim)
 
-where q_i and d_j are the vectors of tokens, mapped to fewer dimensions and scaled to length 1. A document's vectors do
-not depend on the query. A short query is filled up with mask tokens, whose vectors count too.
+where q_i and d_j are token vectors, projected to fewer dimensions and scaled to unit length. A document's vectors do
+not depend on the query. Short queries are padded with mask tokens, whose vectors count too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,10 +36,10 @@ Ids = tuple[int, ...]
 
 
 class LateInteraction(Reranker):
-    """Scores pairs of texts by MaxSim; `query_vectors` and `document_vectors` return the vectors compared.
+    """Scores pairs of texts by MaxSim; `query_vectors` and `document_vectors` return the vectors that it compares.
 
-    The embedder's engine encodes documents. Queries whose mask tokens are not attended to are computed in NumPy, the
-    only engine whose attention can leave tokens out.
+    The embedder's engine encodes documents. If a model's mask tokens must not be attended to, queries padded with them
+    are computed in NumPy, the only engine whose attention can exclude tokens.
     """
 
     kind = "late-interaction"
@@ -50,7 +50,7 @@ class LateInteraction(Reranker):
         assert manifest.late is not None
         check_described(manifest.encoder, read_config(manifest.encoder))
         self._files = file_states(manifest.encoder)
-        self.shown = embedder  # its engine is this reranker's too
+        self.shown = embedder  # whose engine also runs this reranker
         self.tokenizer, self.encoder, self.manifest = embedder.tokenizer, embedder.encoder, manifest
         self.settings = TokenVectors(**manifest.late.config)
         self.heads = heads_of(manifest.heads, embedder.encoder.width)
@@ -77,23 +77,23 @@ class LateInteraction(Reranker):
         return self.shown.batch_threads
 
     def query_vectors(self, texts: Iterable[str], *, overflow: PairOverflow = "warn") -> list[Float[Array, "t E"]]:
-        """The vectors of each query's tokens, those of its mask tokens included."""
+        """The token vectors of each query, including those of its mask tokens."""
         return self._vectors(texts, overflow, is_query=True)
 
     def document_vectors(self, texts: Iterable[str], *, overflow: PairOverflow = "warn") -> list[Float[Array, "t E"]]:
-        """The vectors of each document's tokens, without those that are not compared (punctuation)."""
+        """The token vectors of each document, except those left out of scoring (punctuation)."""
         return self._vectors(texts, overflow, is_query=False)
 
     def save(self, folder: str | Path) -> NoReturn:
-        """Raise an error: a late-interaction model is used as it was published."""
-        raise BadInput(f"a late-interaction model is not saved; copy its folder, {self.manifest.encoder}, to {folder}")
+        """Raise an error, because nothing here changes a late-interaction model: copy its folder instead."""
+        raise BadInput(f"late-interaction models cannot be saved; copy the folder {self.manifest.encoder} to {folder}")
 
     def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
         heads = [[head.kind, head.activation] for head in self.heads]
         return stored_encoder_settings(self.manifest.encoder), [sorted(vars(self.settings).items()), heads]
 
     def _identifying_weights(self) -> Weights:
-        """The weights as the folder stores them, which no engine changes."""
+        """The weights as stored in the folder, which do not depend on the engine."""
         stored = [(tensor.name, tensor.identifying) for tensor in tensors(self._description())]
         return [*stored, *weights_of_heads(self.heads)]
 
@@ -142,7 +142,7 @@ class LateInteraction(Reranker):
         return batches.run(lengths, logits, np.empty((len(contents), 1), np.float32))
 
     def _contents(self, texts: Sequence[str], is_query: bool, counter: TruncationCounter, rows: Rows) -> list[Ids]:
-        """The ids of distinct texts with special tokens and prefix, truncated; the tokens of every row are counted."""
+        """The truncated ids of distinct texts, with special tokens and prefix; `counter` counts every row's tokens."""
         room, (marker, rest) = self._room(is_query), self._prefix(is_query)
         begin, end = (*self.tokenizer.prefix, *marker), self.tokenizer.suffix
         encoded = self._token_ids([rest + text for text in texts])
@@ -150,13 +150,13 @@ class LateInteraction(Reranker):
         return [(*begin, *ids[:room], *end) for ids in encoded.lists()]
 
     def _room(self, is_query: bool) -> int:
-        """The number of tokens read from a text, excluding special ones and the marker."""
+        """The maximum number of tokens read from a text, not counting special tokens and the marker."""
         length = (self.settings.query_length if is_query else None) or self.tokenizer.max_seq_length
         specials = len(self.tokenizer.prefix) + len(self.tokenizer.suffix)
         return int(min(length, self.shown.encoder.longest)) - specials - len(self._prefix(is_query)[0])
 
     def _prefix(self, is_query: bool) -> tuple[Ids, str]:
-        """The marker that begins a text's prefix, if the vocabulary has it as one token, and the rest of the prefix."""
+        """The marker at the start of a prefix, if the vocabulary has it as one token, and the rest of the prefix."""
         prefix, known = self.settings.query_prefix if is_query else self.settings.document_prefix, self._known
         words = (prefix, *prefix.split(None, 1)[:1]) if self.settings.has_markers else ()
         marker = next((word for word in words if word in known), None)
@@ -171,11 +171,11 @@ class LateInteraction(Reranker):
         named = named.get("content") if isinstance(named, dict) else named
         found = next((word for word in (named, "[MASK]", "<mask>") if word in self._known), None)
         if found is None:
-            raise BadModel(f"{self.manifest.encoder} pads queries with mask tokens, but its tokenizer has none")
+            raise BadModel(f"{self.manifest.encoder} pads queries with mask tokens, but its tokenizer lacks one")
         return self._known[found]
 
     def _query(self, ids: Ids) -> Float[Array, "t E"]:
-        """The vectors of one query, filled up with mask tokens."""
+        """The token vectors of one query, padded with mask tokens."""
         filled = [*ids, *[self._mask] * (self.settings.expanded_to - len(ids))]
         if self.settings.attends_expansion or len(filled) == len(ids):
             return self._mapped(self.shown.layers_of([filled], only_last=True)[0][-1])
@@ -183,7 +183,7 @@ class LateInteraction(Reranker):
         return self._mapped(encoder.layers(Sequences.of([filled]), encoder.depth, encoder.depth)[-1])
 
     def _description(self) -> Description:
-        """The folder's description, if it still holds the model that was loaded."""
+        """Read the folder's description; raise BadModel if the folder has changed since the model was loaded."""
         check_unchanged(self.manifest.encoder, self._files)
         return read_description(self.manifest.encoder)
 
@@ -204,12 +204,12 @@ class LateInteraction(Reranker):
 
 
 def max_similarity(query: Float[Array, "q E"], document: Float[Array, "d E"]) -> float:
-    """The sum over the query's tokens of the largest dot product with a token of the document (MaxSim)."""
+    """The sum, over query tokens, of the largest dot product with any document token (MaxSim)."""
     return float((query @ document.T).max(1, initial=-np.inf).sum())
 
 
 def token_model(manifest: PairManifest) -> Manifest:
-    """The manifest of the embedder that computes the vectors of a late-interaction model's tokens."""
+    """The manifest of the embedder that computes a late-interaction model's token vectors."""
     assert manifest.late is not None
     length = manifest.late.config["document_length"] or manifest.max_seq_length
     return Manifest(manifest.encoder, max_seq_length=length, lowercase=manifest.lowercase)

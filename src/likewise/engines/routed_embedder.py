@@ -1,4 +1,4 @@
-"""RoutedEmbedder: a Router, which encodes queries and documents with separate models into one vector space."""
+"""RoutedEmbedder: encodes queries and documents with separate models (a Router) into one vector space."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,39 +19,39 @@ from ..text.tokenizer import Tokenizer
 
 
 class RoutedEmbedder(Embedder):
-    """A Router's parts, one per route; texts that are neither queries nor documents go through the default part.
+    """An embedder with one model per route; texts that are neither queries nor documents use the default route.
 
-    `part("query")` is an ordinary embedder, which can be trained, saved or served.
+    `part("query")` returns an ordinary embedder, which can be trained, saved or served.
     """
 
     def __init__(self, parts: Mapping[str, Embedder], default: str | None) -> None:
         self.parts, self.routes, self.default_route = dict(parts), tuple(parts), default
         widths = {name: part.dimension for name, part in parts.items()}
         if len(set(widths.values())) > 1:
-            raise BadModel(f"the routes of {self.shown.manifest.encoder.parent} have different dimensions: {widths}")
+            raise BadModel(f"the routes of {self.shown.manifest.encoder.parent} return different dimensions: {widths}")
         self.encoder, self.pooling, self.manifest = self.shown.encoder, self.shown.pooling, self.shown.manifest
 
     @property
     def shown(self) -> Embedder:
-        """The part whose properties are shown: the default one, or the first."""
+        """The part whose properties are reported: the default one or, if there is no default, the first."""
         return self.parts[self.default_route or self.routes[0]]
 
     @property
     def tokenizer(self) -> Tokenizer:  # type: ignore[override]
-        """That of the part shown, whose maximum input length can be set."""
+        """The tokenizer of the part in `shown`; set `max_seq_length` to change the length of every part."""
         return self.shown.tokenizer
 
     @property
     def _default(self) -> Embedder:
         if self.default_route is None:
             raise BadInput(
-                f"this model has the routes {', '.join(self.routes)} and no default: call encode_query or "
+                f"this model has the routes {', '.join(self.routes)} and no default route: call encode_query or "
                 f"encode_document, or load one: {LOAD_PART}"
             )
         return self.shown
 
     def part(self, route: str) -> Embedder:
-        """The model of this route: `"query"` for `encode_query`, `"document"` for `encode_document`, or another."""
+        """The model of a route: `"query"` (used by `encode_query`), `"document"` (by `encode_document`), or another."""
         if route not in self.parts:
             raise BadInput(f"this model has no route {route!r}; its routes are {', '.join(self.routes)}")
         return self.parts[route]
@@ -101,12 +101,12 @@ class RoutedEmbedder(Embedder):
         return self._default.pooling_weights()
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> NoReturn:  # noqa: ARG002
-        """Raise an error: the parts of a Router are saved one by one."""
+        """Raise an error, because the parts of a Router must be saved one by one."""
         raise BadInput(f"a Router cannot be saved as a whole to {folder}; save each part: {LOAD_PART}.save(folder)")
 
     @property
     def max_seq_length(self) -> int:
-        """The maximum input length of the default part, in tokens; setting it sets that of every part."""
+        """The maximum input length of the default part, in tokens; setting it changes every part."""
         return self.shown.max_seq_length
 
     @max_seq_length.setter
@@ -115,7 +115,7 @@ class RoutedEmbedder(Embedder):
             part.max_seq_length = tokens
 
     def encode_chunks(self, documents: Iterable[str], **options: Any) -> list[DocumentChunks]:
-        """As `Embedder.encode_chunks`, with the part for documents."""
+        """Like `Embedder.encode_chunks`, with the document model."""
         return self.part("document").encode_chunks(documents, **options)
 
     def _encode_as(self, role: str, texts: Iterable[str], options: dict[str, Any]) -> Float[np.ndarray, "N E"]:

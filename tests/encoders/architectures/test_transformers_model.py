@@ -106,14 +106,14 @@ def test_any_setting_loads_or_is_a_bad_model_and_takes_no_time(kind, saved):
         ("deberta", {"hidden_act": "magic"}, "transformers cannot read"),
         ("longformer", {"attention_window": 0}, "transformers cannot read"),
         ("gpt2", {"n_layer": 10**9}, "n_layer = 1000000000; expected at most 200"),
-        ("gpt2", {"n_layer": 100}, "lacks|parts, but its weights hold"),
+        ("gpt2", {"n_layer": 100}, "lacks|parts, but the weight files hold"),
         ("gpt2", {"num_labels": 10**8}, "num_labels = 100000000; expected at most 100,000"),
-        ("gpt2", {"vocab_size": 10**7}, "parameters in .* parts?, but its weights hold"),
-        ("gpt2", {"n_positions": 10**7}, "parameters in .* parts?, but its weights hold"),
+        ("gpt2", {"vocab_size": 10**7}, "parameters in .* parts?, but the weight files hold"),
+        ("gpt2", {"n_positions": 10**7}, "parameters in .* parts?, but the weight files hold"),
         ("gpt2", {"attn_implementation": "someone/kernel"}, "code to download"),
         ("mt5", {"num_decoder_layers": 10**9}, "expected at most 200"),
         ("mt5", {"model_type": "no-such-kind"}, "transformers cannot read"),
-        ("gpt2", {"vocab_size": 101}, "holds wte.weight in another shape, and transformers would fill it at random"),
+        ("gpt2", {"vocab_size": 101}, "wte.weight with the wrong shape, so transformers would initialize it randomly"),
     ],
     ids=str,
 )
@@ -128,7 +128,7 @@ def test_a_small_folder_takes_little_memory_and_time(saved):
     folder = saved("gpt2")
     amend(folder / "config.json", vocab_size=1_500_000, n_embd=768)
     began, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(BadModel, match="its weights hold"):
+    with pytest.raises(BadModel, match="the weight files hold"):
         load_encoder(folder)
     assert time.process_time() - began < 3
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes; the model has 4.6 GB
@@ -136,7 +136,7 @@ def test_a_small_folder_takes_little_memory_and_time(saved):
 
 def test_tables_that_are_computed_are_bounded_too(saved, monkeypatch):
     monkeypatch.setattr(transformers_model, "MOST_BUFFERS", 10)
-    with pytest.raises(BadModel, match="bytes of tables; the most is 10"):
+    with pytest.raises(BadModel, match="bytes of buffers; the maximum is 10"):
         load_encoder(saved("gpt_neo"))
 
 
@@ -267,7 +267,7 @@ def test_a_model_may_have_four_times_the_numbers_and_eight_times_the_parts_of_it
             build()
     else:
         told = (
-            "asks for a model of more than .* parameters? in .* parts?, but its weights hold 10 parameters in 1 tensor$"
+            "a model with more than .* parameters? in .* parts?, but the weight files hold 10 parameters in 1 tensor$"
         )
         with pytest.raises(BadModel, match=told), transformers_model._counted(shapes, tmp_path):
             build()
@@ -314,6 +314,6 @@ def test_any_other_name_of_an_architecture_changes_nothing(name, saved):
 def test_a_model_that_is_code_in_its_folder_is_refused_without_advice_to_trust_it(saved):
     folder = saved("gpt2")
     amend(folder / "config.json", model_type="somebodys", auto_map={"AutoModel": "modeling.Model"})
-    with pytest.raises(BadModel, match="likewise runs no code of a folder; use a model whose architecture") as refused:
+    with pytest.raises(BadModel, match="likewise never runs code from model folders; use a model whose") as refused:
         load_encoder(folder)
     assert "trust_remote_code" not in str(refused.value)

@@ -1,1 +1,1 @@
-"""Encoder architectures, one per file; FAMILIES maps the configurations of model folders to them."""
+"""Encoder architectures, one per file; FAMILIES maps the config.json of model folders to them."""

@@ -1,8 +1,8 @@
 """BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet, DeBERTa, Jina's, Nomic's, GTE): one
-post-norm transformer.
+post-norm transformer (Devlin et al. 2019).
 
-Devlin et al. 2019. They differ in the fields of `BertShape`: the first position, whether there are segments, the width
-of word vectors, whether blocks share weights, the kind of positions, and whether the network has gates.
+The variants differ in the fields of `BertShape`: the first position, whether there are segments, the width of word
+embeddings, whether blocks share weights, the kind of positions, and whether the feed-forward network is gated.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from ..shapes import BertShape
 
 
 class Embeddings(nn.Module):
-    """Word + position + segment embeddings, normalized; without given segments, all tokens are in segment 0."""
+    """Word + position + segment embeddings, normalized; by default, all tokens are in segment 0."""
 
     def __init__(self, shape: BertShape) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Embeddings(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a two-layer network, each added to its input and normalized."""
+    """Attention, then a two-layer feed-forward network, each followed by a residual addition and a norm."""
 
     def __init__(self, shape: BertShape) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class Block(nn.Module):
         q, k, v = self.qkv(x).view(len(x), 3, self.heads, -1).unbind(1)
         if rotation is not None:
             q, k = rotate(q, rotation), rotate(k, rotation)
-        if distances is not None:  # a score is the sum of three
+        if distances is not None:  # a score is the sum of three terms
             q, bias = q / 3**0.5, distances.bias(self.qkv, self.heads, 3**0.5)
         dropout = self.attention_dropout if self.training else 0.0
         looked = attend(q, k, v, tokens, bias=bias, dropout=dropout).reshape(x.shape)
@@ -82,7 +82,7 @@ class Block(nn.Module):
 
 
 class Bert(Transformer):
-    """From tokens to layers: the embeddings, then the output of each block, computed lazily."""
+    """Maps tokens to layers: the embedding output, then the output of each block, computed lazily."""
 
     def __init__(self, shape: BertShape) -> None:
         super().__init__(shape)
@@ -93,7 +93,7 @@ class Bert(Transformer):
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.groups or shape.depth))
 
     def block(self, i: int) -> nn.Module:
-        """The block at depth i; in ALBERT, all depths of a group use the same block."""
+        """The block at depth i; in ALBERT, all depths in a group use the same block."""
         return self.blocks[i * len(self.blocks) // self.depth]
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:

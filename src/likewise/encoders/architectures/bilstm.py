@@ -1,7 +1,7 @@
 """InferSent's encoder: a bidirectional LSTM over word vectors; the sentence vector is its maximum over time.
 
 Conneau et al. 2017, Supervised Learning of Universal Sentence Representations from Natural Language Inference Data:
-2,048 units in each direction over GloVe vectors, max pooling. Both directions of all sentences run together, packed.
+2,048 units in each direction over GloVe vectors, max pooling. Both directions of all sentences run packed together.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ from .word_table import WordTable
 
 
 class LSTM(Uninitialized, nn.LSTM):
-    """torch's LSTM, without the initialization of its weights (see layers.py)."""
+    """torch's LSTM, without weight initialization (see layers.py)."""
 
 
 class TimeMajor(NamedTuple):
-    """Tokens in an LSTM's reading order: the first words of all sentences (longest first), then the second words …"""
+    """Tokens in time-major order: the first words of all sentences (longest first), then the second words …"""
 
-    order: Int[Tensor, " T"]  # the index of the token at each place
-    sizes: Int[Tensor, " steps"]  # how many sentences have a word at each step; on the CPU, as torch requires
+    order: Int[Tensor, " T"]  # the index of the token at each place in this order
+    sizes: Int[Tensor, " steps"]  # the number of sentences with a word at each step; on the CPU, as torch requires
 
     @classmethod
     def of(cls, tokens: Ragged) -> "TimeMajor":
@@ -37,9 +37,9 @@ class TimeMajor(NamedTuple):
 
 
 class BiLSTM(Encoder):
-    """From tokens to one layer: the LSTM's hidden states at each word, left to right and right to left, concatenated.
+    """Maps tokens to one layer: the concatenated forward and backward hidden states of the LSTM at each word.
 
-    The word vectors are not yielded as a layer, since they have another width.
+    The word embeddings are not yielded as a layer, because their width differs.
     """
 
     depth = 0

@@ -1,9 +1,9 @@
-"""The input of a deep averaging network: vectors of words and of adjacent pairs, whose sum is the heads' input.
+"""The input layer of a deep averaging network: embeddings of words and bigrams, whose sum the heads read.
 
-Iyyer et al. 2015; Cer et al. 2018, Universal Sentence Encoder, where words and bigrams are averaged together and pass
-through a feed-forward network. Pooling is `mean-sqrt-len`, and the network consists of `Dense` heads
-(`papers.baselines`), so this encoder is only two tables. Pairs are hashed, by the ids of the two words,
-to a fixed number of rows.
+Iyyer et al. 2015; Cer et al. 2018, Universal Sentence Encoder, which averages words and bigrams together and passes the
+result through a feed-forward network. Pooling is `mean-sqrt-len`, and the network consists of `Dense` heads
+(`papers.baselines`), so this encoder is just two embedding tables. The ids of the two words of a bigram are hashed to a
+fixed number of rows.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from ..layers import Embedding
 from ..shapes import DeepAveragingShape
 from .word_table import WordTable
 
-_MULTIPLIERS = (0x9E3779B1, 0x85EBCA77)  # odd and irregular, as in xxHash; both products stay within 63 bits
+_MULTIPLIERS = (0x9E3779B1, 0x85EBCA77)  # odd, with irregular bits, as in xxHash; both products fit in 63 bits
 
 
 class DeepAveraging(Encoder):
-    """From tokens to one layer: a word's vector plus the vector of the pair that it forms with the next word.
+    """Maps tokens to one layer: each word's embedding plus that of the bigram it forms with the next word.
 
-    So the sum over words is a sum over words and bigrams.
+    Summing over words therefore sums over words and bigrams.
     """
 
     depth = 0
@@ -48,6 +48,6 @@ class DeepAveraging(Encoder):
 
 
 def pair_buckets(left: Int[Tensor, " P"], right: Int[Tensor, " P"], buckets: int) -> Int[Tensor, " P"]:
-    """The bucket of each pair of ids, which depends on their order."""
+    """The bucket of each ordered pair of ids."""
     mixed = (left * _MULTIPLIERS[0]) ^ ((right + 1) * _MULTIPLIERS[1])
     return (mixed ^ (mixed >> 29)) % buckets

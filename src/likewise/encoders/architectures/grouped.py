@@ -1,7 +1,7 @@
-"""Qwen3 (Yang et al. 2025) and Gemma 3 (2025): pre-norm, gated, rotary, and query heads that share keys in groups.
+"""Qwen3 (Yang et al. 2025) and Gemma 3 (2025): pre-norm, gated, rotary, with grouped-query attention.
 
-Groups are as in Ainslie et al. 2023. The two differ in the fields of `GroupedShape`: whether a token attends to
-later ones, which blocks have local attention, and whether norms also follow attention and network.
+Grouped-query attention is by Ainslie et al. 2023. The two models differ in the fields of `GroupedShape`: whether
+attention is causal, which blocks have local attention, and whether norms also follow attention and feed-forward.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ class GroupedBlock(nn.Module):
         shape = self.shape
         q, k, v = (part(x).view(len(x), -1, shape.head_width) for part in (self.q, self.k, self.v))
         q, k = rotate(self.query_norm(q), rotation), rotate(self.key_norm(k), rotation)
-        if shape.divisor:  # attention divides scores by the root of a head's width
+        if shape.divisor:  # replaces the scaling of scores in `attend`
             q = q * (shape.head_width**0.5 / shape.divisor)
         k, v = (part.repeat_interleave(shape.heads // shape.key_heads, dim=1) for part in (k, v))
         dropout = self.attention_dropout if self.training else 0.0
@@ -57,7 +57,7 @@ class GroupedBlock(nn.Module):
 
 
 class Grouped(Transformer):
-    """From tokens to layers; the last layer is normalized."""
+    """Maps tokens to layers; the last layer is normalized."""
 
     nested = False
 

@@ -1,4 +1,4 @@
-"""ModernBERT (Warner et al. 2024): pre-norm, rotary positions, gated networks, local attention in most blocks."""
+"""ModernBERT (Warner et al. 2024): pre-norm, rotary, gated, with local attention in most blocks."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ class ModernBlock(nn.Module):
 
 
 class ModernBert(Transformer):
-    """From tokens to layers; the last layer is normalized, as poolings for this model expect."""
+    """Maps tokens to layers; the last layer is normalized, as pooling for this model expects."""
 
     nested = False
 

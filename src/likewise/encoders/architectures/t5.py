@@ -1,4 +1,4 @@
-"""T5's encoder (Raffel et al. 2020): norms without a mean, relative positions, scores that are not divided."""
+"""The encoder of T5 (Raffel et al. 2020): RMSNorm, relative positions, unscaled attention scores."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ class T5Block(nn.Module):
     def forward(self, x: Float[Tensor, "T D"], tokens: Ragged, bias: Bias) -> Float[Tensor, "T D"]:
         q, k, v = self.qkv(self.norm1(x)).view(len(x), 3, self.heads, -1).unbind(1)
         dropout = self.attention_dropout if self.training else 0.0
-        undivided = q * q.shape[-1] ** 0.5  # attention divides scores by the root of a head's width
+        undivided = q * q.shape[-1] ** 0.5  # cancels the scaling of scores in `attend`
         looked = attend(undivided, k, v, tokens, bias=bias, dropout=dropout)
         x = x + self.drop(self.out(looked.reshape(x.shape)))
         inner = gated_activation(self.up(self.norm2(x)), self.activation, self.gated)
@@ -42,7 +42,7 @@ class T5Block(nn.Module):
 
 
 class T5(Transformer):
-    """From tokens to layers; the last layer is normalized."""
+    """Maps tokens to layers; the last layer is normalized."""
 
     nested = False
 

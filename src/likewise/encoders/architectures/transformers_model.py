@@ -1,6 +1,6 @@
 """Any other architecture (XLNet, DeBERTa, …) through transformers' AutoModel [extra: transformers].
 
-This is slower than likewise's own encoders, since it pads; the vectors are the same as in transformers.
+This is slower than likewise's own encoders, because it pads; the vectors are the same as with transformers.
 """
 
 import threading
@@ -28,21 +28,21 @@ from ...wording import counted
 from ..config import MAX_DEPTH, MAX_SIZE
 from ..encoder import UNBOUNDED, Encoder
 
-try:  # the context in which transformers builds empty models since version 5
+try:  # transformers 5 and later build empty models in this context
     from transformers.initialization import meta_device_safe_creation_ops
 except ImportError:
     meta_device_safe_creation_ops = nullcontext
 
 Shapes = Mapping[str, tuple[int, ...]]
 
-INCIDENTAL = ("_name_or_path", "architectures", "transformers_version", "dtype", "torch_dtype")  # change no vector
+INCIDENTAL = ("_name_or_path", "architectures", "transformers_version", "dtype", "torch_dtype")  # do not affect vectors
 
 MOST_LABELS = 100_000
 SPARE_NUMBERS, SPARE_PARTS = 1 << 24, 2000
-"""Parameters and modules that a model may have beyond four times those in its weight files, such as a pooler or a
-decoder that is not read."""
+"""The numbers of parameters and modules that a model may have on top of the multiples in `_counted`, for parts that are
+not read, such as a pooler or a decoder."""
 MOST_BUFFERS = 1 << 29
-"""Maximum bytes of buffers that a model computes rather than loads: masks and angles for every position."""
+"""Maximum bytes of buffers that a model computes rather than loads, such as masks and rotary angles."""
 
 
 class AutoEncoder(Encoder):
@@ -75,7 +75,7 @@ class AutoEncoder(Encoder):
 
     @torch.inference_mode()
     def _try(self, folder: Path) -> None:
-        """Encode one sentence with all layers, so settings that would fail only in use fail at load time."""
+        """Encode one sentence with all layers, so that bad settings fail on loading rather than in use."""
         tokens = Ragged.of([[i % self.vocabulary for i in (1, 2, 1)]])
         last = deque(self(tokens), maxlen=1)[0]
         if tuple(last.shape) != (3, self.width):
@@ -93,16 +93,16 @@ class AutoEncoder(Encoder):
 
 
 def _first_position(model: nn.Module) -> int:
-    """The first position: in models that follow RoBERTa, the one after the padding position."""
+    """The first position: in models that follow RoBERTa, the padding position + 1."""
     tables = (m for name, m in model.named_modules() if name.endswith("position_embeddings"))
     padding = next((m.padding_idx for m in tables if isinstance(m, nn.Embedding)), None)
     return 0 if padding is None else int(padding) + 1
 
 
 def _check_files(folder: Path) -> None:
-    """Reject files that transformers would open unchecked: pipes, devices, adapters for a model in another folder."""
+    """Reject files that transformers would open unchecked: pipes, devices, and adapters for models in other folders."""
     if regular_file_exists(folder / "adapter_config.json"):
-        raise BadModel(f"{folder} holds an adapter (adapter_config.json); merge it into its model and save that")
+        raise BadModel(f"{folder} holds an adapter (adapter_config.json); merge it into its model and save the result")
     for path in folder.glob("*.json"):
         regular_file_exists(path, MAX_JSON_BYTES if path.name != "tokenizer.json" else None)
 
@@ -110,9 +110,9 @@ def _check_files(folder: Path) -> None:
 def _check_code(folder: Path, config: Mapping[str, Any]) -> None:
     if config.get("auto_map") and config.get("model_type") not in transformers.CONFIG_MAPPING:
         raise BadModel(
-            f"{folder} needs Python code of its own (auto_map in config.json), and likewise runs no code of a folder; "
-            "use a model whose architecture is part of transformers, or embed with the model's own library and store "
-            "those vectors"
+            f"{folder} needs Python code of its own (auto_map in config.json), and likewise never runs code from model "
+            "folders; use a model whose architecture is part of transformers, or compute vectors with the model's own "
+            "library and store them"
         )
 
 
@@ -123,7 +123,7 @@ def _check_setting(key: str, value: object) -> None:
     if isinstance(value, int) and value > (most := _most(key)):
         raise BadModel(f"config.json has {key} = {value!r:.100}; expected at most {most:,}")
     if "attn_implementation" in key and isinstance(value, str) and "/" in value:
-        raise BadModel(f"config.json has {key} = {value!r:.100}, which is code to download; no such code is run here")
+        raise BadModel(f"config.json has {key} = {value!r:.100}, which names code to download; likewise never runs it")
 
 
 def _most(key: str) -> int:
@@ -140,12 +140,12 @@ def _as_bad_model(folder: Path) -> Iterator[None]:
         yield
     except (BadModel, MemoryError):
         raise
-    except Exception as error:  # they raise anything: KeyError, ZeroDivisionError, AttributeError …
+    except Exception as error:  # transformers may raise any type: KeyError, ZeroDivisionError, AttributeError …
         raise BadModel(f"transformers cannot read {folder}: {type(error).__name__}: {error!s:.500}") from error
 
 
 def _model_class(settings: Any) -> Any:
-    """AutoModel, or the encoder without its decoder that config.json names (T5EncoderModel, MarianEncoder …)."""
+    """AutoModel, or the encoder-only class named in config.json (T5EncoderModel, MarianEncoder …)."""
     (name, *_) = settings.architectures or [""]
     package, _, module = type(settings).__module__.rpartition(".")
     if not name.endswith(("Encoder", "EncoderModel")) or not package.startswith("transformers."):
@@ -167,7 +167,7 @@ def _check_memory(model_class: Any, settings: Any, shapes: Shapes, folder: Path)
         empty = model_class(settings) if named else model_class.from_config(settings, trust_remote_code=False)
     computed = sum(table.numel() * table.element_size() for table in empty.buffers())
     if computed > MOST_BUFFERS:
-        raise BadModel(f"config.json in {folder} asks for {computed:,} bytes of tables; the most is {MOST_BUFFERS:,}")
+        raise BadModel(f"config.json in {folder} needs {computed:,} bytes of buffers; the maximum is {MOST_BUFFERS:,}")
 
 
 @contextmanager
@@ -183,8 +183,8 @@ def _counted(shapes: Shapes, folder: Path) -> Iterator[None]:
         count["numbers"] += part.numel() if isinstance(part, Tensor) else 0
         if count["numbers"] > numbers or count["parts"] > parts:
             raise BadModel(
-                f"config.json in {folder} asks for a model of more than {counted(count['numbers'], 'parameter')} in "
-                f"{counted(count['parts'], 'part')}, but its weights hold {counted(have, 'parameter')} in "
+                f"config.json in {folder} describes a model with more than {counted(count['numbers'], 'parameter')} in "
+                f"{counted(count['parts'], 'part')}, but the weight files hold {counted(have, 'parameter')} in "
                 f"{counted(len(shapes), 'tensor')}"
             )
 
@@ -206,14 +206,14 @@ def _loaded(model_class: Any, folder: Path, settings: Any, dtype: torch.dtype) -
         trust_remote_code=False,
         local_files_only=True,
         output_loading_info=True,
-        ignore_mismatched_sizes=True,  # the report lists them by name
+        ignore_mismatched_sizes=True,  # mismatches are listed in the report
     )
     unread = ("pooler", "decoder.") if _both_halves(model.config) else ("pooler",)
     missing = sorted(n for n in report["missing_keys"] if not any(part in n for part in unread))
     mismatched = sorted(report["mismatched_keys"])
     if missing or mismatched:
-        what = f"lacks {missing[0]}" if missing else f"holds {mismatched[0][0]} in another shape"
-        raise BadModel(f"{folder} {what}, and transformers would fill it at random")
+        what = f"lacks {missing[0]}" if missing else f"holds {mismatched[0][0]} with the wrong shape"
+        raise BadModel(f"{folder} {what}, so transformers would initialize it randomly")
     return model
 
 

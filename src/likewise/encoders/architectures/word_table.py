@@ -1,6 +1,6 @@
-"""A table of word vectors: an encoder of one layer in which a word's vector does not depend on its context.
+"""A word embedding table: an encoder with one layer, in which a word's vector does not depend on its context.
 
-Its average is a common baseline (avg. GloVe); `bilstm.py` and `deep_averaging.py` start from word vectors too.
+Averaging word vectors is a common baseline (avg. GloVe); `bilstm.py` and `deep_averaging.py` also start from them.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from ..shapes import WordShape
 
 
 class WordTable(Encoder):
-    """From tokens to one layer: each word's row, or the mean of the rows of its n-grams.
+    """Maps tokens to one layer: each word's row, or the mean of the rows of its character n-grams.
 
-    An id below `shape.rows` is the first row of a word. A higher id, minus the number of buckets, is the row
-    of a further n-gram of the same word (`likewise.text.unknown_words`). The row of the unknown word is not trained
-    and does not count in means.
+    An id below `shape.rows` is the first row of a word. A higher id, minus the number of buckets, is the row of another
+    n-gram of the same word (`likewise.text.unknown_words`). The row of the unknown word is not trained and is excluded
+    from means.
     """
 
     depth = 0
@@ -50,5 +50,5 @@ class WordTable(Encoder):
         yield F.embedding_bag(rows, self.table.weight, starts, mode="mean", padding_idx=self.shape.unknown)
 
     def _begins(self, tokens: Ragged) -> Tensor:
-        """Whether each token begins a word; the first token of a text always does, even after truncation."""
+        """Whether each token starts a word; the first token of a text always does, even after truncation."""
         return (tokens.values < self.shape.rows) | (tokens.position == 0)

@@ -1,1 +1,1 @@
-"""Int8 models: smoothed, measured on held-out text, and rejected if their vectors changed too much."""
+"""Int8 models: smoothed, evaluated on held-out text, and rejected if their vectors differ too much from fp32."""

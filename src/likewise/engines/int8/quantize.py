@@ -1,4 +1,4 @@
-"""quantize: a model's weights in int8, measured on bundled text, and kept only if vectors stay close."""
+"""quantize: writes a model with int8 weights, and keeps it only if its vectors of bundled texts stay close."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from .texts import held_out_texts, odd_texts
 Array = np.ndarray
 ODD_SEED = 2
 SENTENCES, ODD, OVERALL = "held-out sentences", "odd texts", "overall"
-"""What a quantized model is measured on; the bar applies to all of it together."""
+"""The texts on which a quantized model is evaluated; the bar applies to `OVERALL`, all of them together."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """The minimum fidelity of a quantized model, over all texts that it is measured on."""
+    """The minimum fidelity that a quantized model must reach over all evaluation texts."""
 
     mean_cosine: float = 0.997
     least_cosine: float = 0.97
@@ -40,7 +40,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Cosines between each text's vector before and after, and Spearman's correlation of all pairs' similarities."""
+    """How close vectors stay: cosines before vs. after, and the rank correlation of all pairwise similarities."""
 
     texts: int
     mean_cosine: float
@@ -52,7 +52,7 @@ class Fidelity:
 
 
 def fidelity(before: Float[Array, "N E"], after: Float[Array, "N E"]) -> Fidelity:
-    """The fidelity of the vectors `after` to the vectors `before`, for two or more texts."""
+    """Compare vectors before and after quantization, for two or more texts."""
     cosines = PAIRWISE["cosine"](before, after)
     cosines[~(before.any(1) | after.any(1))] = 1  # texts without known tokens, whose vectors are zero
     return Fidelity(
@@ -74,15 +74,15 @@ class QuantizationResult:
 
     folder: Path
     bar: Bar
-    fidelity: Mapping[str, Fidelity]  # by `SENTENCES`, `ODD` and `OVERALL`, which is compared with the bar
+    fidelity: Mapping[str, Fidelity]  # keyed by `SENTENCES`, `ODD` and `OVERALL`; the bar applies to `OVERALL`
     bytes_before: int
     bytes_after: int  # of the encoder's weight files
     smoothed: int
-    """Number of matrix products whose inputs are smoothed."""
+    """The number of matrix products whose inputs are smoothed."""
 
     @property
     def written(self) -> bool:
-        """Whether the bar was met, and the folder therefore written."""
+        """Whether the model met the bar, so that the folder was written."""
         return self.fidelity[OVERALL].reaches(self.bar)
 
 
@@ -93,21 +93,21 @@ def quantize(
     bar: Bar = DEFAULT_BAR,
     callback: Callable[[str], None] = lambda _: None,
 ) -> QuantizationResult:
-    """Write a model with int8 weights, which the native engine uses directly in int8.
+    """Write a model with int8 weights, which the native engine can run in int8 without converting them.
 
     Load it with `Embedder.load(folder, engine="native", precision="int8")`. Matrix products are smoothed as in the
-    engine (`smoothing`). Then vectors of held-out text, computed in int8 from the written folder, are compared with the
-    model's own in fp32.
+    engine (`smoothing`). Then int8 vectors of held-out texts, computed from the written folder, are compared with the
+    original model's fp32 vectors.
 
     Args:
-        model: a model of the native engine in fp32: `Embedder.load(name, engine="native")`.
+        model: a model loaded by the native engine in fp32: `Embedder.load(name, engine="native")`.
         folder: where to write; a new folder appears complete or not at all.
-        bar: the fidelity required.
-        callback: called with a line about each step.
+        bar: the minimum fidelity.
+        callback: called with a line of text about each step.
 
     Raises:
-        BelowBar: the bar was not met; nothing was written, and the error holds the result.
-        BadInput: the model is not one of the native engine in fp32; or the folder is the model's own or not writable.
+        BelowBar: the model missed the bar; nothing was written, and the error contains the result.
+        BadInput: the model was not loaded by the native engine in fp32, or the folder is its own or not writable.
     """
     target = target_folder(folder)
     source = _checked(model, target)

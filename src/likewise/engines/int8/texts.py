@@ -1,23 +1,23 @@
-"""The texts on which a quantized model is measured: bundled sentences, all written by us, and generated odd texts."""
+"""The texts on which quantized models are evaluated: bundled sentences, all written by us, and generated odd texts."""
 
 import random
 import string
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-ODD_TEXTS = 200  # on which a quantized model is measured
+ODD_TEXTS = 200  # the number of odd texts on which a quantized model is evaluated
 _WORDS = "a the of no cat stone seven quickly Berlin e-mail naïve GDP 3.5 (sic)".split()  # noqa: SIM905
 _EMOJI = "😀😂🔥❤👍🏽🐈🌧✈️🇩🇪"
 _RANGES = ((0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x5D0, 0x700), (0x900, 0xE00), (0x3040, 0xA000))
 
 
 def held_out_texts() -> list[str]:
-    """Sentences, one per line."""
+    """The bundled held-out sentences."""
     return (Path(__file__).parent / "held_out.txt").read_text("utf-8").splitlines()
 
 
 def odd_texts(seed: int, count: int = ODD_TEXTS) -> list[str]:
-    """Distinct texts unlike sentences: any script, repeated words, digits, code, one symbol, hundreds of tokens."""
+    """Distinct texts unlike sentences: any script, repeated words, digits, code, a lone symbol, hundreds of tokens."""
     draw, found = random.Random(seed), dict[str, None]()
     while len(found) < count:
         found[draw.choice(KINDS)(draw)] = None

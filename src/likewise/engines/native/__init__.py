@@ -1,1 +1,1 @@
-"""The compiled engine: C++ kernels (`native/` at the repository's root) behind ctypes."""
+"""The compiled engine: C++ kernels (`native/` in the repository root), called through ctypes."""

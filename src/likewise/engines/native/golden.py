@@ -1,4 +1,4 @@
-"""Golden hashes: vectors of fixed texts have the same bits on every processor as long as ARITHMETIC is the same."""
+"""Golden hashes: the vectors of fixed texts are bit-identical on every processor until ARITHMETIC changes."""
 
 import hashlib
 import json
@@ -13,19 +13,19 @@ from ...native.library import ARITHMETIC
 
 FILE = Path(__file__).with_name("golden.json")
 TEXTS, PART, FEW = 20_000, 2_000, 200
-"""The number of texts in the full check, and in two quicker ones, which use only the first texts."""
+"""The number of texts in the full check, and in two quicker checks of only the first texts."""
 
 SCRIPTS = (
     (0xC0, 0x180), (0x370, 0x400), (0x400, 0x500), (0x531, 0x588), (0x5D0, 0x5EB), (0x620, 0x660), (0x904, 0x940),
     (0xE01, 0xE31), (0x10D0, 0x1100), (0x1E00, 0x1F00), (0x3041, 0x30FF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A4),
     (0x300, 0x340), (0x2000, 0x2070), (0x1F300, 0x1F650), (0x20000, 0x2A000),
 )  # fmt: skip
-"""Ranges of code points, the end excluded: fourteen scripts, accents, punctuation, emoji, rare ideographs."""
+"""Half-open ranges of code points: fourteen scripts, accents, punctuation, emoji, rare ideographs."""
 
 
 @cache
 def words() -> list[str]:
-    """The whole words of the bundled model's vocabulary, in the order of their ids."""
+    """The whole words in the bundled model's vocabulary, ordered by id."""
     from ...model_files import locate
 
     vocabulary = json.loads((locate("likewise-mini") / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
@@ -33,7 +33,7 @@ def words() -> list[str]:
 
 
 class Numbers:
-    """Knuth's linear congruential generator, so that texts are the same in every version of Python."""
+    """Knuth's linear congruential generator, which gives the same texts in every Python version."""
 
     def __init__(self) -> None:
         self.state = 1
@@ -44,9 +44,9 @@ class Numbers:
 
 
 def texts() -> Iterator[str]:
-    """An endless stream of texts of up to 12 words; after the first `FEW`, every 50th has up to 250.
+    """An endless stream of texts of up to 12 words; after the first `FEW`, every 50th has up to 250 words.
 
-    One word in six is in one of `SCRIPTS`.
+    One word in six is written in one of the `SCRIPTS`.
     """
     numbers = Numbers()
     for i in count():
@@ -66,7 +66,7 @@ def _word(numbers: Numbers) -> str:
 
 
 def vectors_hash(embedder: Embedder, number: int) -> str:
-    """The SHA-256 of the vectors of the first `number` texts: float32, little endian, one vector after the other."""
+    """The SHA-256 of the vectors of the first `number` texts: float32, little-endian, one vector after the other."""
     vectors = embedder.encode(list(islice(texts(), number)), overflow="truncate", show_progress_bar=False)
     return hashlib.sha256(vectors.astype("<f4").tobytes()).hexdigest()
 
@@ -75,12 +75,12 @@ def golden_hash(model: str, precision: str, number: int) -> str:
     """The hash that `vectors_hash` must return.
 
     Raises:
-        BadModel: no hash is known for this model, precision and number of texts.
+        BadModel: no hash is recorded for this model, precision and number of texts.
     """
     known = json.loads(FILE.read_text("utf-8"))
     if known["arithmetic"] != ARITHMETIC:
-        raise BadModel(f"{FILE} has hashes of arithmetic {known['arithmetic']}, but this package computes {ARITHMETIC}")
+        raise BadModel(f"{FILE} has hashes for arithmetic {known['arithmetic']}, but this package has {ARITHMETIC}")
     try:
         return str(known["models"][model][precision][str(number)])
     except KeyError:
-        raise BadModel(f"{FILE} has no hash of {number} texts for {model} in {precision}") from None
+        raise BadModel(f"{FILE} has no hash for {number} texts, {model} and {precision}") from None

@@ -28,9 +28,9 @@ from ..stored_weights import StoredTensor
 Array = np.ndarray
 
 PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
-BITS = {name: row.bit for name, row in REDUCTIONS.items() if row.bit}  # of the reductions that the library computes
+BITS = {name: row.bit for name, row in REDUCTIONS.items() if row.bit}  # only those that the library computes
 KINDS = ("embeddings", "products", "attention", "activations", "norms", "rounding", "rest")
-"""The kinds of work whose seconds `Model.run` measures."""
+"""The kinds of work that `Model.run` times."""
 
 
 class _Tensor(ctypes.Structure):
@@ -93,11 +93,11 @@ class _Request(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Execution:
-    """How a model runs; results are bit-identical under all settings, but `heads` change what `pooled` is."""
+    """How a model runs; the settings do not change any bit of the results, except that `heads` transform `pooled`."""
 
     threads: int = 1
-    chunk_tokens: int = 0  # tokens computed together; 0: as many as fit into the cache
-    measure: bool = False  # whether to measure seconds by kind of work
+    chunk_tokens: int = 0  # tokens computed together; 0: as many as fit in the cache
+    measure: bool = False  # whether to time each kind of work
     heads: "Heads | None" = None  # applied to each sentence's reductions while they are in the cache
 
 
@@ -106,7 +106,7 @@ DEFAULT_EXECUTION = Execution()
 
 @dataclass(frozen=True)
 class NativeOutput:
-    """The results of `Model.run`; those not requested are None."""
+    """The results of `Model.run`; results that were not requested are None."""
 
     layers: Float[Array, "L T D"] | None
     pooled: Float[Array, "N W"] | None
@@ -114,7 +114,7 @@ class NativeOutput:
 
 
 class Library(CompiledLibrary):
-    """The loaded library, with the functions of models."""
+    """The loaded library, with its functions for models."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -139,7 +139,7 @@ class Library(CompiledLibrary):
 
 
 class _Unique:
-    """Memory of the library, which never changes. A copy is the object itself: two would free the memory twice."""
+    """A handle to immutable memory of the library. Copying returns the same object, so memory is freed only once."""
 
     _c: Any
     _free: ClassVar[str]
@@ -166,7 +166,7 @@ class _Unique:
 class Model(_Unique):
     """A packed encoder. It is thread-safe, and a sentence's results are bit-identical in any batch.
 
-    `threads` is initially `thread_count()`, and can be set.
+    `threads`, initially `thread_count()`, can be set.
     """
 
     _free = "lw_free"
@@ -184,7 +184,7 @@ class Model(_Unique):
         self.vocabulary, self.longest = description.vocabulary, description.longest
         self.width, self.depth, self.precision = description.width, description.depth, precision
         self.parameters, self.threads = parameter_count(description), thread_count()
-        alive: list[Any] = []  # keeps the memory that the structures point to
+        alive: list[Any] = []  # keeps alive the memory that the structures point to
         structure = _description(description, precision, alive)
         self._words = alive[:2]  # read for as long as the model exists; the other weights are copied when packed
         code, message = c_int32(), ctypes.create_string_buffer(MESSAGE)
@@ -199,15 +199,15 @@ class Model(_Unique):
 
     @property
     def bytes(self) -> int:
-        """The size of its packed weights in bytes."""
+        """The size of the packed weights in bytes."""
         return int(self._c.lw_model_bytes(self._handle))
 
     def input_scales(self, block: int, *, network: bool) -> Float[Array, " D"] | None:
-        """What the inputs of a block's int8 product are multiplied by before rounding, which the library has chosen.
+        """The scales, chosen by the library, by which a block's int8 inputs are multiplied before quantization.
 
         Args:
-            block: its index.
-            network: whether the product is the network's first layer, or that of queries, keys and values.
+            block: the index of the block.
+            network: True for the first feed-forward layer, False for queries, keys and values.
         """
         found = self._c.lw_input_scales(self._handle, block, network)
         return np.ctypeslib.as_array(found, (self.width,)).copy() if found else None
@@ -253,13 +253,14 @@ class Model(_Unique):
     ) -> NativeOutput:
         """Compute reductions of the last layer, and a range of layers (both ends included), of concatenated sentences.
 
-        Layer 0 is the embeddings. If layers are requested, reductions are of the last one requested, and no further
-        layer is computed. `skips` holds, for each sentence, the number of initial tokens that reductions leave out.
+        Layer 0 is the embedding output. If layers are requested, reductions apply to the last requested layer, and
+        later layers are not computed. `skips` holds, for each sentence, the number of initial tokens to exclude from
+        reductions.
         """
         tokens, sentences, heads = len(ids), len(lengths), execution.heads
         expected = len(ids if segments is None else segments), len(lengths if skips is None else skips)
         if expected != (tokens, sentences):
-            raise BadInput(f"{tokens} ids in {sentences} sentences need a segment per id and a skip per sentence")
+            raise BadInput(f"{tokens} ids in {sentences} sentences require a segment per id and a skip per sentence")
         first, last = layers or (self.depth, self.depth)
         if not {*reductions} <= {*BITS} or len({*reductions}) != len(reductions):
             raise BadInput(f"the reductions are {reductions}; expected some of {', '.join(BITS)}, each once")
@@ -290,7 +291,7 @@ class Model(_Unique):
 
 
 class Heads(_Unique):
-    """The heads of a model. They are thread-safe, and the result of a row depends on that row alone."""
+    """The heads of a model. They are thread-safe, and each row's result depends only on that row."""
 
     _free = "lw_heads_free"
 
@@ -335,7 +336,7 @@ def _floats(x: Array) -> Array:
 
 
 def _whole(**rows: Array | None) -> dict[str, Array]:
-    """Ids and lengths as 32-bit integers; a number that does not fit raises BadInput instead of wrapping around."""
+    """Convert ids and lengths to 32-bit integers; raise BadInput for numbers that would overflow."""
     arrays = dict[str, Array]()
     for name, row in rows.items():
         if row is not None:
@@ -353,7 +354,7 @@ def _address(x: Array | None) -> int | None:
 
 
 TYPES = {"float32": 0, "float16": 1, "uint16": 2, "int8": 3}
-"""The C interface's codes of data types, by NumPy's names; bfloat16, which NumPy lacks, is stored as uint16."""
+"""Maps NumPy dtype names to data type codes of the C interface; bfloat16, which NumPy lacks, is stored as uint16."""
 
 
 def _tensor(tensor: StoredTensor | None, alive: list[Any]) -> _Tensor:
@@ -370,7 +371,7 @@ def _tensor(tensor: StoredTensor | None, alive: list[Any]) -> _Tensor:
 
 
 def _linear(layer: LinearWeights | None, precision: str, alive: list[Any]) -> _Linear:
-    """A layer; only int8 products use a smoothed matrix's column scales; for other precisions it is dequantized."""
+    """A layer; only int8 matmuls use a smoothed matrix's column scales; other precisions dequantize the matrix."""
     if layer is None:
         return _Linear()
     weight, scales = layer.weight, layer.weight.column_scales

@@ -1,6 +1,6 @@
 """NativeEmbedder: embeddings computed by the compiled library, without torch; the default on a CPU.
 
-A text's vector is bit-identical whatever the other texts, their order, the batches and the number of threads.
+A text's vector is bit-identical regardless of the other texts, their order, the batches and the number of threads.
 """
 
 from functools import cached_property
@@ -28,8 +28,9 @@ class NativeEmbedder(ArrayEmbedder):
     >>> NativeEmbedder.load("likewise-mini").encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    In int8, weights are rounded per row and activations per token; bf16 products are computed in fp32 on processors
-    without bf16. It computes with `encoder.threads` threads, by default `native.threads.thread_count()`.
+    In int8, weights are quantized per row and activations per token. On processors without bf16 instructions, bf16
+    matmuls are computed in fp32. `encoder.threads` sets the number of threads, by default
+    `native.threads.thread_count()`.
     """
 
     encoder: Model
@@ -57,15 +58,15 @@ class NativeEmbedder(ArrayEmbedder):
         names, encoder, heads = self.pooling.names, self.encoder, self.through_heads
 
         def compute(tokens: Sequences, hidden: Array | None) -> Array:
-            return encoder.pooled(tokens, names, hidden, heads=heads)  # the heads read sums that are still in the cache
+            return encoder.pooled(tokens, names, hidden, heads=heads)  # the heads read sums while they are in the cache
 
         if encoder.depth:
             return batches.run_windows(windows, compute, np.empty((len(windows.places), self.dimension), np.float32))
-        vectors = compute(windows.tokens, windows.skips)  # a table has no states to keep in memory
+        vectors = compute(windows.tokens, windows.skips)  # a table has no hidden states to keep in memory
         batches.advance(batches.items, len(windows.tokens.ids))
         return vectors
 
     @property
     def instructions(self) -> str:
-        """The instruction set whose kernels it runs; `LIKEWISE_ISA` in the environment chooses another."""
+        """The instruction set of the kernels in use; the environment variable `LIKEWISE_ISA` selects another."""
         return self.encoder.instructions

@@ -1,1 +1,1 @@
-"""The engine in NumPy alone: a slow, readable reference, and the fallback if torch is not installed."""
+"""The pure NumPy engine: a slow, readable reference, and the fallback if no other engine is installed."""

@@ -1,7 +1,7 @@
-"""Transformers and tables of words in NumPy alone: every layer of packed sentences, in fp32.
+"""Transformers and word embedding tables in pure NumPy, which compute every layer of packed sentences in fp32.
 
-This is the simplest version of what `encoders.architectures` does in torch and native/ in compiled kernels: both are
-tested against it, and it is the fallback if neither is installed.
+This is the simplest version of what `encoders.architectures` computes with torch and native/ with compiled kernels.
+Both are tested against it, and it is the fallback if neither is installed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +19,9 @@ from ..array_encoder import Segments, Skips
 from ..description import BlockWeights, Description, LinearWeights, parameter_count
 
 Array = np.ndarray
-Linear = tuple[Array, Array | float]  # the weights of a linear layer (inputs by outputs) or of a norm, and the bias
+Linear = tuple[Array, Array | float]  # the weights of a linear layer (inputs × outputs) or of a norm, and the bias
 LOWEST = np.finfo(np.float32).min
-FAR = 128  # distances from here share the last bucket of relative positions
+FAR = 128  # distances of at least this many tokens share the last relative position bucket
 
 
 class NumpyEncoder:
@@ -29,7 +29,7 @@ class NumpyEncoder:
 
     precision, threads = "fp32", 1
     readable: int | None = None
-    """How many tokens at the beginning of a sequence its tokens attend to; None: all of them."""
+    """How many tokens at the start of a sequence can be attended to; None: all of them."""
 
     def __init__(self, description: Description) -> None:
         d = description
@@ -55,7 +55,7 @@ class NumpyEncoder:
             self.distances = layer_norm(self.distances, _required(d.distance_norm), d.eps)
 
     def reading(self, tokens: int) -> "NumpyEncoder":
-        """The same encoder, in which tokens attend only to this many tokens at the beginning of their sequence."""
+        """The same encoder, with attention restricted to this many tokens at the start of each sequence."""
         limited = copy(self)
         limited.readable = tokens
         return limited
@@ -129,7 +129,7 @@ class NumpyEncoder:
         return hidden if reach < 0 else hidden + np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
 
     def _of_distances(self, q: Array, k: Array, block: "_Block", offset: Array) -> Array:
-        """The products of queries with the keys of distances, and of keys with their queries (He et al. 2021)."""
+        """Dot products of queries with distance keys, and of keys with distance queries (He et al. 2021)."""
         assert self.distances is not None
         both = _product(self.distances, block.qkv).reshape(len(self.distances), 3, self.heads, -1).transpose(1, 2, 0, 3)
         row, tokens = distance_row(offset, len(self.distances) // 2, self.farthest), np.arange(len(offset))
@@ -156,10 +156,10 @@ def attention(
     bias: Callable[[Array, Array], Array | float] = lambda *_: 0.0,
     divisor: float | None = None,
 ) -> Float[Array, "T H K"]:
-    """Each token attends to the tokens of its own sentence; a token with nothing to attend to gets zeros, as in torch.
+    """Attention of each token over its own sentence; a token with nothing to attend to gets zeros, as in torch.
 
-    Scores are divided by `divisor`, or by the root of a head's width; then `bias(q, k)` is added, for queries and
-    keys (n, H, t, K) of n sentences of equal length.
+    Scores are divided by `divisor` (by default, the square root of the head width). Then `bias(q, k)` is added; it is
+    called with the queries and keys (n, H, t, K) of n sentences of equal length.
     """
     scale = np.float32(1 / (divisor or q.shape[-1] ** 0.5))
     found, begin = np.empty_like(v), 0
@@ -175,7 +175,7 @@ def attention(
 
 
 def rotated(x: Float[Array, "T H K"], position: Array, theta: float, stretch: float = 1.0) -> Float[Array, "T H K"]:
-    """Each pair (x_i, x_{i+K/2}) rotated by an angle that grows with the token's position (Su et al. 2021)."""
+    """Rotate each pair (x_i, x_{i+K/2}) by an angle proportional to the token's position (Su et al. 2021)."""
     width = x.shape[-1]
     speeds = np.float32(theta) ** -(np.arange(0, width, 2, dtype=np.float32) / np.float32(width)) / np.float32(stretch)
     angles = position[:, None, None].astype(np.float32) * speeds
@@ -184,7 +184,7 @@ def rotated(x: Float[Array, "T H K"], position: Array, theta: float, stretch: fl
 
 
 def relative_bucket(offset: Array, buckets: int) -> Array:
-    """The bucket of each relative position: half of them per direction, logarithmic for far positions (T5, MPNet)."""
+    """The bucket of each relative position: half the buckets per direction, log-spaced when far (T5, MPNet)."""
     half, near = buckets // 2, buckets // 4
     distance = np.abs(offset)
     scale = (half - near) / np.log(FAR / near)
@@ -193,7 +193,7 @@ def relative_bucket(offset: Array, buckets: int) -> Array:
 
 
 def distance_row(distance: Array, buckets: int, farthest: int) -> Array:
-    """The row of each distance: one per near distance, logarithmic for far ones, in both directions (DeBERTa)."""
+    """The row of each signed distance: one per short distance, log-spaced buckets for long ones (DeBERTa)."""
     near, far = buckets // 2, np.abs(distance)
     share = np.log(np.maximum(far, 1) / near) / np.log((farthest - 1) / near)
     bucket = np.sign(distance) * (np.ceil(share * (near - 1)).astype(np.int64) + near)
@@ -205,7 +205,7 @@ def _linear(layer: LinearWeights | None) -> Linear | None:
 
 
 def _norm(norm: LinearWeights | None, one_more: np.float32) -> Linear | None:
-    """`one_more` is 1 if a norm multiplies by 1 + its weight."""
+    """The weights of a norm; `one_more` is 1 if it multiplies by 1 + its weight, otherwise 0."""
     if norm is None:
         return None
     weight, bias = _required(norm)
@@ -218,7 +218,7 @@ def _required(layer: LinearWeights) -> Linear:
 
 
 def _joined(*parts: LinearWeights | None) -> Linear:
-    """Layers with the same inputs as a single layer; either all have a bias, or none has."""
+    """Fuse layers that share their inputs into one layer; either all of them have a bias or none does."""
     layers = [_required(part) for part in parts if part is not None]
     biases = [bias for _, bias in layers if isinstance(bias, np.ndarray)]
     return np.concatenate([weight for weight, _ in layers], axis=1), np.concatenate(biases) if biases else 0.0
@@ -229,12 +229,12 @@ def _product(x: Array, layer: Linear) -> Array:
 
 
 def layer_norm(x: Float[Array, "N D"], norm: Linear, eps: float) -> Float[Array, "N D"]:
-    """Each row with mean 0 and variance 1, then scaled and shifted by the norm's weight and bias."""
+    """Normalize each row to mean 0 and variance 1, then apply the norm's weight and bias."""
     x = x - x.mean(1, keepdims=True)
     deviation = np.sqrt((x * x).mean(1, keepdims=True) + np.float32(eps))
     return np.asarray(x / deviation * norm[0] + norm[1])
 
 
 def rms_norm(x: Float[Array, "... D"], norm: Linear, eps: float) -> Float[Array, "... D"]:
-    """Each row with mean square 1, then scaled by the norm's weight."""
+    """Scale each row to a mean square of 1, then multiply it by the norm's weight."""
     return np.asarray(x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(eps)) * norm[0])

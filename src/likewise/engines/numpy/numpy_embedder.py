@@ -1,6 +1,6 @@
-"""NumpyEmbedder: embeddings in NumPy alone, on the CPU, in fp32; slow, and readable.
+"""NumpyEmbedder: embeddings computed in pure NumPy, on the CPU, in fp32; slow but readable.
 
-`Embedder.load(name)` uses it if neither torch nor the compiled library is installed; `engine="numpy"` always does.
+`Embedder.load(name)` uses it if neither torch nor the compiled library is installed; `engine="numpy"` selects it.
 """
 
 from ...engine_registry import LoadOptions

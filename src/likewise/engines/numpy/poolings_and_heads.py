@@ -1,4 +1,4 @@
-"""Poolings and heads in NumPy, for every engine without torch."""
+"""Pooling methods and heads in NumPy, for every engine without torch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -28,9 +28,10 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class ArrayReduce:
-    """One reduction or several side by side, which the encoder computes.
+    """One reduction, or several concatenated, computed by the encoder.
 
-    `described` is how a model folder describes a pooling: a name, or kind and settings if only this library has it.
+    `described` is the pooling method as recorded in a model folder: a name, or a kind and settings if it is specific
+    to this library.
     """
 
     names: tuple[str, ...]
@@ -69,7 +70,7 @@ class ArrayDissection(DissectionSettings):
 
 @dataclass(frozen=True)
 class ArrayLayerMean(LayerMeanSettings):
-    """The mean of some layers, then a reduction of its tokens."""
+    """Average several layers, then reduce over tokens."""
 
     arrays: ClassVar[Mapping[str, Array]] = {}
 
@@ -85,7 +86,7 @@ class ArrayLayerMean(LayerMeanSettings):
 
 @dataclass(frozen=True, eq=False)
 class ArrayFusion:
-    """A learned fusion: a linear map of the pooled vectors of several layers, side by side."""
+    """Learned fusion: a linear map of the concatenated pooled vectors of several layers."""
 
     shape: FusionShape
     arrays: Mapping[str, Array]
@@ -119,7 +120,7 @@ ArrayPooling = ArrayReduce | ArrayDissection | ArrayLayerMean | ArrayFusion
 
 
 def array_pooling(described: str | ModulePart, depth: int) -> ArrayPooling:
-    """The pooling of this name, or the one that a model folder describes, for an encoder of `depth` blocks."""
+    """The pooling method with this name, or the one described by a model folder, for an encoder of `depth` blocks."""
     if isinstance(described, str):
         if described.partition(":")[0] == NAME:
             return ArrayDissection.parse(described, depth)
@@ -128,7 +129,7 @@ def array_pooling(described: str | ModulePart, depth: int) -> ArrayPooling:
         return ArrayReduce(reduction_names(described))
     if described.kind not in OWN_POOLINGS:
         raise BadModel(
-            f"{described.folder} holds a pooling {described.kind!r}; expected one of {', '.join(OWN_POOLINGS)}"
+            f"{described.folder} uses the pooling method {described.kind!r}; expected one of {', '.join(OWN_POOLINGS)}"
         )
     return OWN_POOLINGS[described.kind](described.config, described.folder, depth)
 
@@ -137,23 +138,23 @@ OWN_POOLINGS: dict[str, Callable[[Mapping[str, Any], Path, int], ArrayPooling]] 
     "Dissection": ArrayDissection.read,
     "Fusion": ArrayFusion.read,
     "LayerMean": ArrayLayerMean.read,
-}  # in NumPy, by the names of `likewise.pooling.OWN_POOLINGS`: from settings, folder and depth to the pooling
+}  # functions from settings, folder and depth to the NumPy pooling, by the names in `likewise.pooling.OWN_POOLINGS`
 
 
 @dataclass(frozen=True)
 class NumpyHead:
-    """A step after pooling: its function of vectors and weights, and how a model folder describes it."""
+    """A head, applied after pooling: a function of vectors and weights, and its description in a model folder."""
 
     kind: str
     config: Mapping[str, Any]
-    width: int  # dimensions of its output
+    width: int  # output dimensions
     compute: Callable[..., Array]
     arrays: Mapping[str, Array] = field(default_factory=dict)
     activation: str = "Identity"
 
     @property
     def description(self) -> str:
-        """Its kind, and its activation if it has one."""
+        """The kind of head, followed by the activation of a Dense head."""
         return f"{self.kind} {self.activation}" if self.kind == "Dense" else self.kind
 
     def __call__(self, x: Float[Array, "N E"]) -> Float[Array, "N F"]:
@@ -161,7 +162,7 @@ class NumpyHead:
 
 
 def heads_of(parts: Sequence[ModulePart], width: int) -> list[NumpyHead]:
-    """The heads that a model folder describes, for pooled vectors of this width."""
+    """The heads described in a model folder, for pooled vectors with this many dimensions."""
     heads: list[NumpyHead] = []
     for part in parts:
         head = _head(part, width)
@@ -179,7 +180,7 @@ def _head(part: ModulePart, width: int) -> NumpyHead:
     shapes, activation = head_shapes(part.kind, part.config, part.folder)
     expected = next((shape[-1] for shape in shapes.values()), width)
     if expected != width:
-        raise BadModel(f"the {part.kind} head in {part.folder} takes {expected} dimensions, but gets {width}")
+        raise BadModel(f"the {part.kind} head in {part.folder} expects {expected} dimensions, but gets {width}")
     arrays: dict[str, Array] = {}
     if shapes:
         with ExitStack() as stack:
@@ -193,7 +194,7 @@ HEADS: dict[str, Callable[[str], Callable[..., Array]]] = {
     "Dense": lambda activation: partial(_dense, HEAD_ACTIVATIONS[activation]),
     "LayerNorm": lambda _: _norm,
     "Normalize": lambda _: _normalised,
-}  # in NumPy, by the names of `likewise.module_registry.HEADS`: from the activation to the function
+}  # functions from the activation to the NumPy head, by the names in `likewise.module_registry.HEADS`
 
 
 def _dense(activation: Callable[[Array], Array], x: Array, weight: Array, bias: Array | float = 0.0) -> Array:
@@ -201,7 +202,7 @@ def _dense(activation: Callable[[Array], Array], x: Array, weight: Array, bias: 
 
 
 def rowwise_product(x: Float[Array, "N E"], weight: Float[Array, "F E"]) -> Float[Array, "N F"]:
-    """The product x Wᵀ row by row: for a whole matrix, the last bits depend on the number of rows."""
+    """Compute x Wᵀ row by row, because the last bits of a full matrix product depend on the number of rows."""
     return np.asarray(np.matmul(x[:, None], weight.T)[:, 0])
 
 
@@ -214,7 +215,7 @@ def _normalised(x: Array) -> Array:
 
 
 def truncated(heads: Sequence[NumpyHead], width: int, available: int) -> list[NumpyHead]:
-    """The heads followed by a truncation of their output, which is normalized again if the last of them does so."""
+    """The heads followed by truncation of their output, which is normalized again if the last head normalizes."""
     width = check_truncation(width, available)
     activation = "torch.nn.modules.linear.Identity"
     config = {"in_features": available, "out_features": width, "bias": False, "activation_function": activation}

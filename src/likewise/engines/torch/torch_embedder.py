@@ -44,7 +44,7 @@ from ..former_fingerprints import former_pooled_settings
 
 
 class TorchEmbedder(MovableModule, Embedder, Loadable):
-    """A sentence encoder of torch modules: tokenizer, encoder, pooling, heads.
+    """A sentence encoder composed of a tokenizer and torch modules: encoder, pooling, heads.
 
     >>> embedder = TorchEmbedder.load("likewise-mini")
     >>> embedder.encode(["A cat sleeps.", "A kitten naps."]).shape
@@ -90,7 +90,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
         return cls(tokenizer, encoder, pooling, nn.Sequential(*heads), manifest).to(device).eval()
 
     def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
-        """Packed tokens to pooled vectors, before the heads; the first `skip` tokens of each sentence are left out."""
+        """Map packed tokens to pooled vectors, before the heads, excluding the first `skip` tokens of each sentence."""
         layers, units = self.encoder(tokens), self.encoder.units(tokens)
         if skip is not None:
             units, rows = units.without_first(skip)
@@ -98,9 +98,9 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
         return self.pooling(layers, units)
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "N E"]:
-        """Packed tokens to vectors, with gradients if they are on."""
+        """Map packed tokens to vectors, with gradients if they are enabled."""
         if not isinstance(tokens, Ragged):
-            raise BadInput("an embedder is called with packed tokens (Ragged); for texts: embedder.encode(texts)")
+            raise BadInput("expected packed tokens (Ragged); to encode texts, call embedder.encode(texts)")
         return apply_heads(self.heads, self.pool(tokens))
 
     def head_weights(self) -> list[HeadWeights]:
@@ -186,7 +186,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
     def _heads_to_identify(self) -> list[HeadWeights]:
         try:
             return self.head_weights()
-        except BadModel:  # heads that cannot be saved, such as a trainer's own
+        except BadModel:  # heads that cannot be saved, such as custom modules for training
             return [HeadWeights(str(self.heads), "", _arrays(self.heads.state_dict()))]
 
     @torch.inference_mode()
@@ -212,7 +212,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
         return batches.run(tokens.lengths, lambda rows: self._block(tokens.take(rows), only_last), results)
 
     def _block(self, sequences: Sequences, only_last: bool) -> list[Float[np.ndarray, "L t D"]]:
-        """All layers of some texts, or only the last one, on the host."""
+        """All layers of some texts, or only the last one, copied to the CPU."""
         tokens = Ragged.packed(sequences, self.device)
         layers = self.encoder(tokens)
         chosen = [last(layers)] if only_last else layers
@@ -221,7 +221,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
 
 
 def require_torch_engine(embedder: Embedder, purpose: str) -> TorchEmbedder:
-    """The embedder itself, if it runs on torch."""
+    """Return the embedder if it runs on torch; otherwise raise BadInput."""
     if not isinstance(embedder, TorchEmbedder):
         raise BadInput(f"{purpose} needs a model loaded with engine='torch', but this is a {type(embedder).__name__}")
     return embedder
@@ -241,11 +241,11 @@ def _check_fit(embedder: TorchEmbedder) -> None:
     embedder.tokenizer.check(embedder.encoder.vocabulary)
     unknown = embedder.tokenizer.unknown
     if unknown is not None and unknown.buckets and not embedder.manifest.include_prompt:
-        raise BadModel("a model that spells words by n-grams cannot leave a prompt out of its pooling")
+        raise BadModel("a model that splits words into character n-grams cannot exclude the prompt from pooling")
     width = embedder.pooling.width(embedder.encoder.width)
     try:
         out_width(embedder.heads, width)
     except RuntimeError as error:
         raise BadModel(
-            f"the pooling {embedder.pooling.spec} has {width} dimensions, which the heads cannot take: {error}"
+            f"{embedder.pooling.spec} pooling returns {width} dimensions, which the heads do not accept: {error}"
         ) from None
