@@ -148,7 +148,7 @@ ODD_IDS = [
 
 
 REFUSED: dict[str, Callable[[Index], object]] = {
-    "dimension of this index": lambda index: index.add(Records(["a"], np.ones((1, WIDTH + 1), np.float32))),
+    "like those of this index": lambda index: index.add(Records(["a"], np.ones((1, WIDTH + 1), np.float32))),
     "NaN or infinity": lambda index: index.add(Records(["b", "a"], np.array([[1] * WIDTH, [np.nan] * WIDTH]))),
     "occurs earlier": lambda index: index.upsert(Records(["a", "b", "a"], np.ones((3, WIDTH), np.float32))),
     "got a single string,": lambda index: index.delete("id 0"),

@@ -104,9 +104,12 @@ def test_zero_rows_are_zero_and_have_no_cosine():
     [
         ({"k": 0}, "k is 0"),
         ({"rescore": 0}, "rescore is 0"),
-        ({"queries": np.ones((2, 4), np.float32)}, "expected queries (Q, 5), like the vectors; got (2, 4)"),
+        ({"queries": np.ones((2, 4), np.float32)}, "expected queries of shape (Q, 5), like the vectors; got (2, 4)"),
         ({"queries": np.full((1, 5), np.nan, np.float32)}, "queries[0] contains NaN"),
-        ({"vectors": np.ones((3, 5), np.float32)}, "expected the vectors that were quantized, (4, 5); got (3, 5)"),
+        (
+            {"vectors": np.ones((3, 5), np.float32)},
+            "expected the vectors that were quantized, of shape (4, 5); got (3, 5)",
+        ),
         ({"mask": np.ones(3, bool)}, "expected 4 booleans"),
     ],
 )

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 ONE = np.ones((1, 3), np.float32)
 
 REFUSED = {  # the arguments of Records
-    "of shape (N, 3), the dimension of this index; got (1, 2)": (["a"], ONE[:, :2]),
+    "of shape (N, 3), like those of this index; got (1, 2)": (["a"], ONE[:, :2]),
     "as many vectors as ids; got 1 and 2": (["a", "b"], ONE),
     "as many texts as ids; got 2 and 1": (["a"], ONE, ["x", "y"]),
     "as many metadata as ids; got 0 and 1": (["a"], ONE, None, []),
@@ -25,7 +25,7 @@ REFUSED = {  # the arguments of Records
     "ids[0] is ''": ([""], ONE),
     "ids[0] is 'a\\x00'": (["a\0"], ONE),
     "ids[0] has half of a surrogate pair at position 1": (["a\ud800"], ONE),
-    "ids[1] is 'a', which occurs earlier": (["a", "a"], np.ones((2, 3))),
+    "ids[1] is 'a', which already occurs earlier": (["a", "a"], np.ones((2, 3))),
     "texts[0] is 3": (["a"], ONE, [3]),
     "texts[0] has a null character at position 2": (["a"], ONE, ["no\0"]),
     "texts[0] has half of a surrogate pair": (["a"], ONE, ["\udfff"]),
@@ -33,7 +33,7 @@ REFUSED = {  # the arguments of Records
     "metadata[0] has the name 'a b'": (["a"], ONE, None, [{"a b": 1}]),
     "metadata[0]['x'] is a list": (["a"], ONE, None, [{"x": []}]),
     "metadata[0]['x'] is nan": (["a"], ONE, None, [{"x": float("nan")}]),
-    "metadata[0]['x'] is 9223372036854775808; expected an integer of at most 64 bits": (
+    "metadata[0]['x'] is 9223372036854775808; expected an integer that fits in 64 bits": (
         ["a"],
         ONE,
         None,

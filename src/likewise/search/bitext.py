@@ -2,8 +2,8 @@
 
 A plain cosine favours sentences that are close to everything. The ratio margin divides it by the mean cosine of the
 two sentences with their k nearest neighbours in the other language (equation 2, "ratio"). The candidates are the best
-neighbour of each sentence, in both directions, and each sentence is used once, best margins first (their section 3.3,
-"max. score").
+neighbour of each sentence, in both directions. Pairs are accepted by decreasing margin, and each sentence is used at
+most once (section 3.3 of the paper, "max. score").
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def mine_bitext(
     margin: float = 1.0,
     threads: int | None = None,
 ) -> list[ScoredPair]:
-    """Pairs of row i in `first` and row j in `second` with at least this margin, best first, each row at most once.
+    """Pairs of a row i of `first` and a row j of `second` with at least this margin, best first; no row occurs twice.
 
     The score is the margin; a margin of 1 means that a pair is as close as its neighbours are on average. Earlier rows
     win ties.
@@ -35,10 +35,12 @@ def mine_bitext(
     k, margin = whole_number("k", k), real_number("margin", margin)
     first, second = checked_vectors(first, "first"), checked_vectors(second, "second")
     if first.shape[1] != second.shape[1]:
-        raise BadInput(f"expected two tables of equal dimension from one model; got {first.shape} and {second.shape}")
+        raise BadInput(
+            f"expected two tables of equal dimension from the same model; got {first.shape} and {second.shape}"
+        )
     if not len(first) or not len(second):
         return []
-    a, b = unit(first), unit(second)  # their dot products are equal both ways; cosines may differ by rounding
+    a, b = unit(first), unit(second)  # dot products are the same in both directions; cosines may differ by rounding
     forward, backward = (search(x, y, k, metric="dot", threads=threads) for x, y in ((a, b), (b, a)))
     pairs, scores = _candidates(forward, backward)
     order = np.lexsort((pairs[:, 1], pairs[:, 0], -scores))
@@ -62,7 +64,7 @@ def _best(hits: Hits, reverse: Hits) -> tuple[Int[np.ndarray, " M"], Float[np.nd
 
 
 def _each_once(pairs: Int[np.ndarray, "P 2"], scores: Float[np.ndarray, " P"], margin: float) -> list[ScoredPair]:
-    """Keep each pair whose rows are not used by a better pair."""
+    """Keep each pair unless one of its rows is used by a better pair."""
     used: tuple[set[int], set[int]] = set(), set()
     found = []
     for (i, j), score in zip(pairs.tolist(), scores.tolist(), strict=True):

@@ -1,7 +1,7 @@
 """BM25: rank texts by the words they share with a query, as a first stage before reranking.
 
 The score of a text is the sum, over the words of the query, of idf · tf / (tf + k₁(1 − b + b · length / mean length))
-(Robertson and Zaragoza 2009, equation 3.15), with the idf of Lucene, ln(1 + (N − n + ½) / (n + ½)), which is never
+(Robertson and Zaragoza 2009, equation 3.15), with Lucene's idf, ln(1 + (N − n + ½) / (n + ½)), which is never
 negative. Words come from likewise.text.words; there is no stemming and no stop word list.
 """
 
@@ -59,7 +59,7 @@ class BM25Index:
                 here = np.s_[self.starts[self.ids[word]] : self.starts[self.ids[word] + 1]]
                 scores[self.texts[here]] += times * self.weights[here]
         found = np.flatnonzero(scores)
-        if k < len(found):  # common words find nearly every text, so only those that reach the k-th best are sorted
+        if k < len(found):  # common words match most texts, so only texts that reach the k-th best score are sorted
             found = found[scores[found] >= np.partition(scores[found], -k)[-k]]
         best = found[np.argsort(-scores[found], kind="stable")[:k]]
         return best, scores[best]

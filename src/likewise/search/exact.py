@@ -1,7 +1,7 @@
-"""Exact search: compare every query with every vector, one block of queries and of the corpus at a time.
+"""Exact search: compare every query with every vector, one block of queries and one block of the corpus at a time.
 
-Cosines and dot products of float32 and float16 are computed by the compiled library if it is available, and otherwise
-by NumPy. A corpus may be a `numpy.memmap` larger than memory.
+Cosines and dot products of float32 and float16 vectors are computed by the compiled library if it is available, and
+otherwise by NumPy. A corpus may be a `numpy.memmap` larger than memory.
 """
 
 import math
@@ -20,11 +20,11 @@ from ..native.scanning import Hits, Scan, merged, no_hits
 from ..native.threads import thread_count
 from ..runtime.arguments import known_name, whole_number
 
-BLOCK = 8192  # corpus rows per product
-QUERIES = 1024  # query rows per product: 32 MB of scores in float32
+BLOCK = 8192  # corpus rows per matrix multiplication
+QUERIES = 1024  # query rows per matrix multiplication: 32 MB of scores in float32
 UNIT_ROWS = 1024  # rows scaled to unit length at a time, few enough to fit in the cache
 LONGEST = 1e15
-"""For queries with a smaller norm, the compiled library's sums cannot overflow, or it rejects the row."""
+"""For queries with a smaller norm, the compiled library either cannot overflow in its sums or rejects the row."""
 
 Mask = Bool[np.ndarray, " N"]
 
@@ -40,12 +40,12 @@ def search(
 ) -> Hits:
     """The k most similar rows of the corpus for each query; fewer if the corpus is smaller. In a tie, earlier rows win.
 
-    In addition to the arguments, this needs memory for k numbers per query and a block of scores. With the compiled
+    Besides its arguments, the search needs memory for k hits per query and one block of scores. With the compiled
     library, the result does not depend on the number of threads.
 
     Args:
         corpus: one vector per row, in memory or memory-mapped.
-        mask: true for rows to search; None searches all rows. Other rows are not read.
+        mask: true for each row to search; the other rows are not read. None searches all rows.
         threads: number of threads of the compiled library (default: `thread_count()`).
 
     Raises:
@@ -86,17 +86,17 @@ def nearest_units(
 
 
 def is_scannable(queries: np.ndarray, corpus: np.ndarray) -> bool:
-    """Whether the compiled library is available and supports these types; float64 is never rounded."""
+    """Whether the compiled library is available and supports these types; float64 is left to NumPy, unrounded."""
     floats = corpus.dtype in (np.float32, np.float16) and queries.dtype in (np.float32, np.float16)
     return floats and corpus.shape[1] > 0 and scanning.available()
 
 
 def _are_short(queries: np.ndarray) -> bool:
-    return float(np.abs(queries).max(initial=0)) < LONGEST / math.sqrt(queries.shape[1])  # float16 has no 1e15
+    return float(np.abs(queries).max(initial=0)) < LONGEST / math.sqrt(queries.shape[1])  # 1e15 exceeds float16
 
 
 def _check_finite(corpus: np.ndarray, mask: Mask | None) -> None:
-    """Like `check_finite_rows`, for the rows in the mask."""
+    """Like `check_finite_rows`, but only for the rows in the mask."""
     if mask is None:
         return check_finite_rows(corpus, "corpus")
     for start in range(0, len(corpus), BLOCK):
@@ -112,7 +112,7 @@ def checked_mask(mask: object, rows: int) -> Mask | None:
         return None
     found = np.asarray(mask)
     if found.dtype != np.bool_ or found.shape != (rows,):
-        raise BadInput(f"mask is {found.dtype} of shape {found.shape}; expected {rows:,} booleans, one per row")
+        raise BadInput(f"mask has type {found.dtype} and shape {found.shape}; expected {rows:,} booleans, one per row")
     return found
 
 
@@ -129,7 +129,7 @@ def nearest(
     prepare: Callable[[Any], Any] = lambda rows: rows,
     mask: Mask | None = None,
 ) -> Hits:
-    """Like `search`, but with the similarities that `compare` computes for queries and prepared rows, and unchecked.
+    """Like `search`, but unchecked, and with the similarities that `compare` computes for queries and prepared rows.
 
     Queries and rows may be arrays, or anything else that can be sliced by row.
     """
@@ -140,7 +140,7 @@ def nearest(
         numbers = np.arange(len(block)) if mask is None else np.flatnonzero(mask[start : start + BLOCK])
         rows = prepare(block if mask is None else block[numbers])
         for i, first in enumerate(starts):
-            with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
+            with np.errstate(over="ignore"):  # values beyond float32's range become infinite, and are rejected
                 scores = compare(queries[first : first + QUERIES], rows).astype(np.float32, copy=False)
             if not np.isfinite(scores).all():
                 what = f"the {compare.__name__} similarity of a query and a row is NaN or infinite"
@@ -188,6 +188,6 @@ def checked_queries(queries: Shaped[np.ndarray, "Q E"], dimension: int) -> Float
     """The queries, checked and scaled to unit length."""
     table = number_table(queries, "queries")
     if table.ndim != 2 or table.shape[1] != dimension:
-        raise BadInput(f"expected queries of shape (Q, {dimension}), the dimension of this index; got {table.shape}")
+        raise BadInput(f"expected queries of shape (Q, {dimension}), like the vectors of this index; got {table.shape}")
     check_finite_rows(table, "queries")
-    return unit(table).astype(np.float32, copy=False)  # at unit length, float64 numbers fit into float32
+    return unit(table).astype(np.float32, copy=False)  # at unit length, float64 values fit into float32

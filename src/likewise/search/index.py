@@ -20,7 +20,7 @@ Opened = TypeVar("Opened", bound="Index")  # typing.Self cannot be checked at ru
 
 
 class Match(NamedTuple):
-    """An id and its cosine with the query."""
+    """A record's id and its cosine with the query."""
 
     id: str
     score: float
@@ -28,10 +28,10 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """The model of an index's vectors, how it was computed, and the input it was given.
+    """The model that computed an index's vectors, how it was run, and what input it was given.
 
-    Vectors of different models cannot be compared. Vectors of one model in fp32, bf16 and fp16 can, whatever the
-    engine; int8 vectors differ more, so comparing them with the others requires consent (`allow="int8"`).
+    Vectors of different models cannot be compared. Vectors of the same model in fp32, bf16 and fp16 can, whatever the
+    engine; int8 vectors differ more, so comparing them with other precisions requires consent (`allow="int8"`).
     """
 
     name: str
@@ -41,13 +41,13 @@ class ModelIdentity:
     headings: bool = False
     """Whether titles and headings were embedded before each passage."""
     computed: Computation | None = None
-    """None: unknown, or recorded when fingerprints still covered it."""
+    """None if unknown, or if it was recorded by a version whose fingerprints also covered the computation."""
     former: Callable[[str], Computation | None] = field(default=lambda _: None, compare=False, repr=False)
-    """For a loaded model: maps a former fingerprint to the computation it stands for, if it is this model's."""
+    """For a loaded model: maps a fingerprint of an earlier version to its computation, if it is this model's."""
 
     @property
     def document_prompt(self) -> str | None:
-        """The prompt recorded for documents; None if there is no record of one."""
+        """The prompt recorded for documents; None if no prompt was recorded."""
         recorded = dict(self.prompts)
         return next((recorded[name] for name in PROMPT_NAMES["document"] if name in recorded), None)
 
@@ -64,7 +64,7 @@ class ModelIdentity:
         return cls(*named, prompts, found.get("headings", False), computed)
 
     def difference(self, used: "ModelIdentity", allow: str | None = None) -> str:
-        """Why this recorded model's vectors cannot be compared with another's; empty if they can.
+        """Why this recorded model's vectors cannot be compared with those of `used`; empty if they can.
 
         Args:
             used: the loaded model whose vectors they would be compared with.
@@ -77,8 +77,8 @@ class ModelIdentity:
             computed = None if self.computed else used.former(self.fingerprint)
             if computed is None:
                 hint = (
-                    ". If it is the same model, load it with the engine and precision that made them: an earlier "
-                    "version recorded this, when fingerprints covered both"
+                    ". If it is the same model, load it with the engine and precision that computed the vectors: this "
+                    "fingerprint was recorded by an earlier version, whose fingerprints covered both"
                 )
                 names = f"{self.name} (fingerprint {self.fingerprint[:12]}); got {used.name} ({used.fingerprint[:12]})"
                 return (
@@ -91,7 +91,7 @@ class ModelIdentity:
             return ""
         return (
             f"vectors of {self.name} computed by {computed}; got the same model computed by {used.computed}. int8 "
-            f"changes vectors more than engines and other precisions do: load the model in {computed.precision}, or "
+            f"changes vectors more than another engine or precision does: load the model in {computed.precision}, or "
             'accept the difference for searches only (allow="int8"; likewise search --allow int8)'
         )
 
@@ -107,7 +107,7 @@ class Index(ABC):
     """Where the index is stored, for messages: a folder, or a server's address and table."""
     dimension: int
     model: ModelIdentity | None
-    """The model of the vectors; None if it is unknown, and then nothing is checked."""
+    """The model of the vectors; None if it is unknown, in which case it is not checked."""
 
     @classmethod
     @abstractmethod
@@ -121,19 +121,19 @@ class Index(ABC):
     @classmethod
     @abstractmethod
     def open(cls, location: str, *, read_only: bool = False) -> "Index":
-        """Open an index that was made by `create`."""
+        """Open an index that `create` made."""
 
     @abstractmethod
     def add(self, records: Records) -> None:
         """Store new records.
 
         Raises:
-            BadInput: as `checked_records`, or an id already exists (`upsert` replaces it).
+            BadInput: as for `checked_records`, or an id already exists (`upsert` replaces it).
         """
 
     @abstractmethod
     def upsert(self, records: Records) -> None:
-        """Store records; records with existing ids are replaced, with their texts and metadata."""
+        """Store records; records with existing ids are replaced, including their texts and metadata."""
 
     @abstractmethod
     def delete(self, ids: Sequence[str]) -> int:
@@ -161,7 +161,7 @@ class Index(ABC):
         """The records with these ids, in the given order, with the stored vectors (as float32)."""
 
     def contents(self, ids: Sequence[str]) -> dict[str, Content]:
-        """The text and metadata under each id; this default reads vectors too, and subclasses may be faster."""
+        """The text and metadata for each id; this default reads vectors too, and subclasses may be faster."""
         found = self.get(ids)
         return dict(zip(found.ids, found.contents, strict=True))
 
@@ -191,27 +191,27 @@ class Index(ABC):
         """Release files and connections, as leaving a `with` block does; closing twice is harmless."""
 
     def check_document_prompt(self, prompt: str | None) -> None:
-        """Raise if new vectors were made with another prompt for documents; None is unknown, and accepted."""
+        """Raise an error if new vectors were computed with a different document prompt; None (unknown) is accepted."""
         recorded = None if self.model is None else self.model.document_prompt
         if recorded is not None and prompt is not None and recorded != prompt:
             raise BadInput(
                 f"the texts of {self.location} were embedded with the prompt {recorded!r}, and the new ones with "
-                f"{prompt!r}: expected the same for both. likewise encode --prompt embeds with any prompt, and "
-                "likewise index copy adds its output"
+                f"{prompt!r}: expected the same prompt for both. To use that prompt, embed the new texts with likewise "
+                "encode --prompt, and add its output with likewise index copy"
             )
 
     def check_headings(self, headings: bool) -> None:
-        """Raise if passages were embedded with their titles and headings, and new ones are not, or the reverse."""
+        """Raise an error unless new passages are embedded with or without titles and headings as the old ones were."""
         recorded = headings if self.model is None else self.model.headings
         if recorded != headings:
             first, second = ("with", "without") if recorded else ("without", "with")
             raise BadInput(
                 f"the passages of {self.location} were embedded {first} their titles and headings, and new ones would "
-                f"be {second}; an index cannot mix the two: use the same setting, or create a new index"
+                f"be embedded {second} them; an index cannot mix the two: use the same setting, or create a new index"
             )
 
     def check_model(self, model: ModelIdentity, allow: str | None = None) -> None:
-        """Raise if another model computed this index's vectors, or this model in an incompatible precision.
+        """Raise an error if another model computed the index's vectors, or this model in an incompatible precision.
 
         Args:
             allow: as in `ModelIdentity.difference`.

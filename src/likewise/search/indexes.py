@@ -37,21 +37,21 @@ def kind_of_location(location: str) -> IndexKind:
     if not found.scheme and "://" in location:
         known = ", ".join(sorted(row.scheme for row in INDEXES.values() if row.scheme))
         raise BadInput(
-            f"{location!r} is not an index location; expected a folder, or a location that begins with {known}"
+            f"{location!r} is not an index location; expected a folder, or a location that begins with one of: {known}"
         )
     return found
 
 
 def create_index(location: str, dimension: int, model: ModelIdentity | None = None) -> Index:
-    """Create an index at a location, of the kind that its scheme names."""
+    """Create an index of the kind that the location's scheme names."""
     return kind_of_location(location).index_class().create(location, dimension, model)
 
 
 def opened_or_created(location: str, dimension: int, model: ModelIdentity | None, like: object = None) -> Index:
-    """Open the index at a location for vectors of this model, or create it if there is none.
+    """Open the index at a location for vectors of this model, or create it if it does not exist.
 
     Args:
-        like: the source of the records; if it and the new index are collections, both have the same data type.
+        like: the source of the records; if both it and the new index are collections, the data type is copied.
     """
     try:
         index = open_index(location)
@@ -81,5 +81,5 @@ def _check_holds(index: Index, dimension: int, model: ModelIdentity | None) -> N
 
 
 def open_index(location: str, *, read_only: bool = False) -> Index:
-    """Open the index at a location, of the kind that its scheme names."""
+    """Open an index of the kind that the location's scheme names."""
     return kind_of_location(location).index_class().open(location, read_only=read_only)

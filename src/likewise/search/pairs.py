@@ -37,7 +37,7 @@ def best_first(parts: Iterable[PairColumns]) -> PairColumns:
 
 
 def of_neighbours(parts: Iterable[Hits]) -> PairColumns:
-    """Every pair of a row and one of its neighbours, in the order of the rows."""
+    """Every pair of a row and one of its neighbours, in row order."""
     found = [as_columns(())]
     start = 0
     for hits in parts:
@@ -66,11 +66,11 @@ def pairs_above(
 ) -> Iterator[PairColumns]:
     """All pairs i < j with a cosine of at least `threshold`, sorted by i and j, one block of rows i at a time.
 
-    Vectors may be mapped from a file larger than memory: only a block of rows and its pairs are held in memory. With
-    the compiled library, the result does not depend on the number of threads.
+    Vectors may be memory-mapped from a file larger than memory: only one block of rows and its pairs are held in
+    memory at a time. With the compiled library, the result does not depend on the number of threads.
 
     Raises:
-        BadInput: a row contains NaN or infinity, or the threshold is not a cosine.
+        BadInput: a row contains NaN or infinity, or the threshold is not between -1 and 1.
     """
     vectors, threshold = checked_vectors(vectors), checked_threshold(threshold)
     return _pairs_above(vectors, threshold, checked_threads(threads), show_progress_bar)
@@ -85,7 +85,7 @@ def nearest_others(
 
 
 def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
-    """The vectors as a table, if its rows can be compared."""
+    """The vectors as a table; raises an error if its rows cannot be compared."""
     table = number_table(vectors, what)
     if table.ndim != 2:
         raise BadInput(f"expected a table of vectors (N, D), one row per text; got the shape {table.shape}")
@@ -139,7 +139,7 @@ def _nearest_others(
 
 
 def without_own(hits: Hits, start: int) -> Hits:
-    """Drop each row's match with itself, for rows searched among themselves; the first row is `start`.
+    """Drop each row's match with itself, for rows that were searched among themselves, starting with row `start`.
 
     If copies of a row crowd it out of its own hits, the last hit is dropped instead.
     """
@@ -183,6 +183,6 @@ def closest_pairs(
 
 
 def _greatest(tile: Float[np.ndarray, "m n"], expected: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:
-    """The expected positions that hold one of the k greatest numbers, or a number equal to the last of these."""
+    """The `expected` positions whose values are among the k greatest of them, or tied with the k-th."""
     found = tile[expected]
     return expected if len(found) <= k else expected & (tile >= np.partition(found, -k)[-k])

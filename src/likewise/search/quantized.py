@@ -1,6 +1,6 @@
 """Search in int8 or one-bit vectors: a fast scan chooses candidates, and their full vectors decide the ranking.
 
-The compiled library does the scan if it is available, otherwise NumPy; both find the same candidates.
+The scan uses the compiled library if it is available, and NumPy otherwise; both find the same candidates.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from ..runtime.arguments import whole_number
 from .exact import Mask, checked_mask, checked_threads, is_scannable, nearest
 
 CANDIDATES = {Int8Vectors: 2, BitVectors: 20}
-"""How many candidates per requested row are compared in full (benchmarks/search.py measures the recall)."""
+"""Number of candidates per requested row that are rescored with full vectors (benchmarks/search.py measures recall)."""
 
 
 def search_quantized(
@@ -35,14 +35,14 @@ def search_quantized(
     Args:
         quantized: from `quantize_int8` or `quantize_bits`.
         vectors: the original vectors, for exact cosines of the `rescore * k` best candidates. If None, scores come from
-            the scan: approximate cosines for int8, and for bits the share of equal signs minus that of unequal signs.
+            the scan: approximate cosines for int8; for bits, the share of equal signs minus the share of unequal ones.
         rescore: number of candidates per requested row, 1 or more (default: `CANDIDATES`).
         mask: true for rows to search; None searches all rows.
     """
     k, mask = whole_number("k", k), checked_mask(mask, len(quantized))
     queries = number_table(queries, "queries")
     if queries.ndim != 2 or queries.shape[1] != quantized.dimension:
-        raise BadInput(f"expected queries (Q, {quantized.dimension}), like the vectors; got {queries.shape}")
+        raise BadInput(f"expected queries of shape (Q, {quantized.dimension}), like the vectors; got {queries.shape}")
     check_finite_rows(queries, "queries")
     factor = CANDIDATES[type(quantized)] if rescore is None else whole_number("rescore", rescore)
     threads = checked_threads(threads)
@@ -51,7 +51,8 @@ def search_quantized(
     vectors = number_table(vectors, "vectors")
     if vectors.shape != (len(quantized), quantized.dimension):
         raise BadInput(
-            f"expected the vectors that were quantized, {(len(quantized), quantized.dimension)}; got {vectors.shape}"
+            f"expected the vectors that were quantized, of shape {(len(quantized), quantized.dimension)}; got "
+            f"{vectors.shape}"
         )
     return _rescored(queries, vectors, _scanned(queries, quantized, k * factor, mask, threads), k, threads)
 

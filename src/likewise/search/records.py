@@ -19,7 +19,7 @@ T = TypeVar("T")
 Value = str | int | float | bool | None
 """A metadata value."""
 AT_ONCE = 4096
-"""How many texts are joined to check them at once."""
+"""How many texts are joined and then checked in one pass."""
 VALUE_TYPES = (str, int, float, bool, type(None))
 Content = tuple[str | None, Mapping[str, Value]]
 """The text and metadata of a record."""
@@ -44,7 +44,7 @@ class Records:
         return [*zip(texts, metadata, strict=True)]
 
     def select(self, rows: Sequence[int]) -> "Records":
-        """These rows, in this order."""
+        """The records at the given rows, in the given order."""
         texts = None if self.texts is None else [self.texts[i] for i in rows]
         metadata = None if self.metadata is None else [self.metadata[i] for i in rows]
         return Records([self.ids[i] for i in rows], self.vectors[rows], texts, metadata)
@@ -58,15 +58,15 @@ class Records:
 
 
 def checked_records(records: Records, dimension: int) -> Records:
-    """Return the records with float32 vectors and lists of Python's values; columns may be NumPy's or a table's.
+    """Return the records with float32 vectors and plain Python values; columns may be NumPy arrays or table columns.
 
     Raises:
-        BadInput: not every kind of index can store them.
+        BadInput: the columns differ in length, or hold a value that not every kind of index can store.
     """
     ids, vectors = listed_ids(records.ids), number_table(records.vectors, "vectors")
     texts, metadata = (None if column is None else [*column] for column in (records.texts, records.metadata))
     if vectors.ndim != 2 or vectors.shape[1] != dimension:
-        raise BadInput(f"expected vectors of shape (N, {dimension}), the dimension of this index; got {vectors.shape}")
+        raise BadInput(f"expected vectors of shape (N, {dimension}), like those of this index; got {vectors.shape}")
     for name, column in (("vectors", vectors), ("texts", texts), ("metadata", metadata)):
         if column is not None and len(column) != len(ids):
             raise BadInput(f"expected as many {name} as ids; got {len(column):,} and {len(ids):,}")
@@ -85,24 +85,24 @@ def checked_records(records: Records, dimension: int) -> Records:
 
 
 def plain_values(row: Any) -> Any:
-    """Metadata with Python's values instead of NumPy's scalars; anything that is not metadata is returned as it is."""
+    """Metadata with NumPy scalars converted to Python values; anything that is not a mapping is returned unchanged."""
     return {name: python_number(value) for name, value in row.items()} if isinstance(row, Mapping) else row
 
 
 def listed_ids(ids: Sequence[str]) -> list[str]:
-    """The ids as a list, enumerations' members as their values; raises an error for a single string."""
+    """The ids as a list, with enum members replaced by their values; raises an error if given a single string."""
     if isinstance(ids, str):
         raise BadInput(f"expected a list of ids; got a single string, {ids!r}")
     return [plain_text(name) for name in ids]
 
 
 def plain_text(value: Any) -> Any:
-    """The characters of a string of a subclass; an enumeration's member has another `str()`, and another hash."""
+    """A plain `str` with the same characters: `str()` and the hash of an enum member differ from those of its value."""
     return str.__str__(value) if isinstance(value, str) and type(value) is not str else value
 
 
 def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) -> list[T]:
-    """The record found under each id."""
+    """The record found for each id; raises an error for an id without one."""
     for name in ids:
         if name not in found:
             raise BadInput(f"the id {name!r} is not in {location}")
@@ -119,7 +119,7 @@ def check_ids(ids: Sequence[Any]) -> None:
         if not isinstance(name, str) or not name or "\0" in name:
             raise BadInput(f"ids[{i}] is {name!r}; expected a non-empty string without null characters")
         if name in seen:
-            raise BadInput(f"ids[{i}] is {name!r}, which occurs earlier; expected every id once")
+            raise BadInput(f"ids[{i}] is {name!r}, which already occurs earlier; each id may occur only once")
         check_storable(name, f"ids[{i}]")
         seen.add(name)
 
@@ -152,7 +152,7 @@ def metadata_is_storable(rows: Sequence[Any]) -> bool:
 
 
 def check_storable(text: str, what: str) -> None:
-    """Raise an error if a text has a null character or a lone surrogate, which not every index can store."""
+    """Raise an error if a text contains a null character or a lone surrogate, which not every index can store."""
     if "\0" in text:
         raise BadInput(
             f"{what} has a null character at position {text.index(chr(0)):,}; expected a text without null characters"
@@ -169,7 +169,7 @@ def _check_text(text: Any, i: int) -> None:
     if text is None:
         return
     if not isinstance(text, str):
-        raise BadInput(f"texts[{i}] is {text!r}; expected a string, or None if there is none")
+        raise BadInput(f"texts[{i}] is {text!r}; expected a string, or None for a record without text")
     check_storable(text, f"texts[{i}]")
 
 
@@ -188,4 +188,4 @@ def check_metadata(row: Any, i: int) -> None:
         if isinstance(value, float) and not math.isfinite(value):
             raise BadInput(f"metadata[{i}][{name!r}] is {value}; expected a finite number")
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise BadInput(f"metadata[{i}][{name!r}] is {value}; expected an integer of at most 64 bits")
+            raise BadInput(f"metadata[{i}][{name!r}] is {value}; expected an integer that fits in 64 bits")

@@ -169,7 +169,7 @@ def test_a_copy_keeps_the_data_type_and_an_export_every_column(place, call):
 def test_headings_are_embedded_unless_the_index_was_made_without_them(filled, call, folders):
     assert json_of(call, "index", "add", filled, "notes", "--headings")["headings"] is True
     code, _, err = call("index", "add", filled, "notes", "--no-headings")
-    assert code == 2 and "were embedded with their titles and headings, and new ones would be without" in err
+    assert code == 2 and "were embedded with their titles and headings, and new ones would be embedded without" in err
     model = ("-m", str(folders("bert")))
     plain = json_of(call, "index", "add", "plain.index", "notes", "--no-headings", *model)
     assert (plain["headings"], plain["passages"]) == (False, 2)

@@ -98,7 +98,7 @@ def test_vectors_beyond_float16_are_kept_at_their_length(folder):
 
 def test_a_write_inside_a_block_of_one_state_is_refused(folder):
     with filled(folder) as collection:
-        with collection.one_state(), pytest.raises(BadInput, match="cannot be written inside a block of one_state"):
+        with collection.one_state(), pytest.raises(BadInput, match="cannot be written inside a one_state"):
             collection.add(some_records(1, start=900))
         assert len(collection) == 60 and collection.verify().is_clean
         collection.add(some_records(1, start=900))
@@ -139,10 +139,13 @@ def test_a_reader_without_locks_notices_a_writer_and_then_sees_the_new_state(fol
         assert len(next(blocks)) == 7
         with Collection.open(str(folder)) as writer:
             writer.delete(["id 0"])
-        with pytest.raises(BadInput, match="was written by another process while it was read"):
+        with pytest.raises(BadInput, match="was written by another process while it was being read"):
             next(blocks)
         assert reader.count() == 59
-        with pytest.raises(BadInput, match="was written by another process while it was read"), reader.one_state():
+        with (
+            pytest.raises(BadInput, match="was written by another process while it was being read"),
+            reader.one_state(),
+        ):
             with Collection.open(str(folder)) as writer:
                 writer.delete(["id 1"])
             raise KeyError("an error that the other process may have caused")
@@ -189,7 +192,7 @@ def test_a_process_that_was_forked_neither_writes_nor_keeps_the_lock(folder):
     queue = context.Queue()
     process = context.Process(target=child, args=(queue,))
     process.start()
-    assert "which forked; open it again" in queue.get(timeout=20)
+    assert "before it forked; open it again" in queue.get(timeout=20)
     process.join()
     assert_holds(collection, as_dict(some_records(60)), TOLERANCE)
     collection.close()
@@ -257,7 +260,7 @@ def test_the_full_text_of_an_earlier_format_is_made_again_by_a_writer_and_not_se
     )
     with Collection.open(str(folder), read_only=True) as reader:
         assert reader.count() == 2 and reader.search(records.vectors[:1], 1)[0][0].id == "a"
-        with pytest.raises(BadInput, match="is from an earlier version.* open it once for writing"):
+        with pytest.raises(BadInput, match="was written by an earlier version.* open it once for writing"):
             reader.search_words("İstanbul")
         with Collection.open(str(folder)) as writer:
             assert [match.id for match in writer.search_words("İstanbul")] == ["a"] and writer.verify().is_clean
@@ -472,8 +475,8 @@ class TestManySegments:
     @pytest.mark.parametrize(
         ("statement", "problem"),
         [
-            ("DELETE FROM tombstones", "segment 1: 0 rows are both live and dead, and 1 are neither"),
-            ("INSERT INTO tombstones (row) SELECT row FROM records WHERE id = 'id 9'", "1 rows are both"),
+            ("DELETE FROM tombstones", "segment 1: 0 rows have both a record and a tombstone, and 1 have neither"),
+            ("INSERT INTO tombstones (row) SELECT row FROM records WHERE id = 'id 9'", "1 rows have both"),
             ("UPDATE columns SET records = 3 WHERE name = 'year'", "the counts of metadata columns are wrong"),
             ("INSERT INTO words (words, rowid, text) VALUES ('delete', 3, 'text 0 2')", "index does not match"),
         ],
@@ -501,7 +504,7 @@ def test_records_that_cannot_be_read_are_refused(folder):
     with Collection.open(str(folder)) as collection:
         with pytest.raises(BadInput, match="is damaged; verify\\(\\) lists the damage"):
             collection.get(["id 4"])
-        with pytest.raises(BadInput, match=f"the row {(1 << 16) + 7} has no record: the journal is damaged"):
+        with pytest.raises(BadInput, match=f"row {(1 << 16) + 7} has no record, so the journal is damaged"):
             collection.search(np.ones((1, WIDTH), np.float32), 60)
 
 

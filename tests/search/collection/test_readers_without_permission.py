@@ -128,7 +128,7 @@ def test_without_the_files_of_the_log_it_is_refused_at_most_until_a_writer_has_m
         (folder / name).unlink()
     wrong, refused, states = read_beside_writer(folder, calls)
     assert wrong == [] and states > 3
-    assert all("was written by another process while it was read" in message for message in refused)
+    assert all("was written by another process while it was being read" in message for message in refused)
 
 
 def test_it_reads_a_folder_that_nobody_writes_with_and_without_the_files_of_the_log(folder):

@@ -27,7 +27,7 @@ def test_every_thing_has_the_sum_over_its_ranks_and_the_best_comes_first(ranking
 
 
 def test_a_ranking_that_names_a_thing_twice_is_refused():
-    with pytest.raises(BadInput, match="a ranking of 3 items has only 2 distinct ones"):
+    with pytest.raises(BadInput, match="a ranking of 3 items contains only 2 distinct items"):
         reciprocal_rank_fusion([[1, 2, 1]])
 
 

@@ -74,7 +74,9 @@ def test_without_headings_the_text_alone_is_embedded(embedder, location):
 
 def test_the_other_setting_is_refused_and_both_are_named(embedder, location):
     TextIndex.open(location, embedder).close()
-    with pytest.raises(BadInput, match="embedded with their titles and headings, and new ones would be without"):
+    with pytest.raises(
+        BadInput, match="embedded with their titles and headings, and new ones would be embedded without"
+    ):
         TextIndex.open(location, embedder, headings=False)
     assert TextIndex.open(location, embedder, headings=True).headings
 

@@ -124,7 +124,7 @@ def test_former_indexes_open_by_the_rules_of_new_ones(name, used, former):
     made = tuple(name.split("-"))
     embedder = loaded(former / "model", used)
     if made[0] == "torch" and used != made:  # its fingerprint can be computed by torch in that precision only
-        with pytest.raises(BadInput, match="load it with the engine and precision that made them"):
+        with pytest.raises(BadInput, match="load it with the engine and precision that computed the vectors"):
             TextIndex.open(former / name, embedder, read_only=True)
         return
     mixed = (made[1] == "int8") != (used[1] == "int8")
@@ -138,7 +138,9 @@ def test_former_indexes_open_by_the_rules_of_new_ones(name, used, former):
 
 def test_another_model_does_not_open_a_former_index(former):
     other = Embedder.load(former / "model", engine="numpy", pooling="cls")
-    with pytest.raises(BadInput, match="If it is the same model, load it with the engine and precision that made them"):
+    with pytest.raises(
+        BadInput, match="If it is the same model, load it with the engine and precision that computed the vectors"
+    ):
         TextIndex.open(former / "numpy-fp32", other, read_only=True, allow="int8")
 
 

@@ -39,14 +39,14 @@ def stored_records(
     metadata: Callable[[Any], Any] = json.loads,
     vector: Callable[[Any], np.ndarray] = np.asarray,
 ) -> Records:
-    """Convert rows in the order of `stored_columns` to records, with the given readers of metadata and vectors."""
+    """Convert rows in the order of `stored_columns` to records; `metadata` and `vector` decode these two columns."""
     units = np.array([vector(row[4]) for row in rows], np.float32).reshape(len(rows), dimension)
     original = UnitRows(units, np.array([row[3] for row in rows], np.float64)).original()
     return Records([row[0] for row in rows], original, [row[1] for row in rows], [metadata(row[2]) for row in rows])
 
 
 def metadata_json(metadata: Mapping[str, Value]) -> str:
-    """Metadata as a flat JSON object; floats keep their decimal point, and names are unescaped so SQLite finds them."""
+    """Metadata as a flat JSON object; floats keep their decimal point, and names stay unescaped for SQLite to find."""
     return "{" + ", ".join(f"{json_value(name)}: {json_value(value)}" for name, value in metadata.items()) + "}"
 
 
@@ -70,7 +70,7 @@ def check_not_read_only(location: str, read_only: bool) -> None:
 def checked_filter(
     where: str, location: str, has_column: Callable[[str], Any], columns: Iterable[str] | None = None
 ) -> Condition:
-    """Parse a filter; raises an error if no record has one of its columns. The message lists the known `columns`."""
+    """Parse a filter; raises an error that lists `columns` (if known) if the filter names one that no record has."""
     condition = parse_filter(where)
     for name in named_columns(condition):
         if not has_column(name):
@@ -109,7 +109,7 @@ class ServerAddress:
     options: Mapping[str, str]
     """Our own options in the location, each with one of its known values."""
     shown: str
-    """The location without its password."""
+    """The location without passwords and tokens."""
 
     @classmethod
     def parse(cls, location: str, scheme: str, options: Mapping[str, Sequence[str]]) -> "ServerAddress":

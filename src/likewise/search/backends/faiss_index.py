@@ -101,7 +101,7 @@ class FaissIndex(Index):
         return index._ready()
 
     def _is_described(self) -> bool:
-        """Whether `create` committed."""
+        """Whether `create` committed the description."""
         return self._file.execute("SELECT 1 FROM sqlite_master WHERE name = 'description'").fetchone() is not None
 
     def _ready(self) -> "FaissIndex":
@@ -153,7 +153,7 @@ class FaissIndex(Index):
 
     def get(self, ids: Sequence[str]) -> Records:
         names = listed_ids(ids)
-        texts = [one for one in names if isinstance(one, str)]  # anything else is the id of no record
+        texts = [one for one in names if isinstance(one, str)]  # only strings can be ids of records
         with self._transaction() as file:
             found = file.execute(f"SELECT {COLUMNS} FROM records WHERE {OF_IDS}", [json.dumps(texts)])
             rows = {row[0]: row for row in found}

@@ -32,7 +32,7 @@ except ImportError:
 
 GRAPH, NAMES = "hnsw.faiss", "hnsw.json"
 NEIGHBOURS, EF_CONSTRUCTION = 32, 80
-TRAINED_ON = 20_000  # the first rows, to which the int8 range is fitted
+TRAINED_ON = 20_000  # first rows, which determine the int8 range
 CANDIDATES = 4
 """Number of candidates per requested result; their exact scores decide the ranking."""
 
@@ -64,7 +64,7 @@ class HnswSidecar:
 
 
 def build_sidecar(index: Index, folder: Path, mark: str, *, show_progress_bar: Progress = None) -> None:
-    """Build the graph from all records, one block at a time, and write it; the file that makes it valid comes last."""
+    """Build the graph from all records, block by block, and write it; the file that makes it valid is written last."""
     graph = faiss.index_factory(index.dimension, f"HNSW{NEIGHBOURS}_SQ8", faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = EF_CONSTRUCTION
     ids: list[str] = []
@@ -86,7 +86,7 @@ def build_sidecar(index: Index, folder: Path, mark: str, *, show_progress_bar: P
 
 
 def open_sidecar(folder: Path, mark: str) -> HnswSidecar | None:
-    """The sidecar, if it is complete and was built with this mark; otherwise None, and it can be rebuilt."""
+    """The sidecar, if it is complete and was built with this mark; None if it has to be rebuilt."""
     try:
         described = json.loads((folder / NAMES).read_text("utf-8"))
         if described["mark"] != mark or described["checksum"] != _checksum(folder / GRAPH):

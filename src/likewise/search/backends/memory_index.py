@@ -1,6 +1,6 @@
-"""MemoryIndex: an index in NumPy and dictionaries, which is a slow, simple reference and useful for temporary data.
+"""MemoryIndex: an index of NumPy arrays and dictionaries: a slow, simple reference, also useful for temporary data.
 
-The data under a name (`memory:NAME`) live as long as the process and are shared by everyone who opens them.
+The data under a name (`memory:NAME`) lives as long as the process and is shared by everyone who opens it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class MemoryRecord(NamedTuple):
 
 @dataclass
 class MemoryRecords:
-    """The data under a name. Records are replaced, never modified, so readers never see half of a call."""
+    """The data under a name. Records are replaced, never modified, so readers never see a half-finished call."""
 
     dimension: int
     model: ModelIdentity | None

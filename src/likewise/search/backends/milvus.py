@@ -2,9 +2,9 @@
 
     MilvusIndex.create("milvus://user:password@host:19530/database#passages", dimension=384)
 
-Search is exact by default; `?index=hnsw` before the # creates an approximate index (HNSW). Added records are visible to
-all clients at once (consistency level Strong). Milvus has no transactions; each call is a single request that can be
-repeated safely.
+Search is exact by default; `?index=hnsw` before the # creates an approximate index (HNSW). Added records are
+immediately visible to all clients (consistency level Strong). Milvus has no transactions; each call is a single request
+that can be repeated safely.
 """
 
 import json
@@ -48,7 +48,7 @@ TIMEOUT = 30.0
 NOT_CONNECTED = 2
 """pymilvus's own error code for a failed connection."""
 NOT_LOADED = 101
-"""The server's error code for a collection that is not loaded, as after a restart."""
+"""The server's error code for a collection that is not loaded, for example after a restart."""
 SCHEME = "milvus"
 OPTIONS = {"index": ("exact", "hnsw"), "secure": ("false", "true")}
 
@@ -93,7 +93,7 @@ class MilvusCalls:
         if isinstance(error, grpc.RpcError) or error.code == NOT_CONNECTED or isinstance(error.code, grpc.StatusCode):
             advice = "A write may or may not have been stored; it is safe to repeat once the server is back"
             return ServerUnavailable(f"{self._shown} cannot be reached: {message}. {advice}"), False
-        return BadInput(f"{self._shown}: the server refused: {message}"), True
+        return BadInput(f"{self._shown}: the server rejected the request: {message}"), True
 
 
 def _parameters(address: ServerAddress) -> dict[str, str]:
@@ -161,8 +161,8 @@ def _rows(records: Records) -> list[dict[str, Any]]:
     total = sum(row["vector"].nbytes + _checked_bytes(row) for row in rows)
     if total > MAX_REQUEST:
         raise BadInput(
-            f"{len(records):,} records take {total:,} bytes; expected at most {MAX_REQUEST:,} in one call, which is "
-            "stored completely or not at all: add them in blocks, with `records.blocks(1000)`"
+            f"{len(records):,} records take {total:,} bytes; expected at most {MAX_REQUEST:,} per call, because a call "
+            "is stored completely or not at all. Add them in blocks, with `records.blocks(1000)`"
         )
     return rows
 
@@ -185,7 +185,7 @@ MAX_K = 16_384
 """The maximum number of results that Milvus returns per search."""
 ID_BLOCK = 1000  # ids in one expression
 EF = 100
-"""Number of candidates that HNSW keeps during a search; 2k if that is more."""
+"""Number of candidates that HNSW keeps during a search, or 2k if that is more."""
 
 
 class MilvusIndex(Index):
@@ -264,7 +264,7 @@ class MilvusIndex(Index):
         self._calls.close()
 
     def _expression(self, where: str | None) -> str:
-        """The filter in Milvus's language; "" selects everything."""
+        """The filter as a Milvus expression; "" selects everything."""
         if where is None:
             return ""
 

@@ -83,7 +83,7 @@ class PostgresTransactions:
                 raise
 
     def close(self) -> None:
-        """Close the connection; a later transaction opens another."""
+        """Close the connection; a later transaction opens a new one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(psycopg.Error):
@@ -209,7 +209,7 @@ def index_row(cursor: Cursor, table: str) -> tuple[int, str, Any] | None:
 
 
 def statement(text: LiteralString, table: str, where: Any = "true") -> Composed:
-    """Fill a statement with the table's name, the columns and an expression from `postgres_where`."""
+    """Fill in the table name, the columns and an expression from `postgres_where`."""
     columns = SQL(", ").join(map(Identifier, COLUMNS))
     return SQL(text).format(table=Identifier(table), columns=columns, where=SQL(where))
 
@@ -225,7 +225,7 @@ def copy_rows(cursor: Cursor, table: str, records: Records) -> None:
 SCHEME = "postgresql"
 OPTIONS = {"index": ("exact", "hnsw")}
 EF_SEARCH = 100
-"""Number of candidates that HNSW keeps during a search; 2k if that is more, up to pgvector's limit of 1,000."""
+"""Number of candidates that HNSW keeps during a search, or 2k if that is more, up to pgvector's limit of 1,000."""
 HNSW_SETTINGS = "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true)"
 
 

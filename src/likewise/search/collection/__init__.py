@@ -1,13 +1,14 @@
 """Collection: an index in a folder that can be copied, with no server and nothing to install.
 
-    collection.sqlite   the journal and source of truth: ids, texts, metadata, list of rows; full-text index (FTS5)
+    collection.sqlite   the journal and source of truth: ids, texts, metadata and row numbers; full-text index (FTS5)
     vectors/            rows of vectors in segments, which only grow until they are compacted
     derived/            data computed from the two above, and recomputed if missing; may be deleted at any time
-    lock                held by the process that writes
+    lock                held by the writing process
 
 A write syncs its rows to disk first, then commits the SQLite transaction that makes them visible. A call that has
-returned therefore survives a killed process or a power cut, and an unfinished call is never seen. Readers need no write
-permission: a writer leaves SQLite's empty -wal and -shm files next to the journal, which readers use for locking.
+returned therefore survives a killed process or a power cut, and readers never see the effects of an unfinished call.
+They need no write permission: a writer leaves SQLite's -wal and -shm files, empty, next to the journal, and readers
+use them for locking.
 """
 
 from .collection import Collection

@@ -40,7 +40,7 @@ from .verification import CollectionReport, RepairReport, repair_collection, ver
 class Collection(Index):
     """An index in a folder; vectors are stored at unit length, in float16 unless it was created with float32.
 
-    One process writes and others read. Threads may share an open collection, which serves one of them at a time.
+    One process may write while others read. Threads may share an open collection, which serves one thread at a time.
     """
 
     def __init__(self, files: OpenFiles) -> None:
@@ -79,7 +79,7 @@ class Collection(Index):
         self._store(checked_records(records, self.dimension), replace=True)
 
     def _store(self, records: Records, *, replace: bool) -> None:
-        """Insert records, and only look up ids if that fails, since a look-up takes a tenth as long as inserting."""
+        """Insert records, and only look up ids if that fails, since a lookup takes a tenth as long as an insertion."""
         units = UnitRows.of(records.vectors, self._layout.dtype.str)
         checksums = row_checksums(units.rows)
         with self._files.writing() as db:
@@ -103,7 +103,7 @@ class Collection(Index):
         return len(known)
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """The records nearest by cosine of the stored vectors, among the records that pass the filter."""
+        """For each query, the k records with the greatest cosine to it, among the records that pass the filter."""
         k, queries = whole_number("k", k), checked_queries(queries, self.dimension)
         with self._files.reading() as (db, snapshot):
             masks = self._derived.passing(None if where is None else self._condition(db, where), db, snapshot)
@@ -162,7 +162,7 @@ class Collection(Index):
             return sum(int(mask.sum()) for mask in masks)
 
     def columns(self) -> dict[str, int]:
-        """The names of all metadata, and how many records have each."""
+        """The names of all metadata columns, and how many records have a value for each."""
         with self._files.reading() as (db, _):
             return column_counts(db)
 
@@ -172,11 +172,11 @@ class Collection(Index):
             return snapshot.version
 
     def compact(self, show_progress_bar: Progress = None) -> int:
-        """Free the space of deleted records and return their number; this needs space for one segment (65,536 rows)."""
+        """Free the space of deleted records and return their number; needs disk space for one segment (65,536 rows)."""
         return compact_collection(self._files, show_progress_bar)
 
     def verify(self, show_progress_bar: Progress = None) -> CollectionReport:
-        """Check all data against checksums and counts; a writer also compares the full-text index with the texts."""
+        """Check all data against checksums and counts; with write access, also check the full-text index."""
         return verify_collection(self._files, show_progress_bar)
 
     def repair(self, show_progress_bar: Progress = None) -> RepairReport:

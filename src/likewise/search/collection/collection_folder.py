@@ -20,11 +20,11 @@ from .journal import Journal
 from .segments import RowFormat
 
 FORMAT = 2
-"""In format 1, indexed words were not folded by `likewise.text.words`; a writer rebuilds that full-text index."""
+"""Format 1 indexed words that were not folded by `likewise.text.words`; a writer rebuilds such a full-text index."""
 CHECKSUM = "checksum"
 DAMAGED = "the settings of this collection are damaged; restore the folder from a copy, or create it again"
 DTYPES = ("float16", "float32")
-JOURNAL_FILES = [journal.FILE + end for end in ("", "-wal", "-shm", "-journal")]  # the last until WAL is switched on
+JOURNAL_FILES = [journal.FILE + end for end in ("", "-wal", "-shm", "-journal")]  # the last only until WAL is enabled
 LEFT_BY_CREATE = {writer_lock.FILE, segments.FOLDER, derived_files.FOLDER, *JOURNAL_FILES}
 
 
@@ -38,7 +38,7 @@ class CollectionSettings:
 
     @classmethod
     def of(cls, dimension: int, dtype: str, model: ModelIdentity | None, version: int = FORMAT) -> "CollectionSettings":
-        """The settings from the arguments of `Collection.create`, or from a folder of this format."""
+        """The settings, from the arguments of `Collection.create` or from a folder whose format is `version`."""
         return cls(RowFormat(dimension, np.dtype(known_name("dtype", dtype, DTYPES)).newbyteorder("<")), model, version)
 
     def rows(self) -> list[tuple[str, str]]:
@@ -79,7 +79,7 @@ def _with_tables(folder: Path, settings: CollectionSettings) -> Journal:
         made = Journal.create(folder / journal.FILE)
         if made.has_tables():
             made.close()
-            raise BadInput(f"{folder} is already a collection; open it")
+            raise BadInput(f"{folder} is already a collection; open it instead of creating it")
         with made.writing() as db:
             for statement in journal.SCHEMA:
                 db.execute(statement)

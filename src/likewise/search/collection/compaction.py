@@ -1,7 +1,8 @@
 """Compaction: copies the live rows of segments that contain dead rows into new segments, one segment at a time.
 
-Each step is a transaction, and old segment files are removed once it is committed. So a step needs the disk space of
-one segment, and if it is killed, the state is the one before or after the step. Readers keep their mapped files.
+Each step is a transaction, and the old segment files are removed once it is committed. A step therefore needs disk
+space for one segment, and a killed process leaves the collection as it was before or after a step. Readers keep the
+files that they have mapped.
 """
 
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ MERGE_PAGES = 500  # pages of the full-text index merged in one transaction
 
 
 def compact_collection(files: OpenFiles, show_progress_bar: Progress) -> int:
-    """Rewrite segments that have dead rows, shrink the journal, and return the number of dead rows."""
+    """Rewrite segments that have dead rows, shrink the journal, and return the number of dead rows removed."""
     with files.reading() as (_, snapshot):
         groups = groups_to_rewrite(snapshot.segments)
     returned = 0
@@ -47,7 +48,7 @@ def groups_to_rewrite(segments: Iterable[SegmentRows]) -> list[list[SegmentRows]
 
 
 def rewrite_segments(files: OpenFiles, group: list[SegmentRows]) -> int:
-    """Copy the live rows of a group into one new segment, drop the old ones, and return the number of dead rows."""
+    """Copy a group's live rows into a new segment, remove the old ones, and return the number of dead rows."""
     with files.writing() as db:
         number = new_segment(db)
         copied = 0
@@ -85,8 +86,8 @@ def _copy(
     vectors = np.asarray(segment.vectors[rows - segment.first])
     if row_checksums(vectors) != checksums.tolist():
         raise BadInput(
-            f"{segment_path(folder, segment.number)} is damaged; verify() lists the records, and repair() keeps the "
-            "good ones"
+            f"{segment_path(folder, segment.number)} is damaged; verify() lists the damaged records, and repair() "
+            "keeps the intact ones"
         )
     write_segment_rows(segment_path(folder, number), number, first, vectors)
     moved = number * SEGMENT_ROWS + first + np.arange(len(keys))

@@ -1,8 +1,9 @@
-"""Derived files: a cache, with checksums, of arrays computed from the collection; it can be deleted at any time.
+"""Derived files: a checksummed cache of arrays computed from the collection, which can be deleted at any time.
 
-A file is written under a temporary name and renamed; it is not synced, since a file that is missing, torn or out of
-date is recomputed. Each file consists of a prefix, a JSON description padded with spaces, and the arrays. The prefix
-has the length and checksum of the description, which has those of the arrays, so any changed bit is detected.
+A file is written under a temporary name and renamed; it is not synced, since a file that is missing, truncated or out
+of date is recomputed. Each file consists of a prefix, a JSON description padded with spaces, and the arrays. The prefix
+contains the length and checksum of the description, and the description contains those of the arrays, so any changed
+bit is detected.
 """
 
 import json
@@ -22,7 +23,7 @@ from ...runtime.atomic_files import atomic_file
 
 FOLDER = "derived"
 MAGIC = b"derived2"
-PREFIX = Struct("<8sQQ")  # the magic, length and checksum of the description
+PREFIX = Struct("<8sQQ")  # the magic bytes, and the length and checksum of the description
 HEADER_BYTES = 4096
 LARGE_HEADER = 1 << 24  # bytes; each column takes about 100
 ALIGNMENT = 64
@@ -50,7 +51,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray] | None:
-    """The memory-mapped arrays, after the whole file has been verified; None if it is missing, old or damaged."""
+    """The memory-mapped arrays, after the whole file has been verified; None if it is missing, outdated or damaged."""
     header = _checked_header(path)
     if header is None:
         return None

@@ -15,7 +15,7 @@ from ...text.words import fold
 
 FILE = "collection.sqlite"
 WAIT = 60.0  # seconds to wait for another process's transaction
-CACHE_BYTES = 1 << 26  # bytes of pages in memory; ids are in hash order, so a block of rows touches most pages
+CACHE_BYTES = 1 << 26  # of SQLite's page cache; ids are in hash order, so a block of rows touches most pages
 PAGE_BYTES = 1 << 12  # SQLite's default
 LOG_WAIT = 5.0  # seconds to wait for another process to make its log readable
 LOG_NOT_READY = ("SQLITE_READONLY_CANTINIT", "SQLITE_READONLY_RECOVERY", "SQLITE_PROTOCOL")
@@ -28,7 +28,7 @@ FULL_TEXT = (
         USING fts5(text, content='folded', content_rowid='key', tokenize="ascii tokenchars '_'")""",
 )
 """FTS5 over the folded texts. Its `ascii` tokenizer treats every non-ASCII character as part of a word, so that `fold`
-alone decides what a word is; `unicode61` splits words at marks, and only knows the characters of 2012."""
+alone decides what a word is; `unicode61` splits words at combining marks, and only knows the Unicode of 2012."""
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, rows INTEGER NOT NULL)",
@@ -55,16 +55,16 @@ name, and `version` counts the transactions."""
 MEANINGS = {
     "SQLITE_FULL": "the disk is full; nothing from this call was stored, and everything stored before is intact",
     "SQLITE_IOERR": "the disk cannot be read or written, or is full; nothing from this call was stored",
-    "SQLITE_CORRUPT": "it is damaged; verify() lists the damage, repair() keeps the intact records",
+    "SQLITE_CORRUPT": "it is damaged; verify() lists the damage, and repair() keeps the intact records",
     "SQLITE_NOTADB": "it is damaged, or it is not a SQLite file",
-    "SQLITE_ERROR": "it is damaged, or in the format of another version; verify() lists the damage",
+    "SQLITE_ERROR": "it is damaged, or was written in the format of another version; verify() lists the damage",
     "SQLITE_BUSY": "another process has kept it locked for a minute",
     "SQLITE_READONLY_DIRECTORY": "this user cannot read its log; open it once as a user who may write to its folder",
     "SQLITE_READONLY_RECOVERY": "a writer was killed; open it once as a user who may write to its folder",
     "SQLITE_READONLY": "this user may not write to it",
     "SQLITE_CANTOPEN": "it cannot be opened",
 }
-"""The meanings of SQLite's errors, by the beginnings of their names."""
+"""What SQLite's errors mean, keyed by the beginning of the error's name."""
 
 FileState = tuple[int, int, int, int]
 """A file's inode, size, and times of the last change to its content and its status."""
@@ -160,11 +160,11 @@ class Journal:
             sleep(0.01)
 
     def check_unchanged(self) -> None:
-        """Raise if another process wrote during an unlocked read."""
+        """Raise an error if another process wrote during an unlocked read."""
         if self._unlocked and self._file_state() != self._unlocked:
             raise BadInput(
-                f"{self.path.parent} was written by another process while it was read, and without the files "
-                f"{FILE}-wal and {FILE}-shm, which this user may not create there, it cannot be locked; read it again"
+                f"{self.path.parent} was written by another process while it was being read; it could not be locked, "
+                f"because {FILE}-wal and {FILE}-shm are missing and this user may not create them; read it again"
             )
 
     def _file_state(self) -> FileState:
@@ -178,7 +178,8 @@ class Journal:
     def keep_log_files(self) -> None:
         """After `close`: leave empty log files, so that users without write permission can lock and read.
 
-        SQLite removes them with the last connection. They get the owner and mode of the journal, as SQLite's do.
+        SQLite removes these files when the last connection is closed. They get the journal's owner and mode, like the
+        files that SQLite creates.
         """
         state = self.path.stat()
         for path in (self.path.with_name(f"{FILE}{end}") for end in ("-wal", "-shm")):
@@ -258,12 +259,12 @@ class Journal:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         if os.getpid() != self._process:
-            raise BadInput(f"{self.path.parent} was opened by the process {self._process}, which forked; open it again")
+            raise BadInput(f"{self.path.parent} was opened by process {self._process} before it forked; open it again")
         with self.lock:
             if self.depth:
                 raise BadInput(
-                    f"{self.path.parent} cannot be written inside a block of one_state(), which reads one state of it; "
-                    "write after the block"
+                    f"{self.path.parent} cannot be written inside a one_state() block, which reads a single state; "
+                    "write to it after the block"
                 )
             with self.naming_errors():
                 self.db.execute(begin)
@@ -279,7 +280,7 @@ class Journal:
 
     @contextmanager
     def naming_errors(self) -> Iterator[None]:
-        """Report SQLite's errors as BadInput, with the name of the file and what to do."""
+        """Report SQLite's errors as BadInput that names the file and says what to do."""
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:

@@ -1,7 +1,7 @@
-"""Metadata as columns of codes that refer to sorted distinct values, so that a filter needs one look-up per row.
+"""Metadata as dictionary-encoded columns (codes for sorted distinct values): a filter needs only one lookup per row.
 
-A condition is evaluated once per distinct value (by bisection if values are ordered), and the results are then looked
-up for the rows. The columns of a segment are computed from the journal; a test checks that they agree with
+A condition is evaluated on the distinct values (by bisection if it compares values), and the result is then looked up
+for each row. The columns of a segment are computed from the journal; a test checks that they agree with
 `filters.matches`.
 """
 
@@ -29,11 +29,11 @@ from ..records import Value
 
 KINDS = ("boolean", "number", "string")
 Key = tuple[int, Any]
-"""The rank of a value's kind and the value, so that all values can be sorted."""
+"""The rank of a value's kind, and the value itself, so that values of all kinds can be sorted together."""
 
 
 class CodedColumn(NamedTuple):
-    """The values of one name in n rows: code 0 if missing or null, c for the c-th distinct value, from 1."""
+    """The values of one metadata column in n rows: 0 if missing or null, otherwise 1 + the value's index in `keys`."""
 
     keys: list[Key]
     codes: UInt[np.ndarray, " n"]

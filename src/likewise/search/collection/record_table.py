@@ -1,4 +1,4 @@
-"""The journal's records: insert, find and remove them, together with the rows that depend on them, in a transaction."""
+"""The journal's records: inserts, finds and removes them, together with all dependent rows, within a transaction."""
 
 import json
 import sqlite3
@@ -23,7 +23,7 @@ OF_IDS = "id IN (SELECT value FROM json_each(?))"
 OF_KEYS = "key IN (SELECT value FROM json_each(?))"
 OF_ROWS = "row IN (SELECT value FROM json_each(?))"
 ROWS_AT_ONCE = 2048
-"""Number of rows per INSERT, which runs without the GIL; its parameters must stay below SQLite's limit of 32,766."""
+"""Number of rows per INSERT, which runs without the GIL; it must have fewer parameters than SQLite's limit, 32,766."""
 
 JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",\n", ":"))
 
@@ -49,13 +49,14 @@ class StoredRow(NamedTuple):
             found = None
         if not isinstance(found, dict):
             raise BadInput(
-                f"the metadata of {self.id!r} is damaged; verify() lists the damage, repair() keeps the intact records"
+                f"the metadata of {self.id!r} is damaged; verify() lists the damage, and repair() keeps the intact "
+                "records"
             )
         return found
 
 
 def record_checksum(name: str, text: str | None, metadata: str | None, length: float) -> int:
-    """The CRC-32 of a record without its vector."""
+    """The CRC-32 of a record, excluding its vector."""
     marked = "0" if text is None else f"1{text}"
     return zlib.crc32(f"{name}\0{marked}\0{metadata or ''}\0{length!r}".encode())
 
@@ -67,7 +68,7 @@ def insert(
     lengths: Float64[np.ndarray, " N"],
     checksums: Sequence[int],
 ) -> None:
-    """Insert records, given the rows of their vectors."""
+    """Insert records, given the row numbers of their vectors."""
     first = db.execute("SELECT coalesce(max(key), 0) + 1 FROM records").fetchone()[0]
     texts = records.texts or [None] * len(records)
     metadata = [*rows_as_json(records.metadata or [{}] * len(records))]
@@ -106,8 +107,8 @@ def column_counts(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def ids_beginning(db: sqlite3.Connection, beginning: str) -> list[str]:
-    """The ids with this prefix, which are adjacent because SQLite compares texts by code points."""
-    last = beginning.rstrip(chr(sys.maxunicode))  # no character comes after it
+    """The ids with this prefix, which are adjacent because SQLite compares text by code point."""
+    last = beginning.rstrip(chr(sys.maxunicode))  # no character sorts after it
     if not last:
         return [name for (name,) in db.execute("SELECT id FROM records WHERE id >= ?", [beginning])]
     following = ord(last[-1]) + 1
@@ -121,7 +122,7 @@ def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
 
 def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> list[StoredRow]:
     """The records with these ids, in this order."""
-    names = [one for one in ids if isinstance(one, str)]  # anything else is the id of no record
+    names = [one for one in ids if isinstance(one, str)]  # only strings can be ids of records
     rows = db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(names)])
     found = {row.id: row for row in starmap(StoredRow, rows)}
     try:
@@ -135,12 +136,12 @@ def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[
     found = dict(db.execute(f"SELECT row, id FROM records WHERE {OF_ROWS}", [json.dumps(sought)]))
     if found.keys() != set(sought):
         lost = next(row for row in sought if row not in found)
-        raise BadInput(f"the row {lost} has no record: the journal is damaged; repair() rebuilds its indexes")
+        raise BadInput(f"row {lost} has no record, so the journal is damaged; repair() rebuilds its indexes")
     return found
 
 
 def stored_between(db: sqlite3.Connection, first: int, end: int) -> Iterator[StoredRow]:
-    """The records whose rows are at least `first` and below `end`, in the order of the rows."""
+    """The records whose rows are at least `first` and below `end`, in row order."""
     return starmap(StoredRow, db.execute("SELECT * FROM records WHERE row >= ? AND row < ? ORDER BY row", [first, end]))
 
 
@@ -163,19 +164,19 @@ def rows_as_json(rows: Sequence[Mapping[str, Value]]) -> Iterator[str | None]:
 MOST_WORDS = 1_024
 """Maximum number of distinct words in a query."""
 WORDS_AT_ONCE = 32
-"""FTS5 checks every query word against every text that has any of them, so long queries are searched in parts."""
+"""FTS5 checks every query word against every text that contains any of them, so it is given long queries in parts."""
 
 
 def nearest_by_words(db: sqlite3.Connection, query: str, k: int, condition: Condition | None) -> list[Match]:
-    """The k records that pass and share a word with the query, highest BM25 score (k₁ = 1.2, b = 0.75) first.
+    """The k records that pass the filter and share a word with the query, best first by BM25 (k₁ = 1.2, b = 0.75).
 
-    Words are quoted so that none is parsed as FTS5 syntax; in a tie, the record that was added first wins.
+    Query words are quoted, so that none of them is parsed as FTS5 syntax; in a tie, the record added first wins.
     """
     words = list(dict.fromkeys(folded_words(query)))
     if len(words) > MOST_WORDS:
         raise BadInput(
             f"the query has {len(words):,} different words, but keyword search takes at most {MOST_WORDS:,}; "
-            "shorten the query, or search by meaning alone, without hybrid"
+            "shorten the query, or search by meaning alone, without hybrid search"
         )
     parts = ['"' + '" OR "'.join(words[i : i + WORDS_AT_ONCE]) + '"' for i in range(0, len(words), WORDS_AT_ONCE)]
     expression, values = ("", []) if condition is None else sqlite_where(condition, "records.metadata")

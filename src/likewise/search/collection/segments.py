@@ -53,7 +53,7 @@ def row_checksums(rows: Shaped[np.ndarray, "N E"]) -> list[int]:
 
 
 def write_segment_rows(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N E"]) -> None:
-    """Write rows from position `first` on over any leftovers, and sync them; if `first` is 0, the file is created."""
+    """Write rows from position `first` on, over any leftovers, and sync them; create the file if `first` is 0."""
     layout = RowFormat(rows.shape[1], rows.dtype)
     with naming_full_disk(path):
         with FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b") as file:
@@ -74,14 +74,14 @@ def _write(file: FileIO, content: bytes | memoryview, place: int) -> None:
 
 
 def map_rows(path: Path, number: int, rows: int, layout: RowFormat) -> Shaped[np.ndarray, "N E"]:
-    """The first rows of a segment, memory-mapped, so that they are read when used."""
+    """The first rows of a segment, memory-mapped, so that they are only read when they are used."""
     with path.open("rb") as file:
         header, size = file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size
         if header != layout.header(number):
             raise DamagedSegment(f"{path} does not have the header of segment {number}; verify() lists the damage")
         if size < layout.file_bytes(rows):
             there = (size - HEADER_BYTES) // layout.row_bytes
-            raise DamagedSegment(f"{path} has {there:,} of {rows:,} rows; verify() lists the lost records")
+            raise DamagedSegment(f"{path} contains only {there:,} of {rows:,} rows; verify() lists the lost records")
         return np.memmap(file, layout.dtype, "r", HEADER_BYTES, (rows, layout.width))
 
 
@@ -127,5 +127,5 @@ def new_segment(db: Connection) -> int:
 
 
 def _last_segment(db: Connection) -> tuple[int, int]:
-    """The number and the row count of the last segment; if there is none, it counts as full."""
+    """The number and row count of the last segment, or those of a full segment 0 if no segment exists yet."""
     return db.execute("SELECT number, rows FROM segments ORDER BY number DESC LIMIT 1").fetchone() or (0, SEGMENT_ROWS)

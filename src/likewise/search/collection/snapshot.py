@@ -1,4 +1,4 @@
-"""The open files of a collection, and snapshots of its rows: which are live, which pass a filter, which are nearest."""
+"""The open files of a collection, and snapshots of its rows: which are live, pass a filter, or are nearest."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -128,10 +128,11 @@ def _segment(
 
 
 class SegmentIndex:
-    """Data derived from segments on first use: metadata columns, and vectors in int8.
+    """Data derived from segments on first use: metadata columns and int8 vectors.
 
-    A search scans the int8 vectors and compares the best candidates in full. The derived data of full segments are kept
-    in files. Without the compiled library, vectors are not quantized, because that would not make NumPy faster.
+    A search scans the int8 vectors and rescores the best candidates with the stored vectors. The derived data of full
+    segments is kept in files. Without the compiled library, vectors are not quantized, because NumPy would not search
+    them any faster.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -206,7 +207,7 @@ def _metadata(db: sqlite3.Connection, first: int, end: int) -> Iterator[tuple[in
 
 
 class OpenFiles:
-    """Transactions on the files of a collection, which are read-only without a lock."""
+    """Transactions on the files of a collection, which can only be read if no writer lock is held."""
 
     def __init__(self, folder: Path, journal: Journal, settings: CollectionSettings, lock: WriterLock | None) -> None:
         self.folder, self.journal, self.settings, self.lock = folder, journal, settings, lock
@@ -215,7 +216,7 @@ class OpenFiles:
 
     @classmethod
     def open(cls, folder: Path, *, read_only: bool) -> "OpenFiles":
-        """Open the folder; a writer removes uncommitted data that a killed writer left."""
+        """Open the folder; unless it is opened read-only, remove uncommitted data that a killed writer left."""
         path = folder / JOURNAL
         if not path.is_file():
             what = "is not a collection" if folder.exists() else "is not a collection: there is no such folder"
@@ -276,13 +277,13 @@ class OpenFiles:
             raise
 
     def check_words(self) -> None:
-        """Raise an error if the indexed words were folded by an earlier rule."""
-        if self.settings.format != FORMAT:  # the format when it was opened
+        """Raise an error if the indexed words were folded by the rules of an earlier version."""
+        if self.settings.format != FORMAT:  # since it was opened, a writer may have upgraded it
             self.settings = read_settings(self.folder, self.journal)
         if self.settings.format != FORMAT:
             raise BadInput(
-                f"the full-text index of {self.folder} is from an earlier version, whose words cannot be compared with "
-                f"those of this one; open it once for writing (likewise index compact {self.folder}) to rebuild it"
+                f"the full-text index of {self.folder} was written by an earlier version, which normalized words "
+                f"differently; open it once for writing (likewise index compact {self.folder}) to rebuild it"
             )
 
     def check_writable(self) -> None:

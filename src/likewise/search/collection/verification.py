@@ -34,13 +34,13 @@ MOST_ERRORS = 20  # number of SQLite errors to list
 class CollectionReport:
     records: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
-    """The ids of damaged records, with the damaged part."""
+    """The ids of damaged records, each with a description of the damaged part."""
     problems: list[str] = field(default_factory=list)
     """Descriptions of all other problems."""
     stale: list[str] = field(default_factory=list)
     """Derived files that are damaged or from an earlier version, and will be recomputed."""
     keys: dict[int, str] = field(default_factory=dict, repr=False)
-    """Like `damaged`, but by journal key, since ids may be damaged too."""
+    """Like `damaged`, but indexed by journal key, since ids may be damaged too."""
 
     @property
     def is_clean(self) -> bool:
@@ -55,7 +55,7 @@ class CollectionReport:
 
 
 def verify_collection(files: OpenFiles, show_progress_bar: Progress) -> CollectionReport:
-    """Check all data in one transaction; a writer also compares the full-text index with the texts."""
+    """Check all data in one transaction; with write access, also compare the full-text index with the texts."""
     with (
         files.reading() as (db, snapshot),
         files.journal.any_text(),
@@ -98,7 +98,7 @@ def _check_schema(db: sqlite3.Connection) -> list[str]:
 
 
 def _check_words(db: sqlite3.Connection) -> list[str]:
-    """List errors of the full-text index; SQLite checks it only in a write transaction."""
+    """List errors in the full-text index, which SQLite can only check in a write transaction."""
     try:
         db.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
     except sqlite3.DatabaseError as error:
@@ -107,7 +107,7 @@ def _check_words(db: sqlite3.Connection) -> list[str]:
 
 
 def _readable_rows(folder: Path, number: int, rows: int, layout: RowFormat) -> Any:
-    """The rows of a segment that its file still has."""
+    """The rows of a segment that can still be read from its file."""
     path = segment_path(folder, number)
     there = min(rows, rows_there(path, number, layout))
     return map_rows(path, number, there, layout) if there else np.empty((0, layout.width), layout.dtype)
@@ -149,8 +149,8 @@ def _check_dead(db: sqlite3.Connection, number: int, rows: int, report: Collecti
     )
     if alive & dead or len(alive | dead) < rows:
         report.problems.append(
-            f"segment {number}: {len(alive & dead):,} rows are both live and dead, and "
-            f"{rows - len(alive | dead):,} are neither"
+            f"segment {number}: {len(alive & dead):,} rows have both a record and a tombstone, and "
+            f"{rows - len(alive | dead):,} have neither"
         )
 
 
@@ -175,7 +175,7 @@ class RepairReport:
 
 
 def repair_collection(files: OpenFiles, show_progress_bar: Progress) -> RepairReport:
-    """Verify, remove damaged records, and rebuild everything that depends on the rest."""
+    """Verify the collection, remove damaged records, and rebuild everything that depends on the remaining ones."""
     files.check_writable()
     with (
         files.journal.checking() as db,
@@ -194,7 +194,7 @@ def repair_collection(files: OpenFiles, show_progress_bar: Progress) -> RepairRe
         files.snapshot = Snapshot()
         with files.reading() as (_, snapshot):
             short = [segment for segment in snapshot.segments if segment.mapped is None]
-        for segment in short:  # what is left of truncated segments moves to new ones
+        for segment in short:  # the remaining rows of truncated segments are moved to new segments
             left = _readable_rows(files.folder, segment.number, segment.rows, files.settings.layout)
             rewrite_segments(files, [replace(segment, mapped=left)])
         again = verify_collection(files, False)
@@ -208,8 +208,8 @@ def repair_collection(files: OpenFiles, show_progress_bar: Progress) -> RepairRe
 
 def _beyond_repair(folder: Path, problem: str) -> BadInput:
     return BadInput(
-        f"{folder} cannot be repaired: {problem}; restore it from a copy, or copy what can be read to a new index: "
-        "likewise index copy"
+        f"{folder} cannot be repaired: {problem}; restore it from a backup, or copy what can still be read to a new "
+        "index with likewise index copy"
     )
 
 
@@ -242,7 +242,7 @@ def _remove_damaged(db: sqlite3.Connection, keys: Sequence[int]) -> None:
 
 
 def _bury(db: sqlite3.Connection, segments: Sequence[tuple[int, int]]) -> None:
-    """Remove records outside all segments, and turn every row without a record into a tombstone."""
+    """Discard the old tombstones, and turn every row without a record into a tombstone."""
     db.execute("DELETE FROM tombstones")
     for number, rows in segments:
         first = number * SEGMENT_ROWS

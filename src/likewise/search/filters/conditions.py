@@ -1,4 +1,4 @@
-"""Conditions: the tree of a filter, and a slow check of metadata against it, which is the reference for all indexes."""
+"""Conditions: a filter's syntax tree, and a slow check of metadata against it, the reference for all indexes."""
 
 import operator
 import re
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ..records import Value
 
 FilterValue = str | int | float | bool
-"""A value in a condition, with which a column is compared."""
+"""A value that a condition compares with a column."""
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -20,7 +20,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-"""The function of each operator; strings are compared by code points."""
+"""The function for each operator; strings are compared by code point."""
 OPPOSITE: dict[str, Operator] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -75,7 +75,7 @@ class AnyOf:
 
 Leaf = Compares | OneOf | MatchesPattern | IsMissing
 Condition = Leaf | AllOf | AnyOf
-"""The parser moves every `not` down to the leaves, so an unknown leaf can count as false."""
+"""The parser moves every `not` down to the leaves, so a leaf whose result is unknown can count as false."""
 
 
 def matches(condition: Condition, metadata: Mapping[str, Value]) -> bool:

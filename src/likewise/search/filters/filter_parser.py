@@ -49,7 +49,7 @@ class FilterToken(NamedTuple):
 
     @property
     def keyword(self) -> str | None:
-        """The word in lower case; None if the token is not a word."""
+        """The keyword in lower case; None if the token is not a keyword."""
         return self.text.lower() if self.kind == "name" and self.text.lower() in KEYWORDS else None
 
 
@@ -74,7 +74,7 @@ class FilterParser:
     def parse(self) -> Condition:
         condition = self._either()
         if self._next.kind != "end":
-            self._fail("expected and, or, or the end")
+            self._fail("expected 'and', 'or' or the end of the filter")
         return condition
 
     def _either(self) -> Condition:
@@ -92,7 +92,7 @@ class FilterParser:
     def _negation(self) -> Condition:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self._fail(f"expected parentheses and not to be nested at most {MAX_DEPTH} deep")
+            self._fail(f"expected at most {MAX_DEPTH} levels of nested parentheses and 'not'")
         condition = opposite(self._negation()) if self._accept("not") else self._operand()
         self.depth -= 1
         return condition
@@ -119,7 +119,7 @@ class FilterParser:
         if self._accept("like"):
             return MatchesPattern(column, self._pattern(), negated)
         if negated or self._next.text not in OPERATORS:
-            self._fail("expected in or like" if negated else "expected =, !=, <, <=, >, >=, in, like, is or not")
+            self._fail("expected 'in' or 'like'" if negated else "expected =, !=, <, <=, >, >=, in, like, is or not")
         operator = OPERATORS[self._advance().text]
         if self._next.keyword in ("true", "false") and operator not in ("=", "!="):
             self._fail("expected a number or a string, since booleans have no order")
@@ -130,7 +130,7 @@ class FilterParser:
         values = [self._value()]
         while self._accept(","):
             if value_kind(values[0]) != value_kind(value := self._value()):
-                self._fail(f"expected values of the same kind as the first, a {value_kind(values[0])}", self._last)
+                self._fail(f"expected a {value_kind(values[0])}, because the first value is one", self._last)
             if len(values) == MAX_VALUES:
                 self._fail(f"expected at most {MAX_VALUES:,} values", self._last)
             values.append(value)
@@ -163,8 +163,8 @@ class FilterParser:
     def _value(self) -> FilterValue:
         token = self._next
         if token.kind not in ("string", "number") and token.keyword not in ("true", "false"):
-            hint = "; for null use: is null, is not null" if token.keyword == "null" else ""
-            hint = "; put texts in quotes" if token.kind == "name" and not token.keyword else hint
+            hint = "; to test for null, use 'is null' or 'is not null'" if token.keyword == "null" else ""
+            hint = "; put strings in quotes" if token.kind == "name" and not token.keyword else hint
             self._fail(f"expected a value{hint}")
         value = self._number(token.text) if token.kind == "number" else None
         self._advance()
@@ -175,7 +175,7 @@ class FilterParser:
     def _number(self, text: str) -> int | float:
         value = float(text) if re.search("[.eE]", text) else int(text) if len(text) < 25 else math.inf
         if not math.isfinite(value) or (isinstance(value, int) and not -(1 << 63) <= value < 1 << 63):
-            self._fail("expected a finite number, and an integer of at most 64 bits")
+            self._fail("expected a finite number (integers have at most 64 bits)")
         return value
 
     def _advance(self) -> FilterToken:

@@ -95,7 +95,7 @@ def _glob(pattern: str) -> str:
     return "".join(GLOB[text] if wild else text.translate(escaped) for wild, text in pattern_parts(pattern))
 
 
-POSTGRES_TEXT = '(metadata ->> %s) COLLATE "C"'  # the order of code points
+POSTGRES_TEXT = '(metadata ->> %s) COLLATE "C"'  # ordered by code point
 POSTGRES_JSON = "(metadata -> %s)"
 
 
@@ -146,12 +146,12 @@ def milvus_expression(condition: Condition) -> str:
 
 
 def milvus_has_column(column: str) -> str:
-    """The expression that selects records with this column, even if it is null."""
+    """An expression that selects the records that have this column, even if its value is null."""
     return " or ".join(f"exists {_milvus_path(column, kind)}" for kind in KINDS)
 
 
 def milvus_literal(value: Any) -> str:
-    """A value in Milvus's syntax: a string in double quotes, a number without an exponent, true or false."""
+    """A value in Milvus syntax: a string in double quotes, a number without an exponent, true or false."""
     return f'"{value.translate(ESCAPES)}"' if isinstance(value, str) else json_value(value)
 
 
@@ -178,5 +178,7 @@ def _milvus_path(column: str, kind: str) -> str:
 
 def _unescaped(pattern: str) -> str:
     if any(not wildcard and set(text) & set("%_\\") for wildcard, text in pattern_parts(pattern)):
-        raise BadInput(f"{pattern!r} has a literal %, _ or backslash, which Milvus cannot match; other indexes can")
+        raise BadInput(
+            f"the pattern {pattern!r} has a literal %, _ or backslash, which Milvus cannot match; other indexes can"
+        )
     return pattern

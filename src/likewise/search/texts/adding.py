@@ -24,12 +24,12 @@ QUICK = 1.0
 
 @dataclass
 class AddReport:
-    """Counts of an addition."""
+    """Numbers of documents and passages that were added, kept, moved and deleted."""
 
     documents: int = 0  # with text
     added: int = 0  # passages that were embedded
     unchanged: int = 0
-    moved: int = 0  # unchanged passages whose position or columns changed, so that they were stored again
+    moved: int = 0  # passages whose text is unchanged, stored again because their position or columns changed
     deleted: int = 0  # passages that are no longer in their texts or files
 
 
@@ -56,7 +56,7 @@ class PassageWriter:
     report: AddReport = field(default_factory=AddReport)
 
     def __post_init__(self) -> None:
-        self.unseen: dict[str, set[str]] = defaultdict(set)  # for each text, its stored keys not yet read again
+        self.unseen: dict[str, set[str]] = defaultdict(set)  # for each text, its stored keys not read again yet
         for key in self.stored:
             self.unseen[id_of_key(key)].add(key)
 
@@ -97,7 +97,7 @@ class PassageWriter:
     def _moved(self, passages: Sequence[Passage]) -> Records:
         """The stored records of passages whose metadata changed, with the new metadata.
 
-        They are compared as JSON, because 1, 1.0 and True are equal, but different values to a filter.
+        Metadata is compared as JSON, because 1, 1.0 and True are equal in Python, but stored as different values.
         """
         stored = self.index.contents([passage.key for passage in passages]) if passages else {}
         new = [passage for passage in passages if _as_json(stored[passage.key][1]) != _as_json(passage.metadata)]

@@ -18,7 +18,7 @@ def given_documents(
     """The texts as documents: a list that is checked as a whole, or an iterator if the texts come from one."""
     if isinstance(texts, str | Mapping | Document):
         raise BadInput(f"expected a list of texts; got a single {type(texts).__name__}")
-    if not is_list_of_rows(texts):  # a table would give the names of its columns
+    if not is_list_of_rows(texts):  # iterating over a table would yield its column names
         raise BadInput(f"expected a list, a column or an iterator of texts; got a {type(texts).__name__}")
     if ids is None and metadata is None:
         documents = (_document(one, i) for i, one in enumerate(texts))
@@ -28,13 +28,13 @@ def given_documents(
         columns.append([None] * len(listed) if column is None else [*column])
         if isinstance(column, str) or len(columns[-1]) != len(listed):
             got = f"a single string, {column!r}" if isinstance(column, str) else f"{len(columns[-1]):,}"
-            raise BadInput(f"expected as many {name} as texts, {len(listed):,}; got {got}")
+            raise BadInput(f"expected as many {name} as texts ({len(listed):,}); got {got}")
     check_ids(() if ids is None else columns[0])
     return [_document(one, i, name, row) for i, (one, name, row) in enumerate(zip(listed, *columns, strict=True))]
 
 
 def without_repeats(documents: Iterable[Document], taken: Container[str] = ()) -> Iterable[Document]:
-    """Check that ids are new and distinct: of all documents in a list at once, or one by one from an iterator."""
+    """Check that ids are new and distinct: all at once for a list of documents, or one by one for an iterator."""
     checked = _without_repeats(documents, taken)
     return [*checked] if isinstance(documents, list) else checked
 
@@ -43,7 +43,7 @@ def _without_repeats(documents: Iterable[Document], taken: Container[str]) -> It
     seen: set[str] = set()
     for document in documents:
         if document.id in seen:
-            raise BadInput(f"the id {document.id!r} occurs twice; expected each id once")
+            raise BadInput(f"the id {document.id!r} occurs twice; each id may occur only once")
         if document.id and document.id in taken:
             raise BadInput(f"the id {document.id!r} is already in the index; upsert replaces its text")
         if document.id:
@@ -62,9 +62,11 @@ def _document(
         expected = "a string, a dictionary with a string under 'text', or a Document"
         raise BadInput(f"texts[{place}] is {str(given)[:80]!r} ({type(given).__name__}); expected {expected}")
     if not found["text"].strip():
-        raise BadInput(f"texts[{place}] is blank; expected a text, or leave it out")
+        raise BadInput(f"texts[{place}] is blank; expected some text: fill it in, or leave it out")
     if name is not None and "id" in found:
-        raise BadInput(f"texts[{place}] has its own id, {found['id']!r}; expected an id there or in ids, not in both")
+        raise BadInput(
+            f"texts[{place}] has its own id, {found['id']!r}; give an id either there or in ids, not in both"
+        )
     if "id" in found and found["id"] == "":
         raise BadInput(f"texts[{place}] has the id ''; expected a non-empty string")
     metadata = {key: value for key, value in found.items() if key not in ("id", "text")} | {**(row or {})}
@@ -74,7 +76,7 @@ def _document(
 
 
 def _checked(document: Document, place: int, reserved: Collection[str]) -> Document:
-    """The document with Python's values, if an index can store it and what comes back is what was given."""
+    """The document with plain Python values; raises an error unless an index can store it and return it unchanged."""
     if not isinstance(document.text, str):
         raise BadInput(f"texts[{place}] has the text {document.text!r:.80}; expected a string")
     if not isinstance(document.id, str):
@@ -84,5 +86,5 @@ def _checked(document: Document, place: int, reserved: Collection[str]) -> Docum
     metadata = plain_values(document.metadata)
     check_metadata(metadata, place)
     if taken := sorted(metadata.keys() & {*reserved}):
-        raise BadInput(f"the metadata of texts[{place}] has {taken[0]!r}, which the index itself uses; rename it")
+        raise BadInput(f"the metadata of texts[{place}] has {taken[0]!r}, a name that the index reserves; rename it")
     return document._replace(id=plain_text(document.id), metadata=metadata)

@@ -28,8 +28,8 @@ RANKED_BY = ("reranked", "fused", "cosine", "words")
 class Passage(NamedTuple):
     """A part of a text, its key in the index, and where it comes from.
 
-    `metadata` has, if known: file, title, row (from 1), headings, start and stop (characters of the document), and
-    the columns of the row.
+    `metadata` contains what is known of: file, title, row (from 1), headings, start and stop (character offsets in the
+    document), and the columns of the row.
     """
 
     key: str
@@ -77,7 +77,7 @@ class PassageReader:
             yield Passage(self._key(document.source, embedded), text, metadata)
 
     def _chunks(self, document: Document) -> list[Chunk]:
-        """The chunks of a document; tokens are not counted if the text has fewer bytes than the limit has tokens."""
+        """The chunks of a document; a text with at most as many bytes as the token limit fits without counting."""
         text = document.text
         if document.has_headings or len(text) > self.settings.size or len(text.encode()) > self.settings.size:
             settings = ChunkSettings(self.settings.size, self.settings.overlap, document.has_headings)
@@ -86,7 +86,7 @@ class PassageReader:
         return [Chunk(start, stop)] if start < stop else []
 
     def _key(self, source: str, text: str) -> str:
-        """The key made from source and embedded text; repeated texts in a source are numbered, others are merged."""
+        """The key of an embedded text; repeats within a source are numbered, and repeats without one share a key."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:HASH]
         if not source:
             return BEFORE_HASH + digest
@@ -97,7 +97,7 @@ class PassageReader:
 def id_of_key(key: str) -> str:
     """The id in a passage's key: the id of its text, or the path of its file; empty if it has neither.
 
-    Another key, as `likewise encode` and `Index.add` store, is an id itself.
+    Any other key, as stored by `likewise encode` and `Index.add`, is itself an id.
     """
     found = KEY.fullmatch(key)
     return key if found is None else found[1]
@@ -119,7 +119,7 @@ def _metadata(document: Document, chunk: Chunk, located: bool) -> Mapping[str, V
 
 
 def embedded_text(text: str, metadata: Mapping[str, Value]) -> str:
-    """`title > heading: text`, without headings with which the text already begins; just the text if none remain.
+    """`title > heading: text`, omitting headings that the text already begins with; just the text if none are left.
 
     >>> embedded_text("They sleep a lot.", {"title": "Pets", "headings": "Cats > Sleep"})
     'Pets > Cats > Sleep: They sleep a lot.'

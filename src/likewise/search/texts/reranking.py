@@ -18,7 +18,7 @@ PAIRS_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Reranked:
-    """All candidates: first those that were scored, best first, with their scores; then the rest in their old order."""
+    """All candidates: first those that were scored, best first, with their scores; then the rest in original order."""
 
     order: Int[np.ndarray, " N"]
     scores: Float[np.ndarray, " n"]

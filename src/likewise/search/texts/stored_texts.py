@@ -30,7 +30,7 @@ def passage_keys(index: Index, ids: Sequence[str]) -> dict[str, list[str]]:
 
 
 def keys_passing(index: Index, condition: str) -> Iterator[str]:
-    """The keys of the passages whose metadata meet a condition."""
+    """The keys of the passages whose metadata meets a condition."""
     if not index.count(condition):  # raises for unknown columns
         return
     tree = parse_filter(condition)

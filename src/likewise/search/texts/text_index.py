@@ -40,7 +40,7 @@ from .stored_texts import delete_passages, keys_passing, passage_keys, stored_te
 
 Ranked = TypeVar("Ranked", bound=Hashable)
 CANDIDATES = 100
-"""The number of passages per ranking in a hybrid search, and the number that a reranker gets; k if that is more."""
+"""Number of passages per ranking in a hybrid search, and number given to a reranker; k if that is more."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,14 @@ class TextIndex:
             headings: whether titles and headings are embedded before each passage; by default as when the index was
                 created, and true for a new index.
             allow: `"int8"` accepts a model in int8 for an index of another precision, or the reverse, for searches
-                only. Engines and the other precisions need no consent; another model is never accepted.
+                only. Other engines and precisions need no consent; another model is never accepted.
 
         Raises:
             BadInput: the index holds vectors of another model or, without consent, of int8 and another precision; or
                 it was created with the opposite `headings` setting.
         """
         if headings is not None and not isinstance(headings, bool):
-            raise BadInput(f"headings is {headings!r}; expected True, False, or None for what the index records")
+            raise BadInput(f"headings is {headings!r}; expected True, False, or None for the index's recorded setting")
         place = str(location)
         try:
             index = open_index(place, read_only=read_only)
@@ -153,7 +153,7 @@ class TextIndex:
                 (`likewise.files.documents.read_documents`), grouped by file. A list is checked as a whole
                 before anything is stored; an iterator is consumed step by step.
             ids: the ids of the texts, instead of ids in dictionaries.
-            metadata: names and values for each text, which filters can use and search returns with passages.
+            metadata: names and values for each text, which filters can use and which search returns with passages.
             show_progress_bar: as in `Embedder.encode`; it counts texts.
 
         Raises:
@@ -170,7 +170,7 @@ class TextIndex:
         show_progress_bar: Progress = None,
         total: int | None = None,
     ) -> AddReport:
-        """Like `add`, but texts with existing ids are replaced, with their metadata."""
+        """Like `add`, but texts with existing ids are replaced, including their metadata."""
         return self._store(given_documents(texts, ids, metadata), show_progress_bar, total, replace=True)
 
     def _store(
@@ -192,10 +192,10 @@ class TextIndex:
     def delete(self, ids: Sequence[str] | None = None, *, where: str | None = None) -> int:
         """Delete texts by id, files by path, and all passages that pass a filter; return the number of passages.
 
-        If both are given, passages that either of them names are deleted, not only those that both name.
+        If both are given, passages that match either of them are deleted, not only those that match both.
         """
         if ids is None and where is None:
-            raise BadInput("expected ids, or a filter as where, to say what to delete; got neither")
+            raise BadInput("expected ids, or a filter passed as where, to say what to delete; got neither")
         chosen = {key for keys in passage_keys(self.index, () if ids is None else ids).values() for key in keys}
         return delete_passages(self.index, chosen | {*(() if where is None else keys_passing(self.index, where))})
 
@@ -285,14 +285,14 @@ class TextIndex:
 def reciprocal_rank_fusion(
     rankings: Iterable[Sequence[Ranked]], k: int = 60, weights: Iterable[float] = repeat(1.0)
 ) -> list[tuple[Ranked, float]]:
-    """All ranked items with the sum of weight / (k + rank) over the rankings, ranks from 1, best first.
+    """All ranked items with the sum of weight / (k + rank) over the rankings (ranks start at 1), best first.
 
     The method is from Cormack, Clarke and Buettcher 2009, whose k is 60. In a tie, the item that occurs first wins.
     """
     scores: dict[Ranked, float] = defaultdict(float)
     for ranking, weight in zip(rankings, weights, strict=False):
         if len({*ranking}) < len(ranking):
-            raise BadInput(f"a ranking of {len(ranking):,} items has only {len({*ranking}):,} distinct ones")
+            raise BadInput(f"a ranking of {len(ranking):,} items contains only {len({*ranking}):,} distinct items")
         for rank, name in enumerate(ranking, 1):
             scores[name] += weight / (k + rank)
     return sorted(scores.items(), key=itemgetter(1), reverse=True)
@@ -326,7 +326,7 @@ def chunk_settings(embedder: Embedder, size: int | None = None, overlap: int = 0
 def identity_of_embedder(
     embedder: Embedder, name: str, headings: bool = False, fingerprint: str | None = None
 ) -> ModelIdentity:
-    """What a new index records about an embedder, with a name to load it by; its fingerprint may be known already."""
+    """What a new index records about an embedder, with a name to load it by; a known fingerprint saves computing it."""
     from ...engines.former_fingerprints import former_computation  # imported here, because few indexes are that old
 
     prompts = tuple(sorted(embedder.manifest.prompts.items()))
@@ -352,7 +352,7 @@ def _embedder(model: str | Embedder) -> Embedder:
 
 
 def named_model(index: Index, precision: str | None = None) -> str:
-    """The recorded name of an index's model, with the precision if it is int8, unless the caller chooses another."""
+    """The recorded name of an index's model, with its precision if that is int8 and the caller does not choose one."""
     if index.model is None:
         raise BadInput(f"{index.location} does not record which model its vectors come from; name the model")
     model = index.model
