@@ -1,4 +1,4 @@
-"""One model's many figures that are all called "the" score, the papers' baselines, and the time that a table takes.
+"""The many numbers that are all called "the" score of a model, the papers' baselines, and the time for a score table.
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.evaluation aggregates baselines time
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.evaluation separate overlaps
@@ -35,7 +35,7 @@ FEW = EvaluationSettings(resamples=100)
 FILE = RESULTS / "evaluation.json"
 MODEL = "all-MiniLM-L6-v2"
 FIELD = (MODEL, "avg-glove", "tf-idf", "bert-avg(minilm-l6-h384-raw)", "bert-cls(minilm-l6-h384-raw)")
-QUICK = FIELD[:2]  # the transfer tasks of tf-idf and of the two averages take most of an hour
+QUICK = FIELD[:2]  # for tf-idf and the two averages, the transfer tasks would take most of an hour
 AGGREGATES = [f"{statistic}/cosine/{how}" for statistic in ("spearman", "pearson") for how in ("all", "mean", "wmean")]
 TIMED = ("sts", "senteval")
 SEPARATE_MODELS = (
@@ -49,19 +49,19 @@ LEARNED = {
     "mrpc": ("mrpc/train",),
     "diverse_text": tuple(f"diverse_text/part-{i}" for i in range(3)),
 }
-"""The texts that the bundled models learned from, except the texts of the tests of `all`."""
+"""The texts that the bundled models were trained on, except the texts in the tests of `all`."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "parts", nargs="*", choices=[[], *PARTS, "separate"], help="parts to measure again; tables are always redrawn"
+        "parts", nargs="*", choices=[[], *PARTS, "separate"], help="parts to remeasure; tables are always redrawn"
     )
-    message = "measure only these models in `separate`, and keep the others (default: all)"
+    message = "measure only these models in `separate`, and keep the results of the others (default: all)"
     parser.add_argument("--models", nargs="+", choices=SEPARATE_MODELS, metavar="MODEL", help=message)
     args = parser.parse_args()
     if args.models and "separate" not in args.parts:
-        parser.error("--models is for the part `separate`")
+        parser.error("--models applies only to the part `separate`; add it, or leave out --models")
     for part in args.parts:
         output = read()
         if part == "separate":
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def of_models(before: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The scores of these models, each with the machine, beside what was measured before of the others."""
+    """Measure these models, record the machine with each, and keep the earlier results of the other models."""
     now, where = separate(names), machine()
     found = {**before.get("results", {}), **now}
     machines = {**before.get("machines", {}), **dict.fromkeys(now, where)}
@@ -86,7 +86,7 @@ def read() -> dict[str, Any]:
 
 
 def aggregates() -> dict[str, dict[str, float]]:
-    """Every aggregate of cosines on each STS set, and a trained regressor on the sets for which papers report one."""
+    """Compute every aggregate of cosines on each STS set, and a trained regressor where papers report one."""
     result = evaluate([MODEL], ["sts", "stsb-regressor", "sick-r-regressor"], cache=Cache.of_user(), settings=FEW)
     scores = {
         name: {score.name: score.value for score in cell.result.scores if score.name in AGGREGATES}
@@ -101,7 +101,7 @@ def aggregates() -> dict[str, dict[str, float]]:
 
 
 def baselines() -> dict[str, Any]:
-    """The main scores of the papers' baselines, with their intervals."""
+    """Compute the main scores of the papers' baselines, with their intervals."""
     record: dict[str, Any] = {}
     for suite, models in {"sts": FIELD, "senteval": QUICK}.items():
         result = evaluate(models, suite, cache=Cache.of_user())
@@ -120,7 +120,7 @@ def _headline(found: Results, model: str, task: str) -> dict[str, Any]:
 
 
 def separate(names: Sequence[str]) -> dict[str, Any]:
-    """The scores on the suites that `all` leaves out, also in single languages."""
+    """Compute the scores on the suites that `all` leaves out, including scores for single languages."""
     result = evaluate(names, SEPARATE, cache=Cache.of_user(), load=load_named_embedder, callback=StatusLine())
     record: dict[str, Any] = {name: {} for name in result.models}
     for (model, task), cell in result.cells.items():
@@ -131,7 +131,7 @@ def separate(names: Sequence[str]) -> dict[str, Any]:
 
 
 def overlaps() -> dict[str, dict[str, int]]:
-    """The distinct texts of each test of those suites, and how many of them the bundled models learned from."""
+    """Count the distinct texts in each test of the suites that `all` leaves out, and those used to train our models."""
     sources = [name for names in LEARNED.values() for name in names]
     older = _texts(name for name in _files("all") if name not in sources and check_dataset(name).state != "missing")
     learned = {source: _texts(names) - older for source, names in LEARNED.items()}
@@ -148,13 +148,13 @@ def _files(tasks: str | Sequence[str]) -> list[str]:
 
 
 def _texts(names: Iterable[str]) -> set[str]:
-    """The letters and digits of the texts of these files."""
+    """Reduce the texts of these files to their letters and digits."""
     columns = (values for data in map(read_data, names) for key, values in data.items() if key in TEXT_COLUMNS)
     return {normalized(text, punctuation=False) for values in columns for text in values}
 
 
 def timed() -> dict[str, float]:
-    """Seconds for `likewise evaluate` from the start to the table, with loading, encoding and bootstrap intervals."""
+    """Time `likewise evaluate` from start to table in seconds, including loading, encoding and bootstrap intervals."""
     seconds = {}
     for suite in TIMED:
         began = time.perf_counter()
@@ -166,7 +166,7 @@ def timed() -> dict[str, float]:
 
 
 def shared() -> dict[str, Any]:
-    """Overlaps of STS-B's training split with the other years, and of folds of argument pairs with one another."""
+    """Compute the overlaps of STS-B's training split with the other years, and between folds of argument pairs."""
     years = {name: read_data(f"{name}/test") for name in STS_NAMES[:5]}
     result = find_leaks({"stsb/train": read_data("stsb/train")}, years)
     cell = evaluate(["avg-glove"], ["ukp-aspect-10-fold"], settings=FEW)["avg-glove", "ukp-aspect-10-fold"]
@@ -227,7 +227,7 @@ def time_table(seconds: dict[str, float]) -> list[str]:
 
 def shared_table(record: dict[str, Any]) -> list[str]:
     body = ([name, f"{of:,}", f"{count:,}"] for name, (count, of) in record["pairs"].items())
-    below = "The task of ten folds over argument pairs adds a note for each way to split them:"
+    below = "The ten-fold task on argument pairs adds a note for each way of splitting the pairs into folds:"
     folds = "\n".join(f"- {note}" for note in record["folds"])
     return rows("test set | distinct pairs | also in STS-B's training split", body, below, folds)
 
@@ -263,7 +263,7 @@ def languages_table(found: dict[str, Any]) -> list[str]:
 
 
 def multilingual_table(found: dict[str, Any]) -> list[str]:
-    """likewise-multi beside its teacher and its targets; likewise-mini shows what an English model makes of this."""
+    """Compare likewise-multi with its teacher and its targets; likewise-mini shows how an English model performs."""
     scores = {name: _means(found[name]) for name in (MULTILINGUAL, MULTILINGUAL_TEACHER, "likewise-mini")}
     body = (
         [name, f"{target:.1f}" if target else "–", *(f"{of[name]:.1f}" for of in scores.values())]
@@ -285,12 +285,12 @@ def _means(cells: dict[str, Any]) -> dict[str, float]:
 
 MULTILINGUAL, MULTILINGUAL_TEACHER = "likewise-multi", "multilingual-e5-small-cut(precision=int8)"
 ANSWERS_IN = ("de", "en", "es", "ru", "vi", "zh")
-"""The languages of XQuAD-R that likewise-multi has read."""
+"""The languages of XQuAD-R that likewise-multi was trained on."""
 MULTILINGUAL_SCORES = {
     "STS-B in ten languages, Spearman": 73.0,
     "STS-B in English, Spearman": 80.0,
-    "Tatoeba, seven languages and back, accuracy": 87.0,
-    "XQuAD-R in German, English, Spanish, Russian, Vietnamese and Chinese, each by itself, MAP": None,
+    "Tatoeba, seven languages in both directions, accuracy": 87.0,
+    "XQuAD-R in German, English, Spanish, Russian, Vietnamese and Chinese, each separately, MAP": None,
 }
 """The scores of likewise-multi on its page, with the targets set before training; × 100."""
 LANGUAGE_TABLES = {
@@ -298,12 +298,12 @@ LANGUAGE_TABLES = {
     ("tatoeba", "accuracy"): "tatoeba, accuracy × 100 from each language to English",
     ("tatoeba", "accuracy/from eng"): "tatoeba, accuracy × 100 from English",
     ("xquad-r", "map"): "xquad-r, mean average precision × 100 among the sentences of all eleven languages",
-    ("xquad-r", "map/own language"): "xquad-r, the same among the sentences in the language of the question",
+    ("xquad-r", "map/own language"): "xquad-r, the same among the sentences in the question's own language",
 }
 
 
 def sets_table(record: dict[str, dict[str, int]]) -> list[str]:
-    """The licence and source of each test, and how many of its texts the bundled models learned from."""
+    """Return a table with each test's licence and source, and how many of its texts the bundled models trained on."""
     body = []
     for name, counts in record.items():
         dataset = dataset_entry(name)[0]

@@ -1,10 +1,10 @@
-"""What does int8 cost, and what does it save? STS-B and CPU time of quantized models beside the same ones in fp32.
+"""What does int8 cost, and what does it save? Compares STS-B scores and CPU time of quantized models with fp32.
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.int8_quality [MODEL …]
     python -m benchmarks.int8_quality all-MiniLM-L6-v2 e5-small-v2 multilingual-e5-small-cut models/all-mpnet-base-v2
 
-Each model is quantized by `quantize`, even below its bar, and evaluated on STS-B's test split in both precisions. Speed
-is the CPU time of both precisions for STS-B's sentences on one thread, as the median of rounds in turn.
+Each model is quantized by `quantize`, even if it misses the default quality bar, and evaluated on STS-B's test split in
+both precisions. Speed is the CPU time for STS-B's sentences on one thread, as the median of alternating rounds.
 """
 
 import os
@@ -28,11 +28,11 @@ MODELS = ["all-MiniLM-L6-v2", "e5-small-v2", "multilingual-e5-small-cut"]
 PRECISIONS = ("fp32", "int8")
 SENTENCES = 500
 BAR = 0.3
-"""The most points of STS-B that int8 may cost."""
+"""Maximum number of points that int8 may lose on STS-B."""
 
 
 def measure(name: str, rounds: int, folder: Path) -> dict[str, Any]:
-    """STS-B in both precisions, the fidelity of int8's vectors, and the speed of int8 as a multiple of fp32's."""
+    """Measure STS-B in both precisions, the fidelity of the int8 vectors, and the speed of int8 relative to fp32."""
     own = Embedder.load(name, engine="native")
     found = quantize(own, folder, bar=Bar(-1, -1)).fidelity[OVERALL]
     models = {"fp32": own, "int8": Embedder.load(folder, engine="native", precision="int8")}
@@ -68,7 +68,7 @@ def table() -> list[str]:
         cosines = f"{found['mean cosine']:.4f}, {found['lowest cosine']:.4f}"
         scores = f"{fp32:.2f}", f"{int8:.2f}", f"{int8 - fp32:+.2f}{missed}"
         body.append([name, *scores, cosines, f"{found['faster']:.2f} ×"])
-    head = "STS-B, Spearman × 100 | fp32 | int8 | difference | mean and lowest cosine | int8 is faster"
+    head = "STS-B, Spearman × 100 | fp32 | int8 | difference | mean and lowest cosine | speedup with int8"
     below = f"{place(stored['machine'])}, one thread, CPU time ([script](../benchmarks/int8_quality.py))."
     return rows(head, body, below)
 

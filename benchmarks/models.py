@@ -113,7 +113,7 @@ def shipped(records: Mapping[str, Any]) -> list[str]:
             former = ", ".join(f"{_score(row, score):.2f}" for row in records["former"].get(name, ())) or "–"
             both = (f"{_score(found[model], score):.2f}" for model in (name, REFERENCE))
             body.append([f"{name}, {SCORES[score]}", f"{goal:.1f}", former, *both])
-    return rows(f" | target | earlier weights | these | {REFERENCE}", body)
+    return rows(f" | target | earlier weights | current weights | {REFERENCE}", body)
 
 
 def _score(row: Mapping[str, Any], name: str) -> float:

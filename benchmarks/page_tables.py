@@ -138,7 +138,7 @@ def latency() -> list[str]:
     for model, texts in measured.items():
         cells = (f"{of['1']['ms']:.2f} → {of[most]['ms']:.2f} ms ({of[most]['times']:.2f} ×)" for of in texts.values())
         body.append([model, *cells])
-    ratios = "Milliseconds are medians, and ratios the median of each round's, so they can differ a little"
+    ratios = "Times are medians over rounds; ratios are medians of each round's ratio, so the two may differ slightly"
     below = f"{ratios}. {place(found['machine'])} ([script](../benchmarks/latency.py))."
     return rows(f"one text, 1 thread → {most} | a question | a page", body, below)
 
@@ -187,36 +187,36 @@ def shards() -> list[str]:
         (
             f"{alone['kills']} SIGKILLs at random moments, one process",
             "`python -m benchmarks.encode_kills`",
-            f"{alone['outputs completed']} outputs completed, all identical to the uninterrupted one; every shard was "
-            "complete after each kill",
+            f"{alone['outputs completed']} outputs completed, all identical to that of an uninterrupted run; every "
+            "shard was complete after each kill",
         ),
         (
             f"{workers['kills']} kills of commands with two workers, or of a worker",
             f"`python -m benchmarks.encode_kills --workers 2 --kills {workers['kills']}`",
-            "the same, and no worker outlived its command",
+            "the same result, and no worker outlived its command",
         ),
         (
-            "peak memory of 200,000 and of 2,000,000 short texts, likewise-static, ids checked",
+            "peak memory for 200,000 and 2,000,000 short texts, likewise-static, ids checked",
             "`python -m benchmarks.encode_memory --id`",
             f"{small} and {large}, {growth:+.1%}".replace("%", " %"),
         ),
         (
-            "a folder of shards instead of vectors in memory, likewise-mini, one thread",
+            "time to write a folder of shards instead of keeping vectors in memory, likewise-mini, one thread",
             f"`OMP_NUM_THREADS=1 python {overhead} --count 12000`",
             f"{one:+.1%}".replace("%", " %"),
         ),
         (
-            "the same on two threads, with which encoding takes half the time",
+            "the same on two threads, on which encoding takes half the time",
             f"`OMP_NUM_THREADS=2 python {overhead} --count 16000`",
             f"{two:+.1%}".replace("%", " %"),
         ),
         (
-            "two workers instead of one, likewise-mini, one thread each",
+            "speed of two workers compared with one, likewise-mini, one thread each",
             f"`python {overhead} --workers --count 12000 --shard-rows 500`",
-            f"{pair['times_without_start']:.2f} ×; {pair['times']:.2f} × including their start",
+            f"{pair['times_without_start']:.2f} ×; {pair['times']:.2f} × including the start of the workers",
         ),
         (
-            "two Ray actors instead of two workers, after the start",
+            "speed of two Ray actors compared with two workers, after the start",
             f"`python {overhead} --ray --count 12000 --shard-rows 500`",
             f"{ray['times_workers']:.2f} ×",
         ),

@@ -90,7 +90,7 @@ def drawn() -> list[str]:
     one = {name: found["speed"]["1 queries"][name]["ms"] / 1000 / found["rows"] for name in SCANNED}
     return [
         f"**Encoding**: measured texts per second on {threads} threads, one per core ({place(rates['machine'])}; "
-        f"medians of {ROUNDS} rounds), and projected core hours and cost, at ${CORE_HOUR} per core hour.",
+        f"medians of {ROUNDS} rounds), and the projected core hours and cost at ${CORE_HOUR} per core hour.",
         "",
         *rows(f"model, texts | measured, texts/s | {head}", encoding),
         "",

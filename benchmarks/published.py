@@ -95,7 +95,7 @@ def table() -> list[str]:
         for name, row in sorted(found.items(), key=lambda item: item[1]["parameters"])
     )
     source = f"github.com/embeddings-benchmark/results, commit {kept['commit'][:12]} of {kept['date']}"
-    below = f"The scores of the other models are from {source}; ours are from the table above."
+    below = f"The scores of the other models come from {source}; ours come from the first table on this page."
     return rows("model | parameters | STS, mean of 7 | SciFact nDCG@10", body, below)
 
 

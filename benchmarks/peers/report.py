@@ -51,7 +51,7 @@ def speed_table(found: Results, threads: str) -> list[str]:
     for precision, by_threads in found["limits"].items():
         allowed = by_threads.get(threads, {}).get("texts_per_s")
         if allowed:
-            rows.append([f"*limit of {precision} products*", *(f"*{allowed[c]:,.0f}*" for c in found["corpora"])])
+            rows.append([f"*limit of {precision} arithmetic*", *(f"*{allowed[c]:,.0f}*" for c in found["corpora"])])
     notes = [f"{precision}: {note}." for precision, note in found["limit_notes"].items()]
     return [*markdown(head, rows), *(["", *notes] if notes else [])]
 
@@ -102,11 +102,12 @@ def quality_table(found: Results) -> list[str]:
 def provenance(found: Results) -> list[str]:
     """A paragraph on where, when and how the figures were measured."""
     where, corpora = found["machine"], found["corpora"]
-    sizes = ", ".join(f"{cell['texts']:,} {TITLES[name]}" for name, cell in corpora.items())
+    titles = {**TITLES, "mix": f"texts of a {TITLES['mix']}"}
+    sizes = ", ".join(f"{cell['texts']:,} {titles[name]}" for name, cell in corpora.items())
     text = (
-        f"{found['model']}; {sizes}; the libraries took turns, and figures are medians of {found['rounds']} round(s). "
-        f"× is the multiple of the speed of {found['reference']} in the same rounds; % is the share of the limit in "
-        f"that precision at that time (attention not counted). {where['cpu']}, {where['cores']} cores, "
+        f"{found['model']}; {sizes}; the libraries took turns, and figures are medians over {found['rounds']} "
+        f"round(s). × is the speed as a multiple of that of {found['reference']} in the same round; % is the share of "
+        f"the limit in that precision in the same round (not counting attention). {where['cpu']}, {where['cores']} cores, "
         f"{where['date']}, commit {where['commit']}; load average at the start {where['load']:.1f}. {versions(found)}."
     )
     quick = ["", "A quick run: too few texts and rounds for conclusions."] if found["quick"] else []

@@ -103,9 +103,9 @@ def found_sentence(verdicts: Sequence[str]) -> str:
     """How many of the claims, each tested on some backbone and setting, hold."""
     counts = {text: sum(verdict.startswith(text) for verdict in verdicts) for text in ("yes", "no,", "not", "one")}
     return (
-        f"The papers' claims were tested {len(verdicts)} times, on different backbones and settings: {counts['yes']} "
-        f"times the claim holds, {counts['no,']} times its opposite does, {counts['not']} times the difference could "
-        f"be chance, and {counts['one']} times there is only one seed."
+        f"The papers' claims were tested {len(verdicts)} times, on different backbones and with different settings: "
+        f"the claim holds in {counts['yes']} of these tests, and its opposite in {counts['no,']}; in {counts['not']}, "
+        f"the difference could be due to chance, and in {counts['one']}, there is only one seed."
     )
 
 

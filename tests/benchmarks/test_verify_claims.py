@@ -41,7 +41,7 @@ def test_a_claim_that_cannot_be_tried_does_not_hold_and_one_that_fails_is_an_err
         raise NotTried("the peer is not installed")
 
     def claim(find):
-        return Claim("bits", "to the bit", find)
+        return Claim("bits", "bit for bit", find)
 
     code, out = tried(monkeypatch, capsys, claim(lambda: 0.0), claim(missing))
     assert code == 0 and "not tried: the peer is not installed" in out
