@@ -50,7 +50,7 @@ def router(folder, first="query", older=False, prompts=None, **parameters):
 @pytest.mark.parametrize("older", [False, True])
 def test_queries_and_documents_are_encoded_by_their_own_part(older, tmp_path):
     folder = router(tmp_path, older=older, prompts={"query": "query "}, default_route="document")
-    with pytest.warns(UserWarning, match="routes query, document: .* their own, and encode takes document"):
+    with pytest.warns(UserWarning, match="routes query, document: .* their own, and encode uses document"):
         embedder = Embedder.load(folder, engine="numpy")
     query, document = (load_named_embedder(f"{folder}(route={name})", engine="numpy") for name in embedder.routes)
     assert not np.allclose(query.encode(TEXTS), document.encode(TEXTS))
@@ -150,8 +150,8 @@ BAD = {
     "no routes": ({"structure": {}}, "defines no routes"),
     "routes in a list": ({"structure": ["query"]}, "defines no routes"),
     "no types": ({"types": None}, "defines no routes"),
-    "a route of nothing": ({"structure": {"query": []}}, r"a route with the modules \[\]"),
-    "a route of text": ({"structure": {"query": "abc"}}, "a route with the modules 'abc'"),
+    "a route of nothing": ({"structure": {"query": []}}, r"describes a route by \[\]"),
+    "a route of text": ({"structure": {"query": "abc"}}, "describes a route by 'abc'"),
     "a module without a type": (
         {"structure": {"query": ["3_Other"]}},
         "module '3_Other' in a route, but gives no type",

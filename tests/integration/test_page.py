@@ -161,7 +161,7 @@ def test_every_layer_and_measure_is_explained_in_a_sentence_of_the_example(tab):
         page.get_by_role("radio", name=name).check()
         about = page.locator(".layers .card .note").first.inner_text()
         most, least = map(float, re.findall(r"\((-?[.\d]+)\)", about.replace("−", "-")))
-        assert "Here, the most is “" in about and most > least
+        assert "In this sentence, the highest value is “" in about and most > least
         assert page.url.endswith("#layers" if name == "Movement" else f"#layers?measure={name.lower()}")
 
 

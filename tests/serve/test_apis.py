@@ -166,7 +166,7 @@ def test_tokens_of_a_long_text_are_written_in_parts(client, monkeypatch):
         ),
         ("/v1/embeddings", {"input": ["a"] * 3}, "input", "input: expected 1 to 2 items; got 3"),
         ("/v1/embeddings", {"input": [[5]] * 3}, "input", "input: expected 1 to 2 items; got 3"),
-        ("/v1/embeddings", {"input": "a", "dimensions": 33}, "dimensions", "have 32 dimensions; got 33"),
+        ("/v1/embeddings", {"input": "a", "dimensions": 33}, "dimensions", "expected at most 32, "),
         ("/v1/embeddings", {"input": "a", "prompt_name": "x"}, "prompt_name", "no prompt 'x'; its prompts: none"),
     ],
 )
@@ -195,20 +195,20 @@ def test_of_two_forms_of_a_body_exactly_one_is_given(path, one, other, client):
     ("sent", "option", "remedy"),
     [
         ("texts", {"top_n": 1}, "leave it out, or send documents instead of texts"),
-        ("texts", {"return_documents": True}, "it is called return_text there"),
+        ("texts", {"return_documents": True}, "use return_text"),
         ("texts", {"max_chunks_per_doc": 1}, "leave it out"),
         ("texts", {"max_tokens_per_doc": 1}, "leave it out"),
         ("texts", {"rank_fields": ["text"]}, "leave it out"),
         ("texts", {"priority": 0}, "leave it out"),
         ("documents", {"raw_scores": True}, "leave it out, or send texts instead of documents"),
-        ("documents", {"return_text": True}, "it is called return_documents there"),
+        ("documents", {"return_text": True}, "use return_documents"),
     ],
 )
 def test_an_option_of_the_other_form_of_reranking_is_refused(sent, option, remedy, client):
     body, [name] = {"query": "a cat", sent: TEXTS}, option
     response = client.post("/rerank", json={**body, **option})
     assert response.status_code == 422
-    assert response.json()["error"].startswith(f"{name} does not apply to {sent}: {remedy}")
+    assert response.json()["error"].startswith(f"{name} does not apply to requests with {sent}; {remedy}")
     if option[name] is True:
         assert client.post("/rerank", json={**body, name: False}).status_code == 200
 
@@ -239,12 +239,12 @@ def test_two_names_of_a_model_in_a_comparison_are_refused_if_they_differ(client)
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [
-        ("/embed", {"inputs": "a", "model": ""}, "this server has no embedder ''; it has tiny"),
-        ("/similarity", {"texts": ["a"], "parameters": {"model": ""}}, "no embedder ''; it has tiny"),
-        ("/rerank", {"query": "a", "texts": ["a"], "model": ""}, "no reranker ''; it has tiny-reranker"),
-        ("/v1/search", {"query": "a", "rerank": ""}, "no reranker ''; it has tiny-reranker"),
-        ("/v1/search", {"query": "a", "collection": ""}, "there is no collection ''; there are: notes"),
-        ("/card?model=", None, "no embedder ''; it has tiny"),
+        ("/embed", {"inputs": "a", "model": ""}, "this server has no embedder ''; it serves tiny"),
+        ("/similarity", {"texts": ["a"], "parameters": {"model": ""}}, "no embedder ''; it serves tiny"),
+        ("/rerank", {"query": "a", "texts": ["a"], "model": ""}, "no reranker ''; it serves tiny-reranker"),
+        ("/v1/search", {"query": "a", "rerank": ""}, "no reranker ''; it serves tiny-reranker"),
+        ("/v1/search", {"query": "a", "collection": ""}, "there is no collection ''; existing collections: notes"),
+        ("/card?model=", None, "no embedder ''; it serves tiny"),
     ],
 )
 def test_an_empty_name_is_an_unknown_one(path, body, message, client):

@@ -472,7 +472,7 @@ def test_a_reload_is_logged_and_if_it_fails_the_old_model_serves_on(served_model
         client.portal.call(server._reload)
         assert client.post("/embed", json={"inputs": "a cat"}).status_code == 200
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    about = "tiny could not be reloaded, and the old version keeps serving: division by zero"
+    about = "tiny could not be reloaded, so the old version stays in use: division by zero"
     assert [(one["level"], one["message"]) for one in lines] == [("info", "tiny was reloaded"), ("error", about)]
 
 
@@ -494,7 +494,7 @@ async def test_a_model_whose_classifier_is_of_another_leaves_the_old_one_whole(s
     store = store_of("a", served_models[0], NumpyEmbedder.load(tmp_path / "other"))
     served = await loaded(store, "a", "embedder")
     before = served.model, served.classifier, served.thread, served.size, served.generation
-    with pytest.raises(BadInput, match="the classifier was fitted to the model"):
+    with pytest.raises(BadInput, match="the classifier was fitted on the model"):
         await store.replace("a")
     assert before == (served.model, served.classifier, served.thread, served.size, served.generation)
 

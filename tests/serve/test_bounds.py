@@ -235,7 +235,7 @@ def test_the_answer_is_refused_by_its_largest_size_before_anything_is_embedded(p
         monkeypatch.setattr(f"likewise.serve.routes.{module}.computed", lambda *_, **__: pytest.fail("it was computed"))
     with TestClient(app, base_url=HOST) as client:
         response = client.post(path, json=body)
-    assert response.status_code == 413 and f"the response would have {size:,} bytes or more" in response.text
+    assert response.status_code == 413 and f"the response would take {size:,} bytes or more" in response.text
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,10 @@ def test_a_query_that_is_read_with_each_document_is_bounded(limit, status, app_o
     with TestClient(app_of(budget=Budget(characters=limit)), base_url=HOST) as client:
         response = client.post("/rerank", json={"query": "cats", "texts": ["a", "bb", "ccc"]})
     assert response.status_code == status
-    assert status == 200 or f"18 characters in total; the limit is {limit}" in response.text
+    assert (
+        status == 200
+        or f"18 characters in total (the query counts once per document); the limit is {limit}" in response.text
+    )
 
 
 @pytest.mark.parametrize("number", [-1.1754944e-38, -3.4028235e38, 0.1, -1 / 3, 1.0])

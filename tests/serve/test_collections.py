@@ -65,7 +65,7 @@ def test_only_collections_that_are_there_are_opened(name, client):
     ("query", "message"),
     [
         ("limt=5", "the query string has the unknown field 'limt'; did you mean limit?"),
-        ("limit=5&layout=pca&limit=6", "the query string has 'limit' more than once"),
+        ("limit=5&layout=pca&limit=6", "the query string contains 'limit' more than once"),
         ("limit=0", "limit: expected `int` >= 1; got '0'"),
     ],
 )
@@ -226,7 +226,7 @@ def test_the_process_of_a_map_has_low_priority_reads_beside_a_writer_and_reports
 
 async def test_a_map_without_its_package_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(map_process, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtra, match="a map by t-sne needs the package scikit-learn"):
+    with pytest.raises(MissingExtra, match="a t-SNE map needs the package scikit-learn"):
         await map_process.map_in_process(tmp_path, MAP, print)
 
 

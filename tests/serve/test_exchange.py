@@ -95,7 +95,7 @@ def test_a_full_account_refuses_a_body_and_nothing_of_it_stays_counted():
     memory = Memory(Budget(requests=20 * KB), 1)
     first, second = (exchange_of(part(b"x" * 12 * KB), memory=memory) for _ in range(2))
     read(first)
-    with pytest.raises(ApiError, match="requests already take up all 20,480 bytes") as full:
+    with pytest.raises(ApiError, match="requests already use all of their 20,480 bytes") as full:
         read(second)
     assert (full.value.name, full.value.retry_after, memory.requests.held) == ("overloaded", 1, 12 * KB)
     second.release()
@@ -141,7 +141,7 @@ def test_an_answer_is_counted_as_expected_and_then_as_it_is():
     exchange.settle_answer(100 * KB)
     assert answers.held == 100 * KB
     with pytest.raises(
-        ApiError, match="the response would have 102,401 bytes or more; this server sends 102,400 at most"
+        ApiError, match="the response would take 102,401 bytes or more; this server sends at most 102,400"
     ):
         exchange.hold_answer(1)
     exchange.release()
@@ -221,7 +221,7 @@ def test_the_highest_score_comes_first_and_ties_keep_their_order():
     [
         ("a" * 40, repr("a" * 40)),
         ("a" * 1041, f"{'a' * 40!r}… (1,041 characters)"),
-        ([0] * 1000, "a list of 1,000"),
+        ([0] * 1000, "a list of length 1,000"),
         ({}, "an object"),
         (None, "null"),
         (True, "true"),
@@ -281,11 +281,11 @@ def test_an_answer_whose_end_is_not_read_is_an_error(was_cut):
         (
             BadModel("/srv/secret"),
             "internal",
-            "the model failed on this request; the details are in the server's log",
+            "the model failed on this request; for details, see the server's log",
             None,
         ),
-        (MemoryError("/srv/secret"), "internal", "the model failed on this request; the details", None),
-        (ValueError("/srv/secret"), "internal", "an internal error; the details are in the server's log", None),
+        (MemoryError("/srv/secret"), "internal", "the model failed on this request; for details", None),
+        (ValueError("/srv/secret"), "internal", "an internal error; for details, see the server's log", None),
     ],
 )
 def test_errors_of_the_library_are_told_and_others_are_for_the_log(error, kind, message, param):

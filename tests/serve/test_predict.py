@@ -58,7 +58,7 @@ def test_a_model_is_served_without_the_classifier_that_was_fitted_to_another(ser
         np.testing.assert_allclose(found, unit(other.encode(TEXTS)), atol=1e-6)
         refused = client.post("/predict", json={"inputs": "a", "model": "other"})
         assert refused.status_code == 424
-        assert "the classifier in the folder of other was fitted to another model" in refused.json()["error"]
+        assert "the classifier in the folder of other was trained for another model" in refused.json()["error"]
         assert client.post("/predict", json={"inputs": "a"}).status_code == 200
 
 

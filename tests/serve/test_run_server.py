@@ -29,7 +29,7 @@ def test_a_socket_listens_where_the_settings_say_unless_another_does():
         assert host == "127.0.0.1" and listening.family == socket.AF_INET
         assert listening.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR), "a restarted server need not wait"
         socket.create_connection((host, port), timeout=5).close()
-        with pytest.raises(BadInput, match=f"127.0.0.1:{port} cannot be used: "):
+        with pytest.raises(BadInput, match=f"cannot listen on 127.0.0.1:{port}: "):
             bound_socket(ServeSettings(port=port))
 
 
@@ -169,7 +169,7 @@ def test_a_process_that_may_open_257_files_has_none_for_a_connection(monkeypatch
     monkeypatch.setattr(run_server.resource, "getrlimit", lambda _: (257, 257))
     monkeypatch.setattr(run_server.resource, "setrlimit", lambda *_: None)
     with pytest.raises(
-        BadInput, match="this process may open 257 files, but a server needs more than 257; raise .* ulimit -n"
+        BadInput, match="this process may open only 257 files, but a server needs more than 257; raise .* ulimit -n"
     ):
         run_server.connection_bound(4096)
     monkeypatch.setattr(run_server, "resource", None)  # Windows
@@ -192,10 +192,12 @@ def test_warnings_of_uvicorn_are_lines_of_the_log_and_its_greetings_are_not(caps
 def test_a_folder_of_collections_is_described_or_refused(collection_parent, tmp_path):
     assert collections_found(None) == ""
     assert collections_found(collection_parent) == f"collections in {collection_parent}: notes"
-    assert collections_found(tmp_path).startswith(f"no collections in {tmp_path} yet; likewise index add")
+    assert collections_found(tmp_path).startswith(
+        f"no collections in {tmp_path} yet; create one with: likewise index add"
+    )
     with pytest.raises(BadInput, match="there is no folder"):
         collections_found(tmp_path / "absent")
     with pytest.raises(
-        BadInput, match=f"is itself a collection; expected the folder that it is in: {collection_parent}$"
+        BadInput, match=f"is itself a collection; pass the folder that contains it: {collection_parent}$"
     ):
         collections_found(collection_parent / "notes")

@@ -1,4 +1,4 @@
-"""An HTTP server for embedders, rerankers and collections, with the APIs of OpenAI, TEI, Cohere and Jina.
+"""An HTTP server for embedders, rerankers and collections, compatible with the OpenAI, TEI, Cohere and Jina APIs.
 
 Importing this package has no side effects: `create_app` creates the application, and `likewise serve` runs it.
 """

@@ -1,7 +1,8 @@
-"""Admission: checks a request's host, origin, key and rate before reading its body.
+"""Admission control: check a request's host, origin, API key and rate limit before reading its body.
 
-Without keys, a server answers only requests whose Host header names this machine, which stops web pages that point
-their own domain name here (DNS rebinding). Scripts from other sites are rejected unless their origin is allowed.
+A server without API keys answers only requests whose Host header names this machine. This prevents DNS rebinding, in
+which a web page points its own domain name at this machine. Scripts from other sites are rejected unless their origin
+is allowed.
 """
 
 import re
@@ -16,7 +17,7 @@ from .web.exchange import RETRY_SECONDS, Exchange
 Headers = tuple[tuple[bytes, bytes], ...]
 SAFE: Headers = ((b"x-content-type-options", b"nosniff"),)
 BURST_SECONDS = 10.0
-"""The burst that a key may send after a pause: this many seconds' worth of requests, and at least one."""
+"""Size of the burst that a key may send after a pause: this many seconds' worth of requests, but at least one."""
 
 
 class Admission:
@@ -28,7 +29,7 @@ class Admission:
         self._origins = {*settings.allowed_origins}
 
     def check(self, exchange: Exchange, is_open: bool) -> None:
-        """Reject unauthorized requests, and connections beyond the limit."""
+        """Reject unauthorized requests and requests on connections beyond the limit."""
         if exchange.connection is not None and exchange.connection.is_surplus:
             raise ApiError("overloaded", "too many connections are open; try again later", retry_after=RETRY_SECONDS)
         headers, lines = exchange.headers, exchange.scope["headers"]
@@ -44,24 +45,24 @@ class Admission:
             self._check_key(exchange, self._keys)
 
     def cors_headers(self, exchange: Exchange) -> Headers:
-        """The headers of every reply, plus CORS headers for allowed pages."""
+        """Return the headers of every response, plus CORS headers for allowed origins."""
         if not self._origins:
             return SAFE
         origin = exchange.headers.get(b"origin")
         if origin is None or not self._allows(origin.decode("latin-1")):
             return (*SAFE, (b"vary", b"origin"))
-        # * means all: it only fails with cookies, which are not allowed
+        # `*` exposes all headers, because the server does not allow requests with cookies
         exposed = (b"access-control-expose-headers", b"*")
         return (*SAFE, (b"vary", b"origin"), (b"access-control-allow-origin", origin), exposed)
 
     def preflight_headers(self, origin: str, wanted: bytes) -> Headers | None:
-        """CORS preflight headers, which allow the wanted request headers; None if the origin is not allowed."""
+        """Return CORS preflight headers that allow the requested headers, or None if the origin is not allowed."""
         if not self._allows(origin):
             return None
         return (
             (b"access-control-allow-origin", origin.encode("latin-1")),
             (b"access-control-allow-methods", b"GET, POST"),
-            (b"access-control-allow-headers", wanted),  # clients send their own, as OpenAI's x-stainless-…
+            (b"access-control-allow-headers", wanted),  # clients add headers, such as OpenAI's x-stainless-…
             (b"access-control-max-age", b"600"),
             (b"vary", b"origin, access-control-request-headers"),
         )
@@ -72,7 +73,7 @@ class Admission:
     def _check_origin(self, origin: str, host: str) -> None:
         try:
             is_own = urlsplit(origin).netloc == host
-        except ValueError:  # such as http://[
+        except ValueError:  # an invalid origin, such as http://[
             is_own = False
         if not is_own and not self._allows(origin):
             raise ApiError("forbidden", f"pages from {origin[:80]!r} are blocked; --allow-origin allows them")
@@ -97,7 +98,7 @@ class RateLimits:
 
     def __init__(self) -> None:
         self._buckets: dict[str, tuple[float, float]] = {}
-        """By key, the requests left in its bucket, and when that was computed."""
+        """For each key, the number of requests left in its bucket and the time when that was computed."""
 
     def wait(self, name: str, per_minute: float, now: float | None = None) -> float:
         """Take one request from a key's bucket; returns 0, or the seconds until one is available."""

@@ -1,6 +1,6 @@
-"""API keys in a file, which has their names, hashes and rates; a key is shown once, on creation, and never stored.
+"""API keys: a file stores their names, hashes and rate limits, but not the keys, which are shown only on creation.
 
-A key has 256 random bits, so a plain SHA-256 cannot be reversed; a slow hash would only slow requests.
+A key has 256 random bits, so its plain SHA-256 hash cannot be reversed; a slow hash would only slow down requests.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ from ..runtime.writer_lock import WriterLock
 PATIENCE = 10.0
 """Seconds to wait for another process that is changing the file."""
 SHA256 = re.compile("[0-9a-f]{64}")
-FIELDS = "a name, a sha256 of 64 hex digits, and a rate above 0, or null for no limit"
+FIELDS = "a name, a sha256 of 64 hex digits, and a rate above 0 (or null for no limit)"
 READ_SECONDS = 1.0
-"""Seconds after which a running server reads the file again."""
+"""Seconds after which a running server rereads the file."""
 
 
 @dataclass(frozen=True)
 class ApiKey:
-    """A key's name, its hash, and its limit of requests per minute."""
+    """An API key's name, hash and rate limit."""
 
     name: str
     sha256: str
@@ -42,17 +42,18 @@ class ApiKey:
         has_rate = self.rate is None or (isinstance(self.rate, int | float) and 0 < self.rate < float("inf"))
         has_hash = isinstance(self.sha256, str) and SHA256.fullmatch(self.sha256)
         if not (isinstance(self.name, str) and has_hash and has_rate):
-            raise BadInput(f"a key has the name {self.name!r:.80} and the rate {self.rate!r:.80}; expected {FIELDS}")
+            found = f"name {self.name!r:.80} and rate {self.rate!r:.80}"
+            raise BadInput(f"invalid API key with {found}; expected {FIELDS}")
 
 
 def default_file() -> Path:
-    """The default key file."""
+    """Return the path of the default key file."""
     folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return expanded(folder) / "likewise" / "serve_keys.json"
 
 
 def read_keys(file: Path) -> list[ApiKey]:
-    """The keys in a file, or an empty list if the file does not exist."""
+    """Read the keys in a file; returns an empty list if the file does not exist."""
     if not file.exists():
         return []
     rows = read_object(file).get("keys")
@@ -61,7 +62,7 @@ def read_keys(file: Path) -> list[ApiKey]:
     try:
         return [ApiKey(**row) for row in rows]
     except TypeError:
-        raise BadInput(f"{file} holds a key with unknown or missing fields; expected {FIELDS}") from None
+        raise BadInput(f"{file} contains a key with unknown or missing fields; expected {FIELDS}") from None
     except BadInput as error:
         raise BadInput(f"{file}: {error}") from None
 
@@ -105,7 +106,7 @@ def _hash(secret: str) -> str:
 
 
 class KeyRing:
-    """The keys in a file, as they were at most a second ago."""
+    """The keys in a file, reread when the last read is more than a second old."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._keys, self._read = file, read_keys(file), time.monotonic()

@@ -1,4 +1,4 @@
-"""create_app: the server as an ASGI application, which loads and opens nothing before it starts."""
+"""create_app: the server as an ASGI application, which loads no model and opens no collection before startup."""
 
 import asyncio
 import secrets
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Models = Sequence[Any] | Mapping[str, Any]
 CLOSE_SECONDS = 0.5
-"""Seconds that the models' threads have to notice that no request is waiting anymore."""
+"""Seconds that the models' threads have to notice that no request is waiting any more."""
 
 
 def create_app(
@@ -55,11 +55,11 @@ def create_app(
     """Create the application that serves these models.
 
     Args:
-        models: names or folders of embedders (`NAME=FOLDER` serves one under another name), or embedders, or a mapping
-            of names to embedders. The first is loaded at startup, the others on first use.
-        rerankers: as `models`.
-        collections: a folder with collections in it (`likewise index add`), to be searched.
-        settings: limits and rules.
+        models: names or folders of embedders (`NAME=FOLDER` serves the embedder under another name), loaded embedders,
+            or a mapping from names to any of these. The first is loaded at startup, the others on first use.
+        rerankers: the rerankers to serve, in the same forms as `models`.
+        collections: a folder that contains the collections to search (created by `likewise index add`).
+        settings: the server's limits and rules.
     """
     chosen = settings or ServeSettings()
     server = ServerState(chosen, None if collections is None else Path(collections))
@@ -71,7 +71,7 @@ def create_app(
 
 
 def api_routes(settings: ServeSettings) -> list[ApiRoute]:
-    """All routes that the server answers, the most requested first."""
+    """Return all routes of the server, the most frequently requested first."""
     tables = (openai_routes, tei_routes, rerank_routes, predict_routes, token_routes, collection_routes, insight_routes)
     return [route for table in (*tables, operation_routes, model_card_routes, page_routes) for route in table(settings)]
 
@@ -92,18 +92,18 @@ class ServerState:
 
     @cached_property
     def collections(self) -> "CollectionStore":
-        """The collections; the search modules are imported on first use, because that takes a while."""
+        """The collections; the search modules are imported on first use, because importing them takes a while."""
         from .collection_store import CollectionStore
 
         return CollectionStore(self._folder, self.models, self.settings)
 
     @cached_property
     def openapi(self) -> bytes:
-        """The OpenAPI document; making it takes longer than most requests."""
+        """The OpenAPI document, cached because generating it takes longer than most requests."""
         return json_bytes(openapi_document(self.routes, __version__))
 
     def record(self, exchange: Exchange, path: str, status: int, error: BaseException | None) -> float:
-        """Log and trace a finished request; returns its seconds."""
+        """Log and trace a finished request; returns its duration in seconds."""
         seconds = time.perf_counter() - exchange.began
         self.log.request(exchange, status, seconds, error)
         if self.traces is not None:
@@ -125,15 +125,15 @@ class ServerState:
         self.metrics.observe_batch(inputs, tokens)
 
     async def start(self) -> None:
-        """Load the first model; an earlier run of the application leaves nothing that this one could use."""
+        """Load the first model, after unloading all models that an earlier run of the application has loaded."""
         self._loop, self.is_stopping, self.deadlines = asyncio.get_running_loop(), False, Deadlines()
         for served in self.models:
             served.unload()
-        for served in [*self.models][:1]:  # a server of collections only has no models to load
+        for served in [*self.models][:1]:  # a server may serve only collections
             await self.models.load(served)
 
     def reload_soon(self) -> None:
-        """Reload the models; called on a signal."""
+        """Schedule a reload of the loaded models; called by a signal handler."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self._reload()))
 
@@ -143,11 +143,11 @@ class ServerState:
                 await self.models.replace(served.name)
                 self.log.line("info", {"message": f"{served.name} was reloaded"})
             except Exception as error:
-                about = f"{served.name} could not be reloaded, and the old version keeps serving: {error}"
+                about = f"{served.name} could not be reloaded, so the old version stays in use: {error}"
                 self.log.line("error", {"message": about})
 
     async def close(self) -> None:
-        """Stop the models and close everything; requests have been finished or cancelled already."""
+        """Stop the models and close everything; all requests have already finished or been cancelled."""
         self.is_stopping = True
         await self.models.close(CLOSE_SECONDS)
         if "collections" in vars(self):
@@ -158,7 +158,7 @@ class ServerState:
 
 
 def _traces() -> Any:
-    """OpenTelemetry spans of requests."""
+    """Create the exporter of OpenTelemetry spans."""
     try:
         from .tracing import RequestTraces
     except ModuleNotFoundError:
@@ -167,7 +167,7 @@ def _traces() -> Any:
 
 
 class ServerApplication(Starlette):  # type: ignore[misc]
-    """Starlette with a fast path for routes without braces: one look-up, then the endpoint, which handles its errors.
+    """Starlette with a fast path for routes without path parameters: one dictionary lookup leads to the endpoint.
 
     Starlette's own routing (middleware, a list of patterns, wrapped handlers) takes longer than the rest of a request.
     """
@@ -177,7 +177,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         routes = [Route(route.path, endpoint, methods=[route.method]) for route, endpoint in endpoints]
         handlers = dict.fromkeys((404, 405), _not_served)
         super().__init__(routes=routes, lifespan=_lifespan, exception_handlers=handlers)
-        self.router.redirect_slashes = False  # a redirect would repeat the host name that the client sent
+        self.router.redirect_slashes = False  # a redirect would echo the host name that the client sent
         self.state.server, self.state.failure = server, None
         self._direct = {(r.method, r.path): endpoint for r, endpoint in endpoints if "{" not in r.path}
 
@@ -216,7 +216,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 
 async def _not_served(request: Request, error: HTTPException) -> Endpoint:
-    """The answer to an unknown path or method: an error in OpenAI's format, with an id and a line in the log."""
+    """Respond to an unknown path or method with an error in OpenAI's format, and log the request."""
     kind = "not_found" if error.status_code == 404 else "method"
     about = "there is no such route" if kind == "not_found" else "this route does not support this method"
     where, allow = f"{request.method} {request.scope['path'][:200]}", (error.headers or {}).get("Allow")

@@ -1,7 +1,7 @@
-"""Batching: each model has a queue and a thread that computes requests in fair batches of tokens.
+"""Batching: each model has a queue, and a thread that computes the requests in fair batches of tokens.
 
-The thread never waits for a batch to fill: it computes whatever is queued. Meanwhile further requests arrive and form
-the next batch, so batches grow with the load, and a single request is computed at once.
+The thread never waits for a batch to fill: it computes whatever is queued. Requests that arrive in the meantime form
+the next batch, so batches grow with the load, and a single request is computed immediately.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
 
 AHEAD, AHEAD_IN_COMPANY = 128, 8
-"""Number of inputs of one request to tokenize at a time: if it is alone, and while small requests arrive."""
+"""Number of inputs of one request to tokenize at a time: normally, and while small requests arrive."""
 AHEAD_CHARACTERS = 100_000
 """Characters of one request to tokenize at a time, plus the rest of the last text; this takes about 50 ms."""
 SMALL = 8
-"""Requests with at most this many inputs are small: somebody is probably waiting for them."""
+"""Requests with at most this many inputs count as small: a user is probably waiting for the response."""
 QUIET_SECONDS = 1.0
 """Seconds after the last small request until large requests may fill whole batches again."""
 SMOOTHING = 0.1
-"""The weight of the latest batch in the running mean of the speed."""
+"""The weight of the latest batch in the moving averages of the time per token and per input."""
 LEAST_SHARE = 16
 """Tokens in a batch that large requests may always use."""
 
 
 class TokenizedInput(NamedTuple):
-    """One input of a model."""
+    """One tokenized input of a request."""
 
     sequence: Any
-    """The model's input: windows of token ids and the number of one of them, or a pair of texts as ids."""
+    """For an embedder, a `Windows` and the index of one window in it; for a reranker, the token ids of a text pair."""
     size: int
     """Number of tokens to compute, including special tokens."""
     tokens: int
@@ -51,13 +51,16 @@ class TokenizedInput(NamedTuple):
 
 
 COMPUTED = TokenizedInput(None, 0, 0, 0)
-"""Takes the place of an input that has been computed."""
+"""Placeholder for an input that has been computed."""
 size_of = attrgetter("size")
 
 
 @dataclass(eq=False)
 class Job:
-    """The inputs of one request. In a queue, only the model's thread changes it; cancelling `future` drops it."""
+    """The inputs of one request, and its results.
+
+    While a job is queued, only the model's thread changes it; cancelling `future` removes it from the queue.
+    """
 
     inputs: Sequence[Any]
     prompt: str = ""
@@ -70,17 +73,17 @@ class Job:
     tokens: int = 0
     """Number of tokens computed, including special tokens."""
     truncated: list[dict[str, int]] = field(default_factory=list)
-    """The truncated texts, as reported in responses."""
+    """The truncated inputs, as reported in responses."""
     error: BaseException | None = None
     arrived: float = field(default_factory=time.perf_counter)
     tokenization: float = 0.0
-    """Seconds; the time of a batch counts for each request in it, and so for `inference`."""
+    """Seconds spent on tokenization; the full time of a batch counts for each of its requests, as in `inference`."""
     inference: float = 0.0
     queue: float = 0.0
-    """Seconds from its arrival to its result that were spent on neither."""
+    """Seconds between arrival and result that were spent on neither tokenization nor inference."""
 
     def next_inputs(self, most: int, characters: int) -> Sequence[Any]:
-        """The next inputs to tokenize: at least one, and as many as stay within the character limit."""
+        """Return the next inputs to tokenize: at least one, and at most `most`, up to a number of characters."""
         if len(self.inputs) == 1:
             return self.inputs
         first = stop = len(self.tokenized)
@@ -128,11 +131,11 @@ def settle(one: Job | Call) -> None:
 
 
 Slot = tuple[Job, int, TokenizedInput]
-"""A slot in a batch: an input of a job, and its position there."""
+"""A slot in a batch: a job, the position of an input in the job, and the tokenized input."""
 
 
 def too_long(name: str, tokens: int, used: int) -> TooLong:
-    """The error for a text that would be truncated although its request does not allow it."""
+    """Create the error for a text that would be truncated although the request forbids truncation."""
     how = 'Allow truncation ("truncate": true) or send a shorter text'
     return TooLong(f"{name} has {tokens:,} tokens, and the model reads {used:,} of them. {how}")
 
@@ -140,8 +143,8 @@ def too_long(name: str, tokens: int, used: int) -> TooLong:
 def next_batch(jobs: deque[Job], budget: int, share: int) -> list[Slot]:
     """Choose the inputs to compute next; jobs with inputs left stay in the queue.
 
-    Each job contributes one input in turn, up to `budget` tokens, so that no request stalls another. Jobs with more
-    inputs contribute one more in each further round while the batch has at most `share` tokens, if that is less. The
+    Each job contributes one input in turn, up to `budget` tokens, so that no request stalls another. In further rounds,
+    jobs with more inputs contribute one each, as long as the batch stays within `share` tokens (at most `budget`). The
     first input is always included, regardless of its size. The next batch continues where this one ended.
     """
     share = min(share, budget)
@@ -174,7 +177,7 @@ BatchObserver = Callable[[int, int, float], None]
 class ModelThread:
     """A model's queue and its thread. Call `submit`, `call` and `close` on the event loop.
 
-    `work` tokenizes and computes, as `EmbedderWork` and `RerankerWork` do (`model_store.py`).
+    `work` tokenizes and computes the inputs, like `EmbedderWork` and `RerankerWork` in `model_store.py`.
     """
 
     def __init__(self, name: str, work: Any, settings: ServeSettings, observe: BatchObserver) -> None:
@@ -193,7 +196,7 @@ class ModelThread:
         self._thread.start()
 
     def submit(self, job: Job) -> "asyncio.Future[Job]":
-        """Put a request into the queue, or raise an ApiError; its future resolves to the computed job."""
+        """Queue a request; its future resolves to the computed job. Raises ApiError if the queue is full or closed."""
         inputs = len(job.inputs)
         self._admit(self.waiting_inputs and self.waiting_inputs + inputs > self.settings.max_waiting_texts)
         job.future = self._loop.create_future()
@@ -202,14 +205,16 @@ class ModelThread:
         return job.future
 
     def call(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
-        """Run a function with exclusive use of the model, and return its result; raises as `submit`."""
+        """Run a function with exclusive use of the model; returns a future, and raises the same errors as `submit`."""
         self._admit(False)
         call = Call(function, self._loop.create_future())
         self._post(call)
         return call.future
 
     def _post(self, one: Job | Call) -> None:
-        """Wake the thread once for all that the loop reads in a turn: each wake-up costs both threads the GIL."""
+        """Wake the thread once per iteration of the event loop, because each wake-up makes both threads wait for the
+        GIL.
+        """
         if not self._posted:
             self._loop.call_soon(self._send)
         self._posted.append(one)
@@ -226,7 +231,7 @@ class ModelThread:
         self.waiting_requests += 1
 
     def close(self) -> None:
-        """Finish the queued requests, and stop."""
+        """Stop the thread after the queued requests."""
         if self._is_open:
             self._is_open = False
             self._send()
@@ -275,7 +280,7 @@ class ModelThread:
         self._finished += jobs
 
     def _tokenize(self) -> None:
-        """Tokenize the next inputs of each job without tokenized input, grouped by prompt."""
+        """Tokenize the next inputs of each job that has no tokenized inputs left; jobs are grouped by prompt."""
         by_prompt: dict[str, list[Job]] = {}
         for job in self._jobs:
             if job.taken == len(job.tokenized) < len(job.inputs):
@@ -314,9 +319,9 @@ class ModelThread:
         return time.perf_counter() - self._last_small < QUIET_SECONDS
 
     def _share(self) -> int:
-        """The number of tokens in a batch that large requests may use.
+        """Return how many tokens of a batch large requests may use.
 
-        It is small while small requests arrive, and 0 if this batch can complete a request.
+        The number is small while small requests arrive, and 0 if the batch can complete one of the requests.
         """
         if not self._is_in_company():
             return self.settings.batch_tokens
@@ -349,7 +354,7 @@ class ModelThread:
                 self._finished.append(job)
 
     def _compute_apart(self, batch: Sequence[Slot], error: Exception) -> None:
-        """After a failure, compute each job separately, so that only jobs with bad texts fail."""
+        """After a failure, compute each job separately, so that only the jobs that cause it fail."""
         jobs = [*dict.fromkeys(job for job, _, _ in batch)]
         if len(jobs) > 1:
             for job in jobs:
@@ -375,5 +380,5 @@ class ModelThread:
 
 
 def queue_full(seconds: float) -> ApiError:
-    """The error for a full queue, with an estimate of the seconds until there is room."""
+    """Create the error for a full queue, with the estimated seconds until there is room."""
     return ApiError("overloaded", "too many requests are waiting; try again later", retry_after=seconds)

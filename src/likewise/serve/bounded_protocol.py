@@ -1,8 +1,8 @@
 """BoundedProtocol: uvicorn's HTTP protocol with limits on a connection's headers, requests and responses.
 
-Headers, trailers and chunk extensions beyond the budget are rejected however they arrive. Connections that do not
-finish a request they started, or do not read their responses, are closed. If the server is out of connections, the
-first request of a further one gets an error in the format of the requested API, and the connection is closed.
+Headers, trailers and chunk extensions beyond the budget are rejected, no matter how they arrive. The server closes a
+connection whose client does not finish a request, or does not read its responses. On a connection beyond the limit, the
+first request is answered with an error in the format of the API that it uses, and the connection is closed.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from .web.exchange import CONNECTION, UNCOUNTED
 
 CLOSE = b"connection: close"
 PIECE = 1 << 14
-"""Bytes parsed at a time; headers and pipelined requests can exceed their limits by this much."""
+"""Number of bytes parsed at a time; headers and pipelined requests can exceed their limits by this much."""
 SMALL_CHUNK = 64
-"""Bytes; if chunks are smaller on average, they count against the budget."""
+"""Size in bytes; chunks that are smaller on average count against the budget."""
 PIPELINE = 1 << 18
 """Bytes counted for a connection with waiting requests: the size of one read."""
 LINGER_SECONDS = 2.0
@@ -30,7 +30,7 @@ IDLE_SECONDS = 0.25
 
 
 class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
-    """One connection; `most_connections` are served, and the same number again are rejected with a response."""
+    """One connection; up to `most_connections` are served, and as many again are rejected with an error response."""
 
     headers: list[tuple[bytes, bytes]]
     is_surplus = False
@@ -38,7 +38,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     """Whether the connection ended before the client read everything."""
     _in_headers, _in_body, _has_advanced, _is_stopping = True, False, False, False
     _is_refused = _is_too_large = _is_in_crumbs = False
-    """`refused`: further input is ignored. `in crumbs`: the body arrives in too many small chunks."""
+    """If `_is_refused`, further input is ignored; if `_is_in_crumbs`, the body arrives in too many small chunks."""
     _head_bytes = _pipeline_bytes = _chunks = _chunk_bytes = 0
     _running: RequestResponseCycle | None = None
     """The request being answered, or the last one answered."""
@@ -50,9 +50,9 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._most, self._memory, self._budget = most_connections, memory, memory.budget
 
     def connection_made(self, transport: Any) -> None:
-        """Start waiting for headers; connections beyond even those that get an error reply are closed at once."""
+        """Start waiting for headers; connections beyond those that get an error response are closed immediately."""
         super().connection_made(transport)
-        # `pause_writing` then means that a client has not read bytes that are counted
+        # asyncio then calls `pause_writing` only if the client leaves bytes unread that count against the budget
         transport.set_write_buffer_limits(high=UNCOUNTED, low=0)
         self.is_surplus = len(self.connections) > self._most
         if len(self.connections) > 2 * self._most:
@@ -88,9 +88,9 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self._refuse(431, f"Headers, trailers or chunk extensions are too large; the limit is {bound}.")
         elif self._is_in_crumbs:
             most = f"{self._budget.chunks} chunks of fewer than {SMALL_CHUNK} bytes"
-            self._refuse(400, f"The body comes in too many small chunks; the limit is {most}.")
+            self._refuse(400, f"The body arrives in too many small chunks; the limit is {most}.")
         elif self._in_headers and self._arrival_timer is None and not self._is_refused:
-            self._await_rest()  # from the headers of a second request on this connection
+            self._await_rest()  # for a second request on this connection, whose headers have begun
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -106,7 +106,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._stop_arrival()
         self.scope["extensions"] = {CONNECTION: self}
         super().on_headers_complete()
-        self.headers = []  # from trailers, which handlers never receive
+        self.headers = []  # trailers go into a list of their own, which handlers never receive
         if self.is_surplus or self._is_stopping:
             self.cycle.keep_alive = False
         if self.pipeline:
@@ -134,7 +134,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         if self._pipeline_bytes and not self.pipeline:
             self._forget_pipeline()
         if self._in_body and self.cycle is self._running and self._arrival_timer is None:
-            self._await_rest()  # discard the rest of the body
+            self._await_rest()  # the rest of the body is discarded
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         """Answer a request, with a single write if possible."""
@@ -142,7 +142,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         super()._start_asgi_task(cycle, lambda scope, receive, _: app(scope, receive, OneWrite(cycle, self.close)))
 
     def pause_writing(self) -> None:
-        """Called when the client reads too slowly: wait for it, but not for long."""
+        """Wait for a client that reads too slowly, up to the time limit; called by asyncio."""
         super().pause_writing()
         self._await_reader()
 
@@ -177,7 +177,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         super().timeout_keep_alive_handler()
 
     def shutdown(self) -> None:
-        """Called when the server stops: the next response is the last; a connection with nothing in transit closes."""
+        """Close the connection after the running response, or soon if nothing is in transit; called at server stop."""
         self._is_stopping = True
         if self._is_answering:
             super().shutdown()
@@ -201,7 +201,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         return self._running is not None and not self._running.response_complete
 
     def _refuse(self, status: int, message: str) -> None:
-        """Send an error and close the connection; if another response has begun or is due first, only close it."""
+        """Send an error and close the connection; skip the error if another response has begun or is due first."""
         self._is_refused = True
         running = self._running
         if running is not None and not running.response_complete:
@@ -220,7 +220,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         self._running.message_event.set()
 
     def _bound_pipeline(self) -> None:
-        """Count the requests waiting on this connection; at the limit, it closes after the last one."""
+        """Count the requests waiting on this connection; at the limit, the connection closes after the last of them."""
         if not self._pipeline_bytes:
             if not self._memory.requests.take(PIPELINE):
                 self.transport.abort()
@@ -260,9 +260,10 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
 
 
 class OneWrite:
-    """Writes a reply with a one-piece body in one system call; leaves all other replies to uvicorn.
+    """Writes a response whose body is one piece with a single system call; leaves all other responses to uvicorn.
 
-    uvicorn writes them separately, and each write wakes the client. `close` closes the connection afterwards.
+    uvicorn writes headers and body separately, and each write wakes the client. `close` closes the connection
+    afterwards if it is not kept alive.
     """
 
     def __init__(self, cycle: RequestResponseCycle, close: Callable[[], None]) -> None:
@@ -297,7 +298,7 @@ class OneWrite:
         head = b"\r\n".join(lines)
         has_length = b"content-length: %d" % len(body) in lines or (status == 204 and not body)
         if head.count(b"\n") != len(lines) - 1 or not has_length:
-            raise RuntimeError("a header of the reply has a line break, or its content length is wrong")
+            raise RuntimeError("a response header contains a line break, or the Content-Length is wrong")
         cycle.response_started = True
         cycle.waiting_for_100_continue = False
         cycle.transport.write(b"".join((STATUS_LINE[status], head, b"\r\n\r\n", body)))

@@ -1,4 +1,4 @@
-"""Budget: memory limits of a server process; Memory counts what it currently holds.
+"""Memory limits of a server process (`Budget`), and the bytes that the process currently holds (`Memory`).
 
 Every buffer that a client can make grow has a limit here. Requests that would exceed a limit are rejected before they
 are computed, or as soon as the excess is known; docs/serve.md has the same table.
@@ -11,19 +11,19 @@ MB = 1 << 20
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of a process, in bytes unless noted. `ServeSettings` has the limits that flags change."""
+    """Limits of a process, in bytes unless noted. The limits that flags can change are in `ServeSettings`."""
 
     head: int = 1 << 16
     """Headers, trailers and chunk extensions of a request; can be exceeded by one `bounded_protocol.PIECE`."""
     header_lines: int = 128
     chunks: int = 1_000
-    """Number of chunks if they average under 64 bytes, since a small chunk costs as much as a large one."""
+    """Number of chunks if they average under 64 bytes, because a small chunk costs as much as a large one."""
     pipelined: int = 16
     """Requests waiting on a connection behind the current one; the connection closes after the last."""
     requests: int = 64 * MB
-    """Total of unfinished headers, requests waiting on their connection, and bodies of up to 64 KB."""
+    """Total size of unfinished headers, requests waiting on their connection, and bodies of up to 64 KB."""
     bodies: int = 64 * MB
-    """Total of larger bodies, from their first byte to the end of the response; at least twice --max-body."""
+    """Total size of larger bodies, from their first byte to the end of the response; at least twice --max-body."""
     values: int = 500_000
     """Number of JSON values (numbers and texts) in one body; a list or an object counts as ten."""
     characters: int = 64_000_000
@@ -35,11 +35,11 @@ class Budget:
     answer: int = 128 * MB
     """Size of a single response."""
     answers: int = 256 * MB
-    """Total of responses being computed or waiting to be read."""
+    """Total size of the responses that are being computed or waiting to be read."""
     header_seconds: float = 20.0
     """Seconds within which headers, or the rest of a body whose response has been sent, must arrive."""
     write_seconds: float = 10.0
-    """Seconds within which a client must read 64 KB of its response; it must read all of it by the deadline."""
+    """Seconds within which a client must read 64 KB of its response; it must read the whole of it by the deadline."""
 
 
 class Account:

@@ -1,4 +1,4 @@
-"""Client: a small client for `likewise serve` with NumPy arrays, batches and retries, on the standard library.
+"""Client: a small HTTP client for `likewise serve` that returns NumPy arrays, sends texts in batches and retries.
 
 >>> client = Client("http://127.0.0.1:8080")                              # doctest: +SKIP
 >>> client.embed(["A cat sleeps.", "A kitten naps."]).shape               # doctest: +SKIP
@@ -74,11 +74,12 @@ class Client:
         truncate: bool = True,
         batch: int = BATCH,
     ) -> Float[np.ndarray, "N E"]:
-        """A unit-length vector for each text, in the given order; `batch` texts are sent at a time,
-        once all have been read and checked.
+        """Return a unit-length vector for each text, in the given order.
+
+        All texts are read and checked first, and then sent `batch` at a time.
 
         Raises:
-            BadInput: the server rejects the request; the error has the server's message.
+            BadInput: the server rejects the request; the error contains the server's message.
             ServerUnavailable: the server cannot be reached, or stays busy.
         """
         options = {"model": model, "prompt_name": prompt_name, "dimensions": dimensions, "truncate": truncate}
@@ -94,14 +95,14 @@ class Client:
         return np.concatenate(parts).astype(np.float32) if parts else np.empty((0, 0), np.float32)
 
     def similarity(self, texts: Sequence[str], *, model: str | None = None) -> Float[np.ndarray, "N N"]:
-        """The cosines between all pairs of texts."""
+        """Return the cosine similarities between all pairs of texts."""
         found = self._json("/similarity", {"texts": _texts("texts", texts), "model": model})
         return np.asarray(found["matrix"], np.float32)
 
     def rerank(
         self, query: str, documents: Sequence[str], k: int | None = None, *, model: str | None = None
     ) -> list[tuple[int, float]]:
-        """The index and score of the k documents (default: all) that best answer the query, best first."""
+        """Return the index and score of the k documents (default: all) that best answer the query, best first."""
         body = {"query": query, "documents": _texts("documents", documents), "top_n": k, "model": model}
         found = self._json("/v1/rerank", body)
         return [(row["index"], row["relevance_score"]) for row in found["results"]]
@@ -116,9 +117,9 @@ class Client:
         hybrid: bool = False,
         rerank: str | None = None,
     ) -> list[dict[str, Any]]:
-        """The id, text, score and metadata of the passages of a collection that best answer a query.
+        """Return the id, text, score and metadata of the k passages of a collection that best answer a query.
 
-        `rerank` names a reranker on the server, which reorders the best 100, or k if that is more.
+        `rerank` names a reranker on the server, which reorders the best 100 passages (the best k if k is larger).
         """
         body = {"query": query, "k": k, "filter": where, "collection": collection, "hybrid": hybrid, "rerank": rerank}
         return list(self._json("/v1/search", body)["passages"])
@@ -154,7 +155,7 @@ class Client:
                     return answer
                 if answer.status < 400:
                     place = answer.headers.get("location", "another address")
-                    raise BadInput(f"{self.url} redirects to {place} (status {answer.status}); pass that server's url")
+                    raise BadInput(f"{self.url} redirects to {place} (status {answer.status}); pass that URL as url")
                 if answer.status not in AGAIN:
                     raise BadInput(f"{self.url}{path}: {answer.message} (status {answer.status})")
                 why = f"answers {answer.status}: {answer.message}"
@@ -174,29 +175,29 @@ def _address(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         is_plain = "@" not in parts.netloc and not parts.query and not parts.fragment and parts.port != 0
-    except (ValueError, TypeError, AttributeError):  # such as a port that is not a number, or bytes
+    except (ValueError, TypeError, AttributeError):  # for example, the port is not a number, or the URL is bytes
         is_plain = False
     if not is_plain or parts.scheme not in ("http", "https") or not parts.hostname:
-        if "@" in str(url):  # even in a URL that cannot be parsed: a password must not be shown
-            raise BadInput("url holds a user name or password; pass key= instead")
+        if "@" in str(url):  # even if the URL cannot be parsed, because the message must not show a password
+            raise BadInput("url contains a user name or password; pass an API key as key= instead")
         raise BadInput(f"url is {url!r}; expected http://HOST:PORT or https://HOST")
     return parts
 
 
 def _plain_key(key: str) -> str:
-    """The key without the newline that it has when read from a file."""
+    """Strip the newline at the end of a key that was read from a file."""
     if not isinstance(key, str):
         raise BadInput(f"key is a {type(key).__name__}; expected a str")
     plain = key.strip()
     if not (plain.isascii() and plain.isprintable()):
-        raise BadInput("the key has characters that no key has; expected what likewise serve keys add printed")
+        raise BadInput("key contains characters that no API key contains; expected one from likewise serve keys add")
     return plain
 
 
 def _texts(name: str, given: Iterable[str]) -> list[str]:
-    """The texts, checked: a server would read a text as its letters, and numbers as the token ids of one text."""
+    """Check the texts: a lone str would be sent as its characters, and the server would take ints for token ids."""
     if isinstance(given, str):
-        raise BadInput(f"{name} is one str; expected a list of texts: [{name}]")
+        raise BadInput(f"{name} is a single str; expected a list of texts: [{name}]")
     texts = list(given)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
@@ -205,5 +206,5 @@ def _texts(name: str, given: Iterable[str]) -> list[str]:
 
 
 def _seconds(given: str | None) -> float:
-    """The seconds in the Retry-After header; 0 if it is missing or a date."""
+    """Return the seconds in a Retry-After header; 0 if it is missing or a date."""
     return float(given) if given is not None and given.isdecimal() else 0.0

@@ -1,6 +1,6 @@
 """CollectionStore: the collections in a folder, opened for reading on first use.
 
-Requests name a collection by its folder name, which is looked up among existing ones and never used as a path.
+Requests refer to a collection by its folder name, which is looked up among the existing names and never used as a path.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class ServedIndex(TextIndex):
         del self.embedder, self._identity  # otherwise a replaced or unloaded model would stay in memory
 
     def for_query(self, vectors: Float[np.ndarray, "1 E"]) -> "ServedIndex":
-        """A copy of this index for one search, given the vector of the query."""
+        """Return a copy of this index for one search, given the query's vector."""
         one = copy(self)
         one._known = vectors
         return one
@@ -55,9 +55,9 @@ class ServedIndex(TextIndex):
 
 
 class CollectionThread:
-    """The thread that reads one collection, so that a slow collection does not delay others; use it on the event loop.
+    """A thread that reads one collection, so that a slow collection does not delay others; use it on the event loop.
 
-    It runs one function at a time, and stops functions whose client has disconnected. As a daemon thread, it never
+    It runs one function at a time, and stops a function whose client has disconnected. As a daemon thread, it never
     keeps the process alive.
     """
 
@@ -80,7 +80,7 @@ class CollectionThread:
             self._waiting -= 1
 
     def end(self, last: Callable[[], None] | None) -> None:
-        """End the thread after the waiting calls and this last one, if any."""
+        """End the thread after the waiting calls and, unless it is None, a last call."""
         self._calls.put(last)
 
 
@@ -88,16 +88,16 @@ def _run(calls: "SimpleQueue[Call | Callable[[], None] | None]", loop: asyncio.A
     while isinstance(call := calls.get(), Call):
         with cancellable(call.future.cancelled):
             call.compute()
-        with suppress(RuntimeError):  # the loop has ended, and the client with it
+        with suppress(RuntimeError):  # the event loop is closed, so no client is waiting
             loop.call_soon_threadsafe(settle, call)
-        del call  # it may hold a large result
+        del call  # it may refer to a large result
     if call is not None:
         call()
 
 
 @dataclass(frozen=True, eq=False)
 class OpenCollection:
-    """An open collection and the model of its vectors."""
+    """An open collection and the model whose vectors it stores."""
 
     name: str
     number: int
@@ -108,7 +108,7 @@ class OpenCollection:
     generation: int
     """The model's generation when its fingerprint was compared with the collection's."""
     state: tuple[int, int]
-    """The device and inode of its journal file."""
+    """The device and inode numbers of the collection's journal file."""
     thread: CollectionThread
 
     def is_current(self, state: tuple[int, int]) -> bool:
@@ -128,34 +128,36 @@ class CollectionStore:
         self._own_models: dict[str, str] = {}
         self._numbers = numbers()
         self.maps: dict[tuple[Any, ...], dict[str, Any]] = {}
-        """The most recently computed maps, by collection state and parameters."""
+        """The most recently computed maps by the state of the collection and the parameters."""
         self.map_progress: dict[str, float] = {}
-        """The finished share of the map that is being computed, by collection."""
+        """For each collection, the finished fraction of the map that is being computed."""
         self.one_map = asyncio.Lock()
         """Held while a map is computed, so that only one runs at a time."""
 
     def names(self) -> list[str]:
-        """The existing collections, by folder name."""
+        """Return the folder names of the existing collections."""
         return [] if self._folder is None or not self._folder.is_dir() else collections_in(self._folder)
 
     async def opened(self, name: str) -> OpenCollection:
-        """Open a collection by name and load its model; returns at once if both were done earlier."""
+        """Open a collection by name and load its model; returns immediately if this has already been done."""
         while True:
             state, found = self._state(name), self._open.get(name)
             if found is not None and found.is_current(state):
                 await self._models.load(found.model)
                 return found
-            found = None  # an error's traceback would keep it open
+            found = None  # otherwise the traceback of an error would keep the old collection open
             if name not in self._openings:
                 self._openings[name] = asyncio.ensure_future(self._open_again(name, state))
                 self._openings[name].add_done_callback(lambda task: self._opening_ended(name, task))
             await asyncio.shield(self._openings[name])  # other requests may be waiting for the same collection
 
     def _state(self, name: str) -> tuple[int, int]:
-        """The identity of a collection's journal file, to detect a replaced folder."""
+        """Return the identity of a collection's journal file, from which a replaced folder is detected."""
         if self._folder is None or name not in self.names():
             known = ", ".join(self.names()) or "none"
-            raise ApiError("not_found", f"there is no collection {name[:80]!r}; there are: {known}", param="collection")
+            raise ApiError(
+                "not_found", f"there is no collection {name[:80]!r}; existing collections: {known}", param="collection"
+            )
         found = (self._folder / name / journal.FILE).stat()
         return found.st_dev, found.st_ino
 
@@ -165,7 +167,7 @@ class CollectionStore:
             task.exception()  # mark the exception as retrieved: the client may be gone
 
     async def described(self, name: str) -> dict[str, Any]:
-        """Name, size, columns and model of a collection, or an error if it cannot be opened."""
+        """Return a collection's name, size, columns and model, or an error message if it cannot be opened."""
         try:
             found = await self.opened(name)
             count = await found.thread.compute(found.collection.count)
@@ -189,7 +191,7 @@ class CollectionStore:
         return self._folder / name
 
     def message(self, error: BaseException, name: str) -> str:
-        """An error's message with the collection's name in place of its path."""
+        """Return an error's message with the collection's name in place of its path."""
         return str(error).replace(str(self.folder_of(name)), name)
 
     def close(self) -> None:
@@ -197,7 +199,7 @@ class CollectionStore:
         self._open.clear()
 
     async def _open_again(self, name: str, state: tuple[int, int]) -> None:
-        """Open a collection; an already open one of the same name is closed after its last search."""
+        """Open a collection; if one with the same name is already open, it is closed after its last search."""
         self._open.pop(name, None)
         thread = CollectionThread(name, self._settings.max_requests)
         close: Callable[[], None] | None = None
@@ -208,7 +210,7 @@ class CollectionStore:
             with ExitStack() as uses:
                 model, generation = await self._model_of(name, collection, uses)
                 texts = await thread.compute(lambda: ServedIndex(collection, model.model, self._settings.allow))
-                model.used = time.monotonic()  # stays loaded until the requests that wait for it hold it themselves
+                model.used = time.monotonic()  # so it stays loaded until the waiting requests hold it
         except BaseException as error:
             thread.end(close)
             if isinstance(error, BadInput):
@@ -220,9 +222,9 @@ class CollectionStore:
         self._open[name] = found
 
     async def _model_of(self, name: str, collection: Collection, uses: ExitStack) -> tuple[ServedModel, int]:
-        """The served model of a collection's vectors, or else the recorded one, loaded on demand; and its generation.
+        """Return the model of a collection's vectors and its generation; the models compared stay loaded during `uses`.
 
-        The models that are compared stay loaded until `uses` is closed.
+        If no served model matches, the model that the collection records is loaded.
         """
         recorded = named_model(collection)
         assert collection.model is not None
@@ -230,12 +232,12 @@ class CollectionStore:
         served_now = [one for one in self._models if one.kind == "embedder" and one.thread is not None]
         for served in served_now:
             uses.enter_context(served.in_use())
-        for allow in dict.fromkeys([None, self._settings.allow]):  # first those that need no consent
+        for allow in dict.fromkeys([None, self._settings.allow]):  # first the models that match without `allow`
             for served in served_now:
                 generation = served.generation
                 if await _computes(served, collection.model, allow):
                     return served, generation
-        if recorded not in self._own_models:  # otherwise they have been compared already
+        if recorded not in self._own_models:  # otherwise all served models have already been compared
             found = await self._not_loaded_yet(collection.model, uses)
             if found is not None:
                 return found
@@ -244,19 +246,19 @@ class CollectionStore:
         try:
             await self._models.load(served)
         except ModelNotFound:
-            about = f"{name} holds vectors of {shown}, but this server cannot find that model"
+            about = f"{name} contains vectors of {shown}, but this server cannot find that model"
             raise ApiError("model_not_found", about, param="collection") from None
         generation = served.generation
         if not await _computes(served, collection.model, self._settings.allow):
             about = (
-                f"{name} holds vectors of an earlier version of {shown}, and vectors of two models cannot be compared"
+                f"{name} contains vectors of an earlier version of {shown}, which are not comparable with current ones"
             )
             how = "migrate the collection (likewise index migrate), or serve the earlier version"
             raise ApiError("other_model", f"{about}: {how}", param="collection")
         return served, generation
 
     async def _not_loaded_yet(self, recorded: ModelIdentity, uses: ExitStack) -> tuple[ServedModel, int] | None:
-        """As `_model_of`, among the served models that are not loaded: each is loaded in turn, if it can be."""
+        """Like `_model_of`, but load and compare the served models that are not loaded; skip models that fail."""
         others = [one for one in self._models if one.kind == "embedder" and one.thread is None]
         for served in [one for one in others if one.name not in self._own_models.values()]:
             with ExitStack() as use, suppress(LikewiseError):
@@ -269,7 +271,7 @@ class CollectionStore:
         return None
 
     def _own_model(self, recorded: str) -> str:
-        """The name for serving a model that is loaded because a collection records it."""
+        """Return the name under which the model that a collection records is served."""
         if recorded not in self._own_models:
             shown, taken = public_model(recorded), {served.name for served in self._models}
             names = (f"{shown}{f' {n}' if n > 1 else ''} (for collections)" for n in numbers(1))
@@ -280,22 +282,22 @@ class CollectionStore:
 
 
 def collections_in(folder: Path) -> list[str]:
-    """The names of the collections in a folder."""
-    others = (BESIDE, REPLACED)  # of a migration that is not complete
+    """Return the names of the collections in a folder."""
+    others = (BESIDE, REPLACED)  # left by an incomplete migration
     return sorted(path.name for path in folder.iterdir() if _is_collection(path) and path.suffix not in others)
 
 
 def _is_collection(folder: Path) -> bool:
     try:
         return (folder / journal.FILE).is_file()
-    except PermissionError:  # another user's, such as lost+found
+    except PermissionError:  # the folder belongs to another user, such as lost+found
         return False
 
 
 async def _computes(served: ServedModel, recorded: ModelIdentity, allow: str | None) -> bool:
     """Whether a loaded model's vectors can be compared with those of a collection.
 
-    They cannot if its folder has changed since it was loaded, so that its fingerprint cannot be computed.
+    They cannot if the model's folder has changed since it was loaded, because its fingerprint is then unknown.
     """
     model = served.model
     try:

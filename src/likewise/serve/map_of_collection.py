@@ -1,4 +1,4 @@
-"""The map of a collection as plain lists: a position and a cluster for each text, and names for the clusters."""
+"""The map of a collection as plain lists: each text's position and cluster, and the clusters' names."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -16,16 +16,16 @@ from .public_paths import public_id
 SHOWN = 240
 """Number of characters of a text that a map shows."""
 MOST_BY_DISTANCE = 5_000
-"""Up to this many texts are clustered as in `likewise cluster`, with 200 MB of distances; more, with k-means."""
+"""Up to this many texts are clustered as in `likewise cluster`, with 200 MB of distances; more texts, with k-means."""
 CLUSTERS = 12
 """The number of k-means clusters."""
 Report = Callable[[float], None] | None
 
 
 def collection_map(collection: Collection, layout: str, limit: int, report: Report = None) -> dict[str, Any]:
-    """At most `limit` evenly spaced texts, with their coordinates from 0 to 1 and their clusters.
+    """Return at most `limit` evenly spaced texts of a collection, with coordinates from 0 to 1 and cluster labels.
 
-    `report` is called with the finished share of a t-SNE layout.
+    `report` is called with the finished fraction of a t-SNE layout.
     """
     count = collection.count()
     step, rows = max(1, -(-count // limit)), []
@@ -41,7 +41,7 @@ def collection_map(collection: Collection, layout: str, limit: int, report: Repo
 
 
 def map_of_texts(texts: list[str], vectors: np.ndarray, layout: str, report: Report = None) -> dict[str, Any]:
-    """The map, with clusters as in `likewise cluster`: equal texts count once, blank texts never."""
+    """Compute the map; as in `likewise cluster`, clustering counts equal texts once and ignores blank texts."""
     first: dict[str, int] = {}
     for row, text in enumerate(texts):
         if text.strip():

@@ -1,4 +1,4 @@
-"""Compute the map of a collection in a separate process, which is stopped once no request is waiting for it.
+"""Compute the map of a collection in a separate process, which is killed when no request is waiting for it any more.
 
 python -m likewise.serve.map_process FOLDER LAYOUT LIMIT        prints the map as JSON
 
@@ -19,7 +19,7 @@ from ..runtime.installation import missing_extra
 from .web.exchange import json_bytes, parse_json
 
 MOST_BY_TSNE = 2_000
-"""Below this many texts, t-SNE is the default layout: it takes a few seconds, and shows clusters better."""
+"""Below this many texts, t-SNE is the default layout: it takes only a few seconds and shows clusters better."""
 NICER = 10
 """The niceness of the process, so that requests take priority."""
 PROGRESS = "progress "
@@ -27,14 +27,14 @@ LONGEST_LINE = 1 << 20
 
 
 def default_layout(count: int) -> str:
-    """The layout of a map that names none: t-SNE for small maps if scikit-learn is installed, otherwise PCA."""
+    """Return the default layout: t-SNE for small maps if scikit-learn is installed, otherwise PCA."""
     return "t-sne" if count < MOST_BY_TSNE and find_spec("sklearn") is not None else "pca"
 
 
 async def map_in_process(folder: Path, query: Any, report: Callable[[float], None]) -> dict[str, Any]:
-    """Run `collection_map` in a process that is terminated if this call is cancelled."""
+    """Run `collection_map` in a process that is killed if this call is cancelled."""
     if query.layout == "t-sne" and find_spec("sklearn") is None:
-        raise missing_extra("scikit-learn", "map", "a map by t-sne")
+        raise missing_extra("scikit-learn", "map", "a t-SNE map")
     command = (sys.executable, "-m", __name__, str(folder), query.layout, str(query.limit))
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -59,7 +59,7 @@ async def map_in_process(folder: Path, query: Any, report: Callable[[float], Non
 
 
 async def _last_errors(stream: StreamReader, report: Callable[[float], None]) -> bytes:
-    """The last line that the process writes to standard error, except for progress, which is reported."""
+    """Read standard error to its end: report lines of progress, and return the end of all other output."""
     last = b""
     async for line in stream:
         if line.startswith(PROGRESS.encode()):
@@ -70,7 +70,7 @@ async def _last_errors(stream: StreamReader, report: Callable[[float], None]) ->
 
 
 class MapFailed(Exception):
-    """A map's process failed; the message has its last output, for the log."""
+    """The process that computes a map failed; the message contains its last output, for the log."""
 
 
 def main(arguments: Sequence[str]) -> None:

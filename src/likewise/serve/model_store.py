@@ -1,4 +1,4 @@
-"""ModelStore: the served models by name, loaded on first use and replaced without interruption."""
+"""ModelStore: the served models by name, loaded on first use and replaced without downtime."""
 
 import asyncio
 import re
@@ -41,18 +41,18 @@ class EmbedderWork:
         self.embedder = embedder
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:
-        """The beginning of each text, up to the model's limit; `first` is the first one's index, for messages."""
+        """Tokenize each text up to the model's limit; `first` is the index of the first text, for error messages."""
         texts, windows = self.embedder.windows(inputs, prompt, name=lambda i: f"input {first + i}")
         counts = (windows.tokens.lengths.tolist(), texts.contents.lengths.tolist(), texts.used.tolist())
         return [*map(TokenizedInput, zip(repeat(windows), count(), strict=False), *counts)]
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
-        """The vectors as the model returns them."""
+        """Compute the vectors, as the model returns them."""
         return self.embedder.encode_windows(Windows.chosen([*map(sequence_of, contents)]))
 
 
 class RerankerWork:
-    """Computes a logit for each pair of query and document."""
+    """Computes a logit for each query–document pair."""
 
     def __init__(self, reranker: Reranker) -> None:
         if not isinstance(reranker, JointReranker):
@@ -62,7 +62,7 @@ class RerankerWork:
         self.reranker = reranker
 
     def tokenize(self, inputs: Sequence[Any], prompt: str, first: int) -> list[TokenizedInput]:  # noqa: ARG002
-        """The token ids of both texts, truncated to the model's limit."""
+        """Tokenize pairs of query and document, truncated to the model's limit."""
         specials, found = self.reranker.tokenizer.pair.specials, []
         for ids, tokens in self.reranker.counted_pairs([(prompt + query, document) for query, document in inputs]):
             used = len(ids[0]) + len(ids[1])
@@ -70,15 +70,16 @@ class RerankerWork:
         return found
 
     def compute(self, contents: Sequence[TokenizedInput]) -> Float[np.ndarray, "n E"]:
-        """The logits before the model's activation."""
+        """Compute the logits, before the model's activation function."""
         return self.reranker.logits_of([*map(sequence_of, contents)])
 
 
 @dataclass(eq=False)
 class ServedModel:
-    """A model under the name that requests use; `thread` is None while it is not loaded.
+    """A model and the name that requests use for it; `thread` is None while it is not loaded.
 
-    A request holds it like an account of bytes (`take`, `give_back`), so that it stays loaded until the request ends.
+    A request holds the model like an `Account` of bytes (`take`, `give_back`), so that it stays loaded until the
+    request ends.
     """
 
     name: str
@@ -92,19 +93,19 @@ class ServedModel:
     """The size of the model's weights in bytes, known once it is loaded."""
     used: float = 0.0
     users: int = 0
-    """How many requests use it now; it is only unloaded at 0."""
+    """How many requests are using the model; it is only unloaded when no request uses it."""
     classifier: "Classifier | None" = None
-    """The `Classifier` in an embedder's folder, if there is one for this model."""
+    """The `Classifier` in an embedder's folder, if it contains one that was trained on this model's vectors."""
     has_other_classifier: bool = False
-    """Whether the classifier in the folder was fitted to another model, such as this one with another pooling."""
+    """Whether the folder's classifier was trained on another model's vectors, for example with another pooling mode."""
     loading: "asyncio.Future[None] | None" = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     generation: int = 0
-    """How often the model was loaded; facts about one generation may not hold for the next."""
+    """How often the model has been loaded; what is known about one generation may not hold for the next."""
     _fingerprint: tuple[int, str] = (0, "")
 
     def take(self, users: int) -> bool:
-        """Keep the model loaded; always succeeds."""
+        """Keep the model loaded; always succeeds, and returns True."""
         self.users += users
         return True
 
@@ -116,7 +117,7 @@ class ServedModel:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """A context in which the model stays loaded."""
+        """Keep the model loaded during a `with` block."""
         self.take(1)
         try:
             yield
@@ -124,13 +125,13 @@ class ServedModel:
             self.give_back(1)
 
     def unload(self) -> None:
-        """Free the model's memory once the requests that wait for it are answered."""
+        """Free the model's memory once the requests in its queue have been answered."""
         if self.thread is not None:
             self.thread.close()
         self.model = self.thread = self.classifier = None
 
     async def fingerprint(self) -> str:
-        """The loaded model's fingerprint, computed from all weights once per generation."""
+        """Return the loaded model's fingerprint, which is computed from all weights once per generation."""
         known, model = self._fingerprint, self.model
         if known[0] != self.generation:
             self._fingerprint = known = self.generation, await asyncio.to_thread(lambda: str(model.fingerprint))
@@ -154,20 +155,20 @@ class ModelStore:
         self._models[name] = ServedModel(name, kind, load, self._make_room)
 
     def named(self, name: str | None, kind: Kind) -> ServedModel:
-        """The model with this name; without a name, the first of its kind."""
+        """Return the model with this name, or without a name the first model of this kind."""
         found = None if name is None else self._models.get(name)
         if found is not None and found.kind == kind:
             return found
         known = [model for model in self if model.kind == kind]
         if name is None and known:
             return known[0]
-        there_are = f"; it has {', '.join(model.name for model in known)}" if known else ""
+        there_are = f"; it serves {', '.join(model.name for model in known)}" if known else ""
         raise ModelNotFound(f"this server has no {kind}{'' if name is None else f' {name!r:.80}'}{there_are}")
 
     async def load(self, served: ServedModel) -> None:
-        """Load a model unless it is loaded; it may be unloaded at the next wait, unless it is in use."""
+        """Load a model if it is not loaded; unless it is in use, it may be unloaded at the caller's next await."""
         served.used = time.monotonic()
-        while served.thread is None:  # again if it was unloaded before this request had its turn
+        while served.thread is None:  # repeat if it was unloaded before this task ran
             if served.loading is None or served.loading.done():
                 served.loading = asyncio.ensure_future(self._load(served))
             await asyncio.shield(served.loading)  # other requests can use the model even if this one ends first
@@ -179,7 +180,7 @@ class ModelStore:
                 self._make_room()
 
     async def replace(self, name: str) -> None:
-        """Reload a model while the old one keeps serving; the old one finishes the requests that wait for it."""
+        """Reload a model while the old version stays in use; the old version still answers the queued requests."""
         served = self._models[name]
         async with served.lock:
             old = served.thread
@@ -203,19 +204,19 @@ class ModelStore:
         try:
             classifier = await asyncio.to_thread(classifier_of, model) if is_embedder else None
         except BadInput:
-            if served.classifier is not None:  # a reload: rather the old model than no classifier
+            if served.classifier is not None:  # a reload: keep the old model rather than lose its classifier
                 raise
             is_other = True
         size = model_bytes(model)
-        # From here on nothing can fail or be awaited, so a request sees either the old model or the new one.
+        # From here on, nothing can fail and nothing is awaited, so a request sees either the old model or the new one.
         served.model, served.size, served.classifier, served.has_other_classifier = model, size, classifier, is_other
         served.generation += 1
         served.thread = ModelThread(served.name, work, self._settings, self._observe)
 
     def _make_room(self) -> None:
-        """Unload models that no request uses, least recently used first, until the rest fits into memory.
+        """Unload models that no request is using, least recently used first, until the rest fits into memory.
 
-        The most recently used one stays even if it alone does not fit.
+        The most recently used model stays loaded even if it does not fit on its own.
         """
         bound = self._settings.model_memory
         if bound is None:
@@ -229,10 +230,10 @@ class ModelStore:
 
 
 def classifier_of(model: Embedder) -> "Classifier | None":
-    """The classifier that is saved in the model's folder, or None.
+    """Load the classifier from the model's folder; returns None if the folder contains no classifier.
 
     Raises:
-        BadInput: it was fitted to another model.
+        BadInput: the classifier was trained on another model's vectors.
     """
     folder = model_folder(model)
     if not regular_file_exists(folder / CLASSIFIER):
@@ -243,20 +244,20 @@ def classifier_of(model: Embedder) -> "Classifier | None":
 
 
 def model_folder(model: Any) -> Path:
-    """The folder of a model, whose encoder may be in a sub-folder."""
+    """Return the folder of a model, whose encoder may be in a subfolder."""
     encoder = Path(model.manifest.encoder)
     is_inside = not (encoder / "modules.json").exists() and (encoder.parent / "modules.json").exists()
     return encoder.parent if is_inside else encoder
 
 
 def model_bytes(model: Any) -> int:
-    """The size of a model's weights as packed by the compiled library, or else of its files, in bytes."""
+    """Return the size in bytes of a model's weights as packed by the compiled library, or else of its weight files."""
     packed = getattr(model.encoder, "bytes", None)
     return packed or sum(path.stat().st_size for path in Path(model.manifest.encoder).glob("*.safetensors"))
 
 
 def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:
-    """A function that loads a model by name, with torch only if the settings ask for it."""
+    """Return a function that loads a model by name; it uses torch only if the settings ask for it."""
 
     def load() -> Any:
         from ..model_names import load_named_embedder
@@ -266,15 +267,15 @@ def loader(name: str, kind: Kind, settings: ServeSettings) -> Loader:
         engine = settings.engine or ("native" if available() else "numpy")
         model: Any = load_named(name, engine=engine, precision=settings.precision)
         if routes := getattr(model, "routes", ()):  # rerankers have no routes
-            about = f"{name} has the routes {', '.join(routes)}"
-            raise BadInput(f"{about}; serve each by its name: {name}(route={routes[0]})")
+            about = f"{name} has several routes ({', '.join(routes)})"
+            raise BadInput(f"{about}; serve each route under its own name: {name}(route={routes[0]})")
         return model
 
     return load
 
 
 def served_name(model: str) -> tuple[str, str]:
-    """Split `NAME=MODEL`; without a name, use the model's own name or the last part of its folder."""
+    """Split `NAME=MODEL`; if NAME is missing, use the model's own name or the last part of its folder's path."""
     name, equals, path = model.partition("=")
     if not equals or "(" in name or expanded(model).is_dir():  # the = of an option, NAME(pooling=cls), or of a folder
         parts = [model] if expanded(model).is_dir() else re.split(r"([()])", model)
@@ -285,14 +286,14 @@ def served_name(model: str) -> tuple[str, str]:
 
 
 def _last_part(place: str) -> str:
-    """The name of a folder without its path; anything else as it is."""
+    """Return the last part of a folder's path, and anything else unchanged."""
     return expanded(place).absolute().name if place and expanded(place).is_dir() else place
 
 
 def loaders(
     models: Sequence[Any] | Mapping[str, Any], kind: Kind, settings: ServeSettings
 ) -> Iterator[tuple[str, Loader]]:
-    """Names and loaders of models given by name, or as a mapping from names to loaded models."""
+    """Yield the name and the loader of each model, given as a sequence or as a mapping from names to models."""
     given = models.items() if isinstance(models, Mapping) else ((None, model) for model in models)
     for name, model in given:
         if isinstance(model, str | Path):

@@ -1,4 +1,4 @@
-"""What a running server reports: metrics under text-embeddings-inference's names, live load, and a request log."""
+"""What a running server reports: metrics with the names that TEI uses, live load, and a request log."""
 
 import os
 import sys
@@ -14,20 +14,20 @@ from .batching import Job
 from .web.exchange import Exchange, json_bytes
 
 DURATIONS = tuple(1e-5 * 1.5**power for power in range(1, 36))
-"""Upper bounds of the buckets in seconds, the same as TEI's."""
+"""Upper bounds of the histogram buckets in seconds, the same as in TEI."""
 SIZES = tuple(float(1 << power) for power in range(13))
 TOKENS = tuple(float(1 << power) for power in range(21))
 ABOUT = {
-    "te_request_count": "Requests by kind: single or batch input",
-    "te_request_success": "Requests that were answered",
+    "te_request_count": "Requests by method: one input (single) or several (batch)",
+    "te_request_success": "Requests that were answered successfully",
     "te_request_failure": "Requests that were rejected or failed, by reason",
-    "te_request_duration": "Seconds from the first byte of a request to its response",
+    "te_request_duration": "Seconds from the arrival of a request to its response",
     "te_request_tokenization_duration": "Seconds spent tokenizing a request",
-    "te_request_queue_duration": "Seconds that a request spent waiting",
+    "te_request_queue_duration": "Seconds that a request spent in the queue",
     "te_request_inference_duration": "Seconds spent computing the batches that contained a request",
-    "te_embed_count": "Inputs of embedding requests",
+    "te_embed_count": "Inputs in embedding requests",
     "te_embed_success": "Inputs that were embedded",
-    "te_rerank_count": "Documents of reranking requests",
+    "te_rerank_count": "Documents in reranking requests",
     "te_rerank_success": "Documents that were scored",
     "te_queue_size": "Requests that are waiting or being computed",
     "te_batch_next_size": "Inputs in a batch",
@@ -35,17 +35,17 @@ ABOUT = {
 }
 SINGLE, BATCH = 'method="single"', 'method="batch"'
 PARTS = ("", "_tokenization", "_queue", "_inference")
-"""The parts of a request's duration, and the total."""
+"""Suffixes of metric names: the total duration of a request, and its parts."""
 
 
 class Histogram:
-    """Counts values up to each bound."""
+    """Counts of values per bucket, and their sum."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds, self.counts, self.sum = bounds, [0] * (len(bounds) + 1), 0.0
 
     def lines(self, name: str) -> Iterator[str]:
-        """The histogram in Prometheus's text format, line by line."""
+        """Yield the lines of the histogram in the Prometheus text format."""
         total = 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
             total += count
@@ -62,19 +62,19 @@ def observe(histograms: Sequence[Histogram], values: Sequence[float]) -> None:
 
 
 class Metrics:
-    """The counters of one process since it started.
+    """The counters and histograms of one process since its start.
 
     prometheus_client is not used because it names counters differently (`…_total`) and takes 2.5 times as long.
     """
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter[str]] = defaultdict(Counter)
-        """Counters by name, and by label in Prometheus's notation: `method="single"`."""
+        """Counters by name and by label, in Prometheus notation: `method="single"`."""
         self._durations: dict[str, list[Histogram]] = {}
         self._sizes, self._tokens = Histogram(SIZES), Histogram(TOKENS)
 
     def observe_batch(self, inputs: int, tokens: int) -> None:
-        """Record a batch; called on models' threads."""
+        """Record a batch; called on the models' threads."""
         observe((self._sizes, self._tokens), (inputs, tokens))
 
     def observe_request(self, kind: str, total: float, job: Job) -> None:
@@ -86,7 +86,7 @@ class Metrics:
         observe(self._durations[kind], (total, job.tokenization, job.queue, job.inference))
 
     def _histograms(self) -> Iterator[tuple[str, Histogram]]:
-        """All histograms by name; `te_request_…` is the sum over kinds."""
+        """Yield all histograms with their names; `te_request_…` sums over the kinds of request (embed, rerank)."""
         yield from (("te_batch_next_size", self._sizes), ("te_batch_next_tokens", self._tokens))
         for part, parts in zip(PARTS, zip(*self._durations.values(), strict=True), strict=False):
             total = Histogram(DURATIONS)
@@ -98,7 +98,7 @@ class Metrics:
     def text(self, gauges: Mapping[str, float]) -> str:
         counters = dict(self.counters)
         for name in ("te_request", "te_embed", "te_rerank"):
-            if f"{name}_count" in counters:  # requests are counted when they are answered
+            if f"{name}_count" in counters:  # only answered requests are counted
                 counters[f"{name}_success"] = counters[f"{name}_count"]
         rows = [(name, "gauge", [f"{name} {value}"]) for name, value in gauges.items()]
         for name, labelled in sorted(counters.items()):
@@ -114,12 +114,12 @@ class Metrics:
 WINDOW = 30.0
 """The longest time window, in seconds."""
 KEPT = 1_000
-"""Requests and batches to remember: on a busy server they cover a shorter window, and statistics stay cheap."""
+"""Number of requests and batches to keep: on a busy server, they cover a shorter window, so statistics stay cheap."""
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class AnsweredRequest(NamedTuple):
-    """An answered request: when it was answered, its duration and its status."""
+    """An answered request: the time of the response, the duration and the status."""
 
     at: float
     seconds: float
@@ -127,7 +127,7 @@ class AnsweredRequest(NamedTuple):
 
 
 class ComputedBatch(NamedTuple):
-    """When a batch was computed, and its inputs, tokens and seconds."""
+    """A computed batch: the time, the numbers of inputs and tokens, and the duration."""
 
     at: float
     inputs: int
@@ -139,7 +139,7 @@ Event = TypeVar("Event", AnsweredRequest, ComputedBatch)
 
 
 class LiveLoad:
-    """A server's current load: the last requests and batches; `observe_batch` is called on models' threads."""
+    """A server's current load, from the latest requests and batches; `observe_batch` is called on models' threads."""
 
     def __init__(self) -> None:
         self.began = time.time()
@@ -153,7 +153,7 @@ class LiveLoad:
         self._batches.append(ComputedBatch(time.monotonic(), inputs, tokens, seconds))
 
     def as_json(self) -> dict[str, Any]:
-        """Statistics of the last seconds; latencies are in milliseconds, and null if there were no requests."""
+        """Return statistics of the time window; latencies are in milliseconds, or null if there were no requests."""
         requests, span = self._recent(self._requests)
         batches, batch_span = self._recent(self._batches)
         times = [1e3 * one.seconds for one in requests if one.status < 400]
@@ -176,14 +176,14 @@ class LiveLoad:
         }
 
     def _recent(self, kept: deque[Event]) -> tuple[list[Event], float]:
-        """The events within the window, and the seconds that they cover."""
-        events, now = list(kept), time.monotonic()  # a copy, because a model's thread may append
+        """Return the events within the time window, and the length of the window in seconds."""
+        events, now = list(kept), time.monotonic()  # copied, because a model's thread may append
         window = min(WINDOW, now - events[0].at) if len(events) == KEPT else min(WINDOW, time.time() - self.began)
         return [one for one in events if one.at >= now - window], max(1e-3, window)
 
 
 def _quantile(values: list[float], share: float) -> float | None:
-    """The value below which this share of the values lies; None for an empty list."""
+    """Return the value below which this fraction of the values lies; None for an empty list."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else None
 
 
@@ -191,7 +191,7 @@ FLUSH_SECONDS = 0.25
 
 
 class RequestLog:
-    """One JSON line on standard error per request, written a few times a second, so that no request waits for it.
+    """Logs each request as a JSON line on standard error; lines are written in the background several times a second.
 
     The logging module is not used because, with a queue, it takes four times as much processor time per line.
     """
@@ -203,7 +203,7 @@ class RequestLog:
         self._timer: Timer | None = None
 
     def request(self, exchange: Exchange, status: int, seconds: float, error: BaseException | None) -> None:
-        """Log a request, if the log level includes it."""
+        """Log a request if the log level includes it."""
         if self.level == "off" or (self.level == "errors" and status < 400):
             return
         asked = {"request": exchange.request_id, "method": exchange.scope["method"], "path": exchange.scope["path"]}
@@ -231,4 +231,4 @@ class RequestLog:
         with self._lock:
             lines, self._lines, self._timer = self._lines, [], None
         if lines:
-            sys.stderr.write("\n".join(lines) + "\n")  # flushed at the end of a line
+            sys.stderr.write("\n".join(lines) + "\n")  # flushed by the final newline

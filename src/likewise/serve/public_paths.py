@@ -1,4 +1,4 @@
-"""How responses refer to the server's files and folders: by name, never by path."""
+"""References to the server's files and folders in responses: by name, never by path."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from ..search.texts.passages import BEFORE_HASH
 
 
 def public_model(recorded: str) -> str:
-    """The name of a model that an index records; if it is a folder, the last part of its path."""
+    """Return the public name of the model that an index records; for a folder, the last part of its path."""
     is_folder = recorded.startswith("~") or Path(recorded).is_absolute()
     return Path(recorded).name if is_folder else recorded
 
 
 def public_id(name: str, metadata: Mapping[str, Value]) -> str:
-    """The id of a passage, with a digest in place of the file's folder; the digest is the same for the whole folder."""
+    """Return a passage's id with a hash in place of its file's folder; all files of a folder share the hash."""
     file = _absolute_file(metadata)
     if file is None or not f"{name}{BEFORE_HASH}".startswith(f"{file}{BEFORE_HASH}"):
         return name
@@ -24,7 +24,7 @@ def public_id(name: str, metadata: Mapping[str, Value]) -> str:
 
 
 def public_metadata(metadata: Mapping[str, Value]) -> dict[str, Value]:
-    """The metadata of a passage, with the file's name instead of its path."""
+    """Return a passage's metadata with the name of its file in place of the path."""
     file = _absolute_file(metadata)
     return {**metadata} if file is None else {**metadata, "file": file.name}
 

@@ -32,26 +32,27 @@ from .serve_settings import ServeSettings
 from .web.endpoint import LOOK_SECONDS
 
 SWITCH_SECONDS = 0.0001
-"""Seconds a thread may keep the GIL if another wants it; with Python's 5 ms, models would wait for the event loop."""
+"""Seconds for which a thread may keep the GIL when another thread wants it (Python's default: 5 ms, during which models
+would wait for the event loop)."""
 BACKLOG = 4096
 """Maximum number of connections waiting to be accepted; the kernel may have a lower limit."""
 ACCEPT_SECONDS = 0.1
 """Seconds that a stopping server keeps accepting connections from the kernel's queue."""
-NAMED = 20  # collections in the line at the start
+NAMED = 20  # number of collections to name at startup
 END_SECONDS, SURE_END_SECONDS = 1.0, 1.5
-"""Seconds after the drain time until the process is terminated with a log line, and until it is without one."""
+"""Seconds after the drain time until the process is terminated with a log line, or else without one."""
 SO_ATTACH_FILTER = 26
 NO_NEW_CONNECTIONS = ((0x30, 0, 13), (0x54, 0, 0x12), (0x15, 1, 0x02), (0x06, 0, 0), (0x06, 0, 1 << 31))
-"""A kernel filter (classic BPF): load the TCP flags, keep SYN and ACK, drop the packet if only SYN is set.
+"""A kernel filter (classic BPF) that loads the TCP flags, masks SYN and ACK, and drops packets with only SYN set.
 
-Each row has an instruction, the number of instructions to skip if its comparison fails, and its operand.
+Each row contains an instruction, the number of instructions to skip if its comparison fails, and its operand.
 """
 OTHER_FILES = 256
 """File descriptors reserved for models, collections and logs."""
 
 
 def bound_socket(settings: ServeSettings) -> socket.socket:
-    """A socket that listens on the address in the settings."""
+    """Return a socket that listens on the address in the settings."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -59,7 +60,7 @@ def bound_socket(settings: ServeSettings) -> socket.socket:
         listening.bind((settings.host, settings.port))
     except OSError as error:
         listening.close()
-        raise BadInput(f"{settings.host}:{settings.port} cannot be used: {error.strerror}") from None
+        raise BadInput(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from None
     listening.listen(BACKLOG)
     return listening
 
@@ -68,7 +69,8 @@ def refuse_connections(listening: socket.socket) -> None:
     """Stop new connections from entering a socket's queue; queued ones can still be accepted.
 
     Closing the socket would reset queued connections. The filter applies to all processes that share the socket. If the
-    kernel has no such filters, connections that arrive between the last check of the queue and closing are lost.
+    kernel does not support such filters, connections that arrive between the last check of the queue and the closing of
+    the socket are lost.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -79,7 +81,7 @@ def refuse_connections(listening: socket.socket) -> None:
 
 
 def stop_listening(listening: socket.socket) -> None:
-    """Close a socket that workers share, so that they can empty its queue; if open here, it would accept more."""
+    """Refuse new connections on a socket that workers share, and close the parent's copy; workers empty its queue."""
     refuse_connections(listening)
     listening.close()
 
@@ -93,8 +95,8 @@ def run_on(
     *,
     is_shared: bool = False,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. A socket that `is_shared` stays open for the other processes."""
-    # on busy processors, one thread tokenizes a few texts faster than several that have to be woken up
+    """Serve until SIGTERM or SIGINT. If `is_shared`, the socket stays open for the other processes."""
+    # on a busy processor, one thread tokenizes a few texts faster than several threads that must be woken first
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
@@ -118,7 +120,7 @@ def run_on(
     logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))
     try:
         server.run(sockets=[listening])
-    except BaseException:  # uvicorn re-raises the signal that stopped it; after a failed start, it exits
+    except BaseException:  # uvicorn re-raises the signal that stopped it, and exits after a failed start
         if not server.should_exit and app.state.failure is None:
             raise
     if app.state.failure is not None:
@@ -126,7 +128,7 @@ def run_on(
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]
-    """uvicorn's server, except that it always terminates, even if threads hang, and resets no connections."""
+    """A uvicorn server that always terminates, even if threads hang, and that does not reset connections."""
 
     def __init__(self, config: uvicorn.Config, app: ServerApplication, is_shared: bool) -> None:
         super().__init__(config)
@@ -138,11 +140,11 @@ class _Server(uvicorn.Server):  # type: ignore[misc]
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept the connections in the kernel's queue, and finish them and the running requests."""
+        """Accept the connections in the kernel's queue, then finish their requests and the running ones."""
         if not self._is_shared:
             for listening in sockets or ():
                 refuse_connections(listening)
-        # answer before the drain time is over, because uvicorn then cancels the rest and answers 500
+        # end all requests before the drain time is over, when uvicorn would cancel them and answer 500
         self._state.deadlines.stop(self._state.settings.drain_seconds - LOOK_SECONDS)
         await asyncio.sleep(ACCEPT_SECONDS)
         await super().shutdown(sockets)
@@ -154,7 +156,7 @@ class _Server(uvicorn.Server):  # type: ignore[misc]
 
 
 def end_surely(seconds: float, log: RequestLog) -> None:
-    """Terminate this process after some time, if it is still running."""
+    """Terminate this process if it is still running after some time."""
 
     def end() -> None:
         log.line("error", {"message": f"some work did not finish within {seconds:g} seconds; the process exits anyway"})
@@ -164,14 +166,14 @@ def end_surely(seconds: float, log: RequestLog) -> None:
     timer = threading.Timer(seconds + END_SECONDS, end)
     timer.daemon = True
     timer.start()
-    # a thread that holds the GIL would block that timer; this one does not need the GIL
+    # a thread that holds the GIL would block this timer; faulthandler's timer does not need the GIL
     faulthandler.dump_traceback_later(seconds + SURE_END_SECONDS, exit=True)
 
 
 def connection_bound(wanted: int) -> int:
-    """The requested number of connections, or what the open-file limit, raised as far as possible, allows.
+    """Return the requested number of connections, or fewer if the open-file limit does not allow them.
 
-    For each of them, one more connection may be open while it is being rejected.
+    The limit is raised as far as possible. For each connection, one more may be open while it is being rejected.
     """
     if resource is None:
         return wanted
@@ -184,12 +186,12 @@ def connection_bound(wanted: int) -> int:
         soft = enough
     if soft <= OTHER_FILES + 1:
         needed = f"a server needs more than {OTHER_FILES + 1}; raise the limit with ulimit -n"
-        raise BadInput(f"this process may open {soft} files, but {needed}")
+        raise BadInput(f"this process may open only {soft} files, but {needed}")
     return (soft - OTHER_FILES) // 2
 
 
 class UvicornLog(logging.Handler):
-    """Converts uvicorn's messages to lines of the server's log, without its start and stop messages."""
+    """Writes uvicorn's warnings and errors to the server's log, except for messages about startup."""
 
     def __init__(self, log: RequestLog) -> None:
         super().__init__(logging.WARNING)
@@ -201,13 +203,13 @@ class UvicornLog(logging.Handler):
 
 
 def address_of(listening: socket.socket) -> str:
-    """The server's address as typed into a browser."""
+    """Return the server's address in the form that a browser accepts."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def collections_found(folder: Path | None) -> str:
-    """Check the folder of collections and list its collections; the folder may still be empty."""
+    """Check the folder of collections, and return a line that lists them; the folder may still be empty."""
     if folder is None:
         return ""
     from ..search.collection import journal
@@ -217,15 +219,15 @@ def collections_found(folder: Path | None) -> str:
         raise BadInput(f"--collections: there is no folder {folder}")
     if (folder / journal.FILE).is_file():
         above = folder.absolute().parent
-        raise BadInput(f"--collections: {folder} is itself a collection; expected the folder that it is in: {above}")
+        raise BadInput(f"--collections: {folder} is itself a collection; pass the folder that contains it: {above}")
     if names := collections_in(folder):
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
         return f"collections in {folder}: {', '.join(names[:NAMED])}{more}"
-    return f"no collections in {folder} yet; likewise index add {folder / 'NAME'} FILE… creates one"
+    return f"no collections in {folder} yet; create one with: likewise index add {folder / 'NAME'} FILE…"
 
 
 def check_access(settings: ServeSettings, without_keys: bool) -> None:
-    """Raise if remote clients could connect without keys, unless this is allowed explicitly."""
+    """Raise BadInput if remote clients could connect without API keys, unless this is explicitly allowed."""
     if settings.keys is not None:
         from .api_keys import read_keys
 

@@ -1,4 +1,4 @@
-"""ServeSettings: the limits and rules of a server in one place; the command-line flags are made from them."""
+"""ServeSettings: the limits and rules of a server in one place; the command-line flags are generated from them."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,13 +23,13 @@ class ServeSettings:
     max_characters: int = 500_000
     """Maximum number of characters per text."""
     max_connections: int = 4096
-    """Maximum connections per process. The same number again get a 429 and are closed; the rest are closed at once."""
+    """Maximum connections per process. As many again get a 429 and are closed; any others are closed immediately."""
     max_requests: int = 512
     """Maximum number of requests waiting or being computed per model; further requests get a 429."""
     max_waiting_texts: int = 20_000
-    """Maximum number of texts in a model's queue; if the queue is empty, a request of any size is accepted."""
+    """Maximum number of texts in a model's queue; an empty queue accepts a request of any size."""
     deadline: float = 60.0
-    """Maximum duration of a request in seconds, including the time it waits."""
+    """Maximum duration of a request in seconds, including its time in the queue."""
     map_deadline: float = 300.0
     """Maximum seconds for computing the map of a collection."""
     body_timeout: float = 20.0
@@ -37,27 +37,27 @@ class ServeSettings:
     batch_tokens: int = 2048
     """Maximum number of tokens in a batch."""
     slice_seconds: float = 0.001
-    """How long a large request may hold the engine at a time while other requests arrive."""
+    """How many seconds a large request may hold the engine at a time while other requests arrive."""
     model_memory: int | None = None
-    """Maximum bytes of loaded weights, beyond which the least recently used models are unloaded; None: no limit."""
+    """Maximum bytes of loaded weights; beyond it, the least recently used models are unloaded. None: no limit."""
     engine: str | None = None
     precision: str | None = None
     allow: str | None = None
-    """`"int8"`: a served model may search collections of another precision even if one of the two is in int8."""
+    """`"int8"`: models may search collections computed in another precision, even if either of the two is int8."""
     keys: Path | None = None
-    """The file of API keys; None: no keys are required."""
+    """The file with the API keys; None: no key is required."""
     workers: int = 1
-    """Number of processes that share the port; each of them grants an equal part of a key's rate."""
+    """Number of processes that share the port; each grants an equal part of an API key's rate limit."""
     log: Literal["all", "errors", "off"] = "all"
     """Which requests are logged."""
     traces: bool = False
     """Whether requests are exported as OpenTelemetry spans (extra: traces)."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names accepted in the Host header besides those of this machine; only checked if there are no API keys."""
+    """Names accepted in the Host header in addition to this machine's; only checked if no API keys are used."""
     allowed_origins: tuple[str, ...] = ()
     """Origins (scheme://host:port) whose scripts may read responses; `*`: all origins."""
     drain_seconds: float = 30.0
-    """Seconds that a stopping server has to finish running requests; its process exits at most 2 seconds later."""
+    """Seconds for which a stopping server may finish running requests; its process exits at most 2 seconds later."""
     budget: Budget = field(default_factory=Budget)
     """Limits on the memory that a process holds for its clients."""
 

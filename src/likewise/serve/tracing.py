@@ -1,7 +1,7 @@
-"""OpenTelemetry traces: a span for each request with the data of its log line, exported as the environment specifies.
+"""OpenTelemetry traces: a span for each request, with the data of its log line.
 
-OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME … are OpenTelemetry's own variables. A request with a `traceparent`
-header joins its caller's trace.
+OpenTelemetry's own environment variables (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME …) configure the export. A
+request with a `traceparent` header joins its caller's trace.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Several processes that serve the same socket: a dead one is replaced while the others keep answering."""
+"""Several worker processes that serve the same socket; a worker that dies is replaced while the others keep serving."""
 
 import os
 import signal
@@ -12,9 +12,9 @@ from typing import Any
 LOOK_SECONDS = 0.05
 """Seconds between the parent's checks for dead workers."""
 TOO_SOON = 3.0
-"""Seconds; a worker that dies sooner has probably hit a problem that will recur."""
+"""Minimum lifetime of a worker in seconds; if it dies sooner, the cause will probably recur."""
 MOST_FAILURES = 5
-"""How many workers in a row may die that soon before the parent gives up."""
+"""Number of workers that must die too soon in a row for the parent to give up."""
 ORPHAN_SECONDS = 1.0
 """Seconds between a worker's checks that its parent is alive."""
 KILL_SECONDS = 1.75
@@ -22,10 +22,10 @@ KILL_SECONDS = 1.75
 
 
 class Supervisor:
-    """The parent process of the workers, each of which runs `serve`; they are forked before any model is loaded
-    or thread started.
+    """The parent process of the workers, each of which runs `serve`.
 
-    At the end, `stop_listening` is called before the workers are stopped; they have `seconds` to finish requests.
+    Workers are forked before any model is loaded or any thread is started. At the end, the parent calls
+    `stop_listening`, and then stops the workers, which have `seconds` to finish their requests.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Supervisor:
         try:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # nothing is loaded that could be reloaded
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # nothing is loaded yet that could be reloaded
             threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
             self._serve()
             code = 0
@@ -77,7 +77,7 @@ class Supervisor:
             os._exit(code)
 
     def _bury(self) -> bool:
-        """Handle a dead worker; returns False if there is none."""
+        """Reap a dead worker; returns False if no worker has died."""
         child, status = os.waitpid(-1, os.WNOHANG)
         if not child:
             return False
@@ -107,7 +107,7 @@ class Supervisor:
         """Record signals instead of being terminated by them."""
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before: dict[int, Any] = {n: signal.signal(n, lambda number, _: self._signals.append(number)) for n in numbers}
-        # with SIGCHLD ignored, the system itself removes dead workers, and `waitpid` fails
+        # if SIGCHLD were ignored, the system would reap dead workers itself, and `waitpid` would fail
         before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
             yield
@@ -117,7 +117,7 @@ class Supervisor:
 
 
 def _end_with(parent: int) -> None:
-    """Stop this worker if its parent was killed; otherwise it would keep the port."""
+    """Stop this worker when its parent has been killed; otherwise it would keep the port."""
     while os.getppid() == parent:
         time.sleep(ORPHAN_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)

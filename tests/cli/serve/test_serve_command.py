@@ -31,7 +31,7 @@ from likewise.serve.serve_settings import ServeSettings
         (["--collections", "no/such/folder"], "no folder"),
         (["--keys", "no_such_keys.json"], "has no keys"),
         (["likewise-mini", "likewise-mini", "--port", "0"], "two models"),
-        (["--host", "192.0.2.1", "--without-keys"], "cannot be used"),
+        (["--host", "192.0.2.1", "--without-keys"], "cannot listen on"),
     ],
 )
 def test_what_makes_no_sense_is_refused_at_once(arguments, message, capsys, tmp_path, monkeypatch):
@@ -63,7 +63,7 @@ def test_the_start_says_which_collections_were_found(monkeypatch, tmp_path, caps
     assert main(command) == 0
     assert f"collections in {tmp_path}: pets.index" in capsys.readouterr().err
     assert main([*command, "--collections", str(tmp_path / "pets.index")]) == 2
-    assert f"is itself a collection; expected the folder that it is in: {tmp_path}" in capsys.readouterr().err
+    assert f"is itself a collection; pass the folder that contains it: {tmp_path}" in capsys.readouterr().err
 
 
 def test_options_are_the_settings_of_the_server(monkeypatch, tmp_path):

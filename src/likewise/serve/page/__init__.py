@@ -1,1 +1,3 @@
-"""The web page at `/`: plain HTML, CSS and JavaScript modules, served as they are; nothing comes from other sites."""
+"""The web page at `/`: HTML, CSS and JavaScript modules, served without a build step; it loads nothing from other
+sites.
+"""

@@ -1,4 +1,4 @@
-// The page: which view is open, which model is used, and how to switch between views.
+// The page itself: opens views, switches between them, and keeps track of the model in use.
 
 import { holdsAll, readAddress, useModel } from "./parts/address.js";
 import { notThere, request } from "./parts/api.js";
@@ -81,7 +81,7 @@ async function copyAddress() {
   setTimeout(() => shared.replaceChildren(), 3000);
 }
 
-share.hidden = !navigator.clipboard; // only on HTTPS and this machine
+share.hidden = !navigator.clipboard; // browsers provide it only over HTTPS and on localhost
 share.addEventListener("click", copyAddress);
 chooser.addEventListener("change", () => {
   chooseModel(chooser.value);

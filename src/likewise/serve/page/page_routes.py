@@ -1,4 +1,4 @@
-"""The page at `/` and its files under `/page/`, read once and sent with a policy that blocks other sites."""
+"""The page at `/` and its files under `/page/`, read once and sent with a policy that blocks content of other sites."""
 
 import hashlib
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ MEDIA_TYPES = {
 }
 """Media types by file name extension; other files are not served."""
 MAP_MODULES = ("points.js", "dots.js", "legend.js", "map_view.js", "map_selection.js", "controls.js")
-"""Files shared with the page of a map."""
+"""Modules shared with the stand-alone map page (`likewise.cluster.maps`)."""
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -33,7 +33,7 @@ PAGE_HEADERS = (
 
 
 def page_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
-    """Rows of the route table; the page itself is public, but its requests need the key that the user enters."""
+    """Rows of the route table; the page itself needs no API key, but its requests use the key that the user enters."""
     get, types = partial(ApiRoute, "GET", is_open=True), tuple(one.partition(";")[0] for one in MEDIA_TYPES.values())
     return [
         get("/", page_file, "The web page", media_types=types[:1]),
@@ -46,7 +46,7 @@ async def page_file(exchange: Exchange) -> Reply:
     path = f"page/{exchange.path_values.get('path', 'index.html')}"
     found = page_files().get(path)
     if found is None:
-        raise ApiError("not_found", f"the page has no file {path[:80]!r}")
+        raise ApiError("not_found", f"the web page has no file {path[:80]!r}")
     headers = (*PAGE_HEADERS, (b"etag", found.tag))
     if exchange.headers.get(b"if-none-match") == found.tag:
         return Reply(b"", headers, 304, found.media_type)
@@ -54,7 +54,7 @@ async def page_file(exchange: Exchange) -> Reply:
 
 
 class PageFile(NamedTuple):
-    """A file as it is sent; `tag` changes with the content."""
+    """A file and its headers; `tag` (the ETag) changes with the content."""
 
     content: bytes
     media_type: str
@@ -63,7 +63,7 @@ class PageFile(NamedTuple):
 
 @cache
 def page_files() -> dict[str, PageFile]:
-    """All files of the page by path: `page/app.js`, `page/views/compare.js` or `page/map/points.js`."""
+    """Read all files of the page; keys are paths such as `page/app.js`, `page/views/why.js` or `page/map/points.js`."""
     own = dict(_below(files("likewise.serve.page"), "page/"))
     maps = files("likewise.cluster.maps")
     return own | {f"page/map/{name}": _read(maps / name) for name in MAP_MODULES}

@@ -1,4 +1,4 @@
-// Light or dark theme, set before the first paint: the last choice, or else the system's preference.
+// Light or dark theme, set before the first paint: the user's last choice, or else the system preference.
 "use strict";
 
 const THEME_KEY = "likewise-theme";

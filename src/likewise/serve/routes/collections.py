@@ -1,4 +1,4 @@
-"""Our own routes for collections: list, search and map."""
+"""likewise's own routes for collections: list, search and map."""
 
 import time
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ Thousand = Annotated[int, Meta(ge=1, le=1000)]
 class MapQuery(Body):
     layout: Annotated[
         Literal["pca", "t-sne"] | None,
-        Meta(description="t-sne needs scikit-learn; by default t-sne for fewer than 2,000 texts, otherwise pca"),
+        Meta(description="t-sne needs scikit-learn; default: t-sne for fewer than 2,000 texts, otherwise pca"),
     ] = None
     limit: Annotated[
-        int, Meta(ge=1, le=50_000, description="how many texts to show; evenly spaced if there are more")
+        int, Meta(ge=1, le=50_000, description="maximum number of texts to show; a larger collection is sampled evenly")
     ] = 5_000
 
 
@@ -41,21 +41,21 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
     class SearchRequest(Body):
         query: string
         collection: Annotated[
-            Name | None, Meta(description="a name that /v1/collections lists; the first by default")
+            Name | None, Meta(description="a collection listed by /v1/collections; default: the first")
         ] = None
-        k: Annotated[Thousand | None, Meta(description="how many passages")] = 10
+        k: Annotated[Thousand | None, Meta(description="number of passages to return")] = 10
         filter: Annotated[
             Annotated[str, Meta(max_length=10_000)] | None,
-            Meta(description='filter over metadata, such as year >= 2020 and lang = "en"'),
+            Meta(description='metadata filter, such as year >= 2020 and lang = "en"'),
         ] = None
         hybrid: Annotated[bool | None, Meta(description="search by words too, and combine both rankings")] = False
-        rerank: Annotated[Name | None, Meta(description="the name of a reranker, which sorts the candidates")] = None
+        rerank: Annotated[Name | None, Meta(description="name of the reranker that sorts the candidates")] = None
         candidates: Annotated[
             Thousand | None,
-            Meta(description="how many passages the reranker scores; by default 100, or k if it is more"),
+            Meta(description="number of passages that the reranker scores; default: 100, or k if k is larger"),
         ] = None
         truncate: Annotated[
-            bool | None, Meta(description="false: reject a query or a pair that is longer than the model's limit")
+            bool | None, Meta(description="false: reject queries and pairs that are longer than the model's limit")
         ] = None
 
     about, example = "The passages that best answer a query", {"query": "how long do cats sleep", "k": 5}
@@ -64,21 +64,21 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
     return [
         post("/v1/search", search_collection, about, body=SearchRequest, example=example, errors=errors),
         get("/v1/collections", list_collections, "The collections that can be searched"),
-        get(one, show_collection, "One of the collections", errors=errors),
+        get(one, show_collection, "A collection's properties", errors=errors),
         get(f"{one}/map", show_map, of_map, query=MapQuery, seconds=settings.map_deadline, errors=errors),
     ]
 
 
 async def search_collection(exchange: Exchange) -> Reply:
     """Search a collection by meaning, optionally also by words and with a reranker."""
-    from ...search.texts.text_index import CANDIDATES  # loaded with the first collection
+    from ...search.texts.text_index import CANDIDATES  # imported with the first collection
 
     body = exchange.body
     if body.candidates is not None and body.rerank is None:
-        raise ApiError("invalid", "candidates are for a reranker: name one with rerank", param="candidates")
+        raise ApiError("invalid", "candidates requires a reranker; name one with rerank", param="candidates")
     name = next(iter(exchange.server.collections.names()), "") if body.collection is None else body.collection
     reranker = None if body.rerank is None else await model_for(exchange, body.rerank, "reranker")
-    # opened last, since the model may be replaced during any earlier wait
+    # opened last, because the collection's model may be replaced during any earlier await
     found: OpenCollection = await exchange.server.collections.opened(name)
     exchange.hold(found.model, 1)
     began = time.perf_counter()
@@ -109,7 +109,7 @@ async def _found(exchange: Exchange, found: "OpenCollection", vectors: Any, k: i
 async def _reranked(
     exchange: Exchange, reranker: "ServedModel", passages: "Sequence[Passage]", most: int
 ) -> "tuple[list[Passage], dict[str, Any]]":
-    """The best candidates in the order of a reranker's scores, then the rest; and a report for the response."""
+    """Rerank the best passages, and append the rest; also returns a report for the response."""
     body, candidates = exchange.body, passages[:most]
     report = {"model": reranker.name, "candidates": len(candidates), "truncated": []}
     if not candidates:
@@ -147,20 +147,20 @@ async def list_collections(exchange: Exchange) -> Reply:
 
 
 async def show_collection(exchange: Exchange) -> Reply:
-    """Show the name, size, columns and model of a collection, and how far t-SNE has come with its map."""
+    """Show the name, size, columns and model of a collection, and the progress of its map if one is being computed."""
     name, store = exchange.path_values["name"], exchange.server.collections
     await store.opened(name)
     return Reply({**await store.described(name), "map_progress": store.map_progress.get(name)})
 
 
 async def show_map(exchange: Exchange) -> Reply:
-    """Show positions, clusters and their names; a map is computed once per state of the collection."""
+    """Return texts with their positions and clusters; each map is computed once per state of the collection."""
     found = await exchange.server.collections.opened(exchange.path_values["name"])
     return Reply(await watched(exchange, _map_of(exchange, found)))
 
 
 async def _map_of(exchange: Exchange, found: "OpenCollection") -> dict[str, Any]:
-    """A cached map of the same state, or a new one, computed in a process that can be stopped, one map at a time."""
+    """Return a cached map of the same state, or compute one in a process that can be killed, one map at a time."""
     from ..map_process import default_layout, map_in_process
 
     store, query = exchange.server.collections, exchange.query

@@ -1,4 +1,4 @@
-"""Helpers of the handlers: send inputs through the model's queue, and cancel the work if the client disconnects."""
+"""Helpers for handlers: send inputs through the model's queue, and cancel the work if the client disconnects."""
 
 import asyncio
 import time
@@ -20,16 +20,16 @@ Headers = tuple[tuple[bytes, bytes], ...]
 Result = TypeVar("Result")
 OBJECT: dict[str, Any] = {"type": "object"}
 Truncate = Annotated[
-    bool | None, Meta(description="false: reject texts longer than the model's limit, instead of truncating them")
+    bool | None, Meta(description="false: reject texts longer than the model's limit instead of truncating them")
 ]
-ModelName = Annotated[Name | None, Meta(description="the name of a model; the first by default")]
-PromptName = Annotated[Name | None, Meta(description="one of the model's prompts, prepended to every text")]
+ModelName = Annotated[Name | None, Meta(description="name of a model; default: the first")]
+PromptName = Annotated[Name | None, Meta(description="name of a prompt of the model, prepended to every text")]
 
-Direction = Annotated[Literal["right", "Right"] | None, Meta(description="texts are truncated at their end")]
+Direction = Annotated[Literal["right", "Right"] | None, Meta(description="the side on which texts are truncated")]
 
 
 class TruncationFields(Body, kw_only=True):
-    """The fields that all TEI requests have."""
+    """The fields that TEI requests have in common."""
 
     truncate: Truncate = None
     truncation_direction: Direction = "right"
@@ -38,7 +38,7 @@ class TruncationFields(Body, kw_only=True):
 
 
 def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
-    """Convert a field with a text, several texts, token ids, or lists of token ids, to a list of inputs."""
+    """Return a field as a sequence of inputs; it may hold one text or several, or the token ids of one or several."""
     given, most = getattr(exchange.body, name), exchange.server.settings.max_texts
     if isinstance(given, str):
         return (given,)
@@ -55,7 +55,7 @@ def as_inputs(exchange: Exchange, name: str) -> Sequence[Any]:
 
 
 async def model_for(exchange: Exchange, name: str | None, kind: Kind) -> ServedModel:
-    """The model with this name (default: the first of its kind), which stays loaded until the request ends."""
+    """Load the model with this name (default: the first of its kind), and keep it loaded until the request ends."""
     served: ServedModel = exchange.server.models.named(name, kind)
     exchange.hold(served, 1)
     await exchange.server.models.load(served)
@@ -72,7 +72,7 @@ class Embedded(NamedTuple):
 
 
 def json_bytes_of(numbers: int) -> int:
-    """The maximum size in bytes of a list of float32 numbers as JSON, including the text around it."""
+    """Return the maximum size in bytes of a list of float32 numbers as JSON, including the JSON around the list."""
     return 16 * numbers + 64
 
 
@@ -82,14 +82,14 @@ async def embedded(
     """Embed texts, or lists of token ids.
 
     Args:
-        options: has the fields model, prompt_name and truncate, and optionally dimensions and normalize.
-        row_bytes: the size of the response per input in bytes, given the dimensions.
+        options: a request with the fields model, prompt_name and truncate, and optionally dimensions and normalize.
+        row_bytes: a function from the number of dimensions to the response's size per input, in bytes.
     """
     served = await model_for(exchange, options.model, "embedder")
-    model = served.model  # a reload may swap it meanwhile
+    model = served.model  # a reload may replace it meanwhile
     dimensions, normalize = getattr(options, "dimensions", None), getattr(options, "normalize", True)
     if dimensions is not None and dimensions > model.dimension:
-        found = f"dimensions: the vectors of {served.name} have {model.dimension} dimensions; got {dimensions:,}"
+        found = f"dimensions: expected at most {model.dimension}, the dimension of {served.name}; got {dimensions:,}"
         raise ApiError("invalid", found, param="dimensions")
     exchange.hold_answer(len(inputs) * row_bytes(dimensions or model.dimension))
     prompt = prompt_of(served, options.prompt_name)
@@ -118,19 +118,20 @@ async def computed(
 async def pair_scores(
     exchange: Exchange, served: ServedModel, query: str, texts: Sequence[str], raw: bool, **options: Any
 ) -> tuple[Job, Float[np.ndarray, " N"]]:
-    """A reranker's score for each text with a query, or the logit if `raw`; the options are those of `computed`."""
+    """Return a reranker's score for the query and each text, or its logit if `raw`; options as in `computed`."""
     characters, most = len(query) * len(texts) + sum(map(len, texts)), exchange.server.memory.budget.characters
     if characters > most:
-        found = f"the query is read again with each document: {characters:,} characters in total; the limit is {most:,}"
+        about = f"query and documents have {characters:,} characters in total (the query counts once per document)"
+        found = f"{about}; the limit is {most:,}"
         raise ApiError("body_too_large", found)
-    model = served.model  # a reload may swap it meanwhile
+    model = served.model  # a reload may replace it meanwhile
     job = await computed(exchange, served, [(query, text) for text in texts], **options)
     assert job.rows is not None
     return job, (job.rows if raw else model.activated(job.rows))[:, 0]
 
 
 def places_by_score(scores: Float[np.ndarray, " N"]) -> list[int]:
-    """The positions of scores, highest first; ties keep their order."""
+    """Return the indices that sort the scores, highest first; ties keep their order."""
     return [*np.argsort(-scores, kind="stable").tolist()]
 
 
@@ -141,7 +142,7 @@ async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
 
 
 async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
-    """Await work; the endpoint cancels it if the client disconnects, and at the deadline."""
+    """Await work; the endpoint cancels it at the deadline or if the client disconnects."""
     exchange.awaited = future = asyncio.ensure_future(work)
     try:
         return await future
@@ -155,7 +156,7 @@ async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
 
 
 def prompt_of(served: ServedModel, name: str | None) -> str:
-    """The model's prompt with this name; without a name, its default prompt."""
+    """Return the model's prompt with this name, or without a name its default prompt."""
     manifest = served.model.manifest
     if name is None:
         return str(manifest.prompts.get(manifest.default_prompt or "", ""))
@@ -166,7 +167,7 @@ def prompt_of(served: ServedModel, name: str | None) -> str:
 
 
 def timing_headers(exchange: Exchange, job: Job, characters: int) -> Headers:
-    """TEI's headers, in whole milliseconds, and a header with the number of truncated inputs."""
+    """Return TEI's headers, with times in whole milliseconds, and a header with the number of truncated inputs."""
     total = b"%d" % (1e3 * (time.perf_counter() - exchange.began))
     return (
         (b"x-compute-type", b"cpu"),

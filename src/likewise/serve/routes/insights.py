@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...text.truncation import TruncationReport
 
 MOST_TEXTS = 2_000
-"""Maximum number of rows of a similarity matrix, which then has 4,000,000 numbers."""
+"""Maximum number of texts in a similarity matrix, which then has 4,000,000 elements."""
 MOST_CHARACTERS = 100_000
 """Maximum number of characters in a text to explain; models read a few thousand."""
 
@@ -36,12 +36,12 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
 
     class SimilarityRequest(Body):
         inputs: Annotated[
-            SimilarityInputs | None, Meta(description="as in TEI: one sentence and others to compare it with")
+            SimilarityInputs | None, Meta(description="as in TEI: a sentence, and the sentences to compare it with")
         ] = None
         parameters: TruncationFields | None = None
         texts: Annotated[
             Annotated[list[string], Meta(min_length=1, max_length=min(settings.max_texts, MOST_TEXTS))] | None,
-            Meta(description="instead of inputs: texts that are all compared with each other"),
+            Meta(description="instead of inputs: texts to compare with each other"),
         ] = None
         model: ModelName = None
 
@@ -58,7 +58,7 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
 
     two, texts = {"first": "A cat sleeps.", "second": "A kitten naps."}, {"texts": ["A cat sleeps.", "A kitten naps."]}
     either = {"oneOf": [{"type": "array", "items": {"type": "number"}}, {"type": "object", "required": ["matrix"]}]}
-    why, how = "Which words make two texts similar", "How a sentence moves through layers"
+    why, how = "Which words make two texts similar", "How a sentence's word vectors change through the layers"
     post = partial(ApiRoute, "POST")
     return [
         post(
@@ -78,7 +78,7 @@ def insight_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def similarity(exchange: Exchange) -> Reply:
-    """Return TEI's list of cosines with one sentence, or the matrix of cosines between all texts."""
+    """Return a list of cosines with one sentence, as TEI does, or the matrix of cosines between all texts."""
     body = exchange.body
     if (body.inputs is None) == (body.texts is None):
         raise ApiError("invalid", 'expected either "inputs" (source_sentence, sentences) or "texts"', param="inputs")
@@ -99,17 +99,17 @@ async def similarity(exchange: Exchange) -> Reply:
 
 
 async def explain(exchange: Exchange) -> Reply:
-    """The cosine of two texts as a sum over pairs of words, and over layers if the pooling reads several."""
+    """Return the cosine of two texts as a sum over pairs of words, and over layers if the pooling uses several."""
     return await _explained(exchange, _pair, exchange.body.first, exchange.body.second)
 
 
 async def dissect(exchange: Exchange) -> Reply:
-    """The path of one sentence through the layers."""
+    """Return the path of one sentence through the layers."""
     return await _explained(exchange, _path, exchange.body.text)
 
 
 def _pair(*given: Any, **options: Any) -> Any:
-    from ...explain import explain_pair  # imported only on demand, on the model's thread
+    from ...explain import explain_pair  # imported on first use, on the model's thread
 
     return explain_pair(*given, **options)
 
@@ -121,10 +121,10 @@ def _path(*given: Any, **options: Any) -> Any:
 
 
 async def _explained(exchange: Exchange, function: Callable[..., Any], *texts: str) -> Reply:
-    """Count the texts' tokens, then apply a function of `likewise.explain` to them, both on the model's thread."""
+    """Count the texts' tokens, then apply a function of `likewise.explain`, both on the model's thread."""
     body = exchange.body
     served = await model_for(exchange, body.model, "embedder")
-    model = served.model  # a reload may swap it meanwhile
+    model = served.model  # a reload may replace it meanwhile
     report = await called(exchange, served, partial(model.encode_report, texts))
     if not body.truncate:
         for i in report.cut.tolist():
@@ -143,6 +143,7 @@ def _check_size(exchange: Exchange, model: Embedder, report: "TruncationReport")
     tokens = np.minimum(report.tokens, model.tokenizer.max_content_length) + special
     layers, pairs = 8 * (model.encoder.depth + 1) * model.encoder.width * int(tokens.sum()), int(tokens.prod())
     if layers > budget.layers or pairs > budget.pairs:
-        found = f"{' and '.join(f'{count:,}' for count in tokens)} tokens take {layers:,} bytes in all layers"
-        most = f"{budget.layers:,} bytes, and {budget.pairs:,} pairs of tokens"
-        raise ApiError("answer_too_large", f"{found}; the limits of this server are {most}. Send less text")
+        found = f"the vectors of {' and '.join(f'{count:,}' for count in tokens)} tokens in all layers"
+        found = f"{found} take {layers:,} bytes"
+        most = f"{budget.layers:,} bytes and {budget.pairs:,} pairs of tokens"
+        raise ApiError("answer_too_large", f"{found}; this server's limits are {most}. Send shorter texts")

@@ -1,4 +1,4 @@
-"""A model's properties, and the scores in its card with their intervals."""
+"""A model's properties, and the scores and confidence intervals from its model card."""
 
 import asyncio
 import re
@@ -49,7 +49,7 @@ async def show_card(exchange: Exchange) -> Reply:
 
 
 def card_text(folder: Path) -> str:
-    """The card in a model's folder; empty if it is missing or unreadable."""
+    """Read the model card in a model's folder; returns an empty string if it is missing or unreadable."""
     try:
         return read_text(folder / CARD, MOST_BYTES) or ""
     except BadModel:
@@ -57,7 +57,7 @@ def card_text(folder: Path) -> str:
 
 
 def front_value(card: str, field: str) -> str | None:
-    """A plain value from the lines between --- at the beginning of a card."""
+    """Return a field's value from the YAML front matter of a card, as text."""
     if not card.startswith("---\n"):
         return None
     found = re.search(rf"^{field}: *(\S.*)$", card.partition("\n---\n")[0], re.MULTILINE)
@@ -65,19 +65,19 @@ def front_value(card: str, field: str) -> str | None:
 
 
 def about(card: str) -> str | None:
-    """The paragraph below a card's title, without Markdown's quotes."""
+    """Return the paragraph below a card's title, without backticks."""
     found = re.search(r"^# .+\n+([^#\n|`<\[!-].*)$", card, re.MULTILINE)
     return found[1].replace("`", "") if found else None
 
 
 def section(card: str, title: str) -> str:
-    """The text below a second-level heading."""
+    """Return the text below a second-level heading."""
     found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", card, re.MULTILINE | re.DOTALL)
     return found[1] if found else ""
 
 
 def card_scores(card: str) -> list[dict[str, Any]]:
-    """The rows of the score table that likewise writes into cards, × 100, with the bounds of their 95 % intervals.
+    """Parse the score table that likewise writes into cards: scores × 100 with the bounds of their 95 % intervals.
 
     Tables with other columns are ignored.
     """
@@ -99,7 +99,7 @@ def _score(name: str, score: str, interval: str, items: str) -> dict[str, Any]:
 
 
 def card_notes(card: str) -> list[str]:
-    """A card's notes on its scores and on the model's limits, a sentence or two each."""
+    """Return a card's notes on its scores and on the model's limits, each a sentence or two long."""
     on_scores = section(card, "Scores").partition("|")[0].split("\n\n")
     limits = re.findall(r"^- (.+)$", section(card, "Limits"), re.MULTILINE)
     notes = (text.replace("`", "").strip() for text in (*on_scores, *limits))

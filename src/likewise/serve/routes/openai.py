@@ -1,4 +1,4 @@
-"""OpenAI's API: `/v1/embeddings` and `/v1/models`."""
+"""The OpenAI API: `/v1/embeddings` and `/v1/models`."""
 
 from binascii import b2a_base64
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
             string | Annotated[list[string | TokenId | TokenIds], Meta(min_length=1, max_length=most)],
             Meta(description="a text, a list of texts, the token ids of one text, or the token ids of several texts"),
         ]
-        model: Annotated[Name | None, Meta(description="a name that /v1/models lists; the first by default")] = None
+        model: Annotated[Name | None, Meta(description="a model listed by /v1/models; default: the first")] = None
         encoding_format: Annotated[
             Literal["float", "base64", "bytes"] | None,
             Meta(description="base64: little-endian float32; bytes: the raw float32 rows as the whole body"),
@@ -43,7 +43,7 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
         post("/v1/embeddings", embeddings, "Embed texts", body=EmbeddingsRequest, example=example),
         post("/embeddings", embeddings, "Embed texts", body=EmbeddingsRequest, example=example),
         ApiRoute("GET", "/v1/models", list_models, "The served models", answer=MODELS_ANSWER),
-        ApiRoute("GET", "/v1/models/{model:path}", show_model, "One of the models", answer=MODEL_ANSWER),
+        ApiRoute("GET", "/v1/models/{model:path}", show_model, "A served model", answer=MODEL_ANSWER),
     ]
 
 
@@ -52,7 +52,7 @@ async def embeddings(exchange: Exchange) -> Reply:
     body, inputs = exchange.body, as_inputs(exchange, "input")
     row_bytes, entry = FORMATS[body.encoding_format]
     served, job, rows, headers = await embedded(exchange, inputs, body, row_bytes)
-    if not isinstance(inputs[0], str):  # a client may have meant the ids of another tokenizer
+    if not isinstance(inputs[0], str):  # logged because a client may use another tokenizer
         exchange.notes["ids_of"] = f"the tokenizer of {served.name}"
     if entry is None:
         shape = (b"x-embedding-shape", b"%d,%d" % rows.shape)
@@ -91,7 +91,7 @@ FORMATS: dict[str, tuple[Callable[[int], int], Callable[[int, Any], Any] | None]
     "base64": (lambda numbers: 6 * numbers + 64, _as_base64),
     "bytes": (lambda numbers: 4 * numbers, None),
 }
-"""For each response format, the maximum bytes of a vector, given its dimensions, and the function for its JSON."""
+"""For each encoding format: a vector's maximum size in bytes by number of dimensions, and its JSON entry."""
 MODEL_ANSWER: dict[str, Any] = {"type": "object", "required": ["id", "object", "created", "owned_by"]}
 MODELS_ANSWER: dict[str, Any] = {
     "type": "object",

@@ -15,14 +15,14 @@ def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001
     return [
         get("/health", health, about, "tei", answer=OBJECT, is_open=True),
         get("/ping", health, about, "tei", answer=OBJECT, is_open=True),
-        get("/metrics", metrics, "Counters in Prometheus's text format", "tei"),
+        get("/metrics", metrics, "Metrics in the Prometheus text format", "tei"),
         get("/openapi.json", openapi, "This document", answer=OBJECT, is_open=True),
-        get("/status", status, "Live load: throughput, queues, batches, latencies", answer=OBJECT),
+        get("/status", status, "Live load: throughput, queues, batches and latencies", answer=OBJECT),
     ]
 
 
 async def health(exchange: Exchange) -> Reply:
-    """Answer as long as the server accepts requests."""
+    """Report that the server accepts requests, or fail if it is stopping."""
     if exchange.server.is_stopping:
         raise ApiError("stopping", "the server is stopping")
     return Reply({"status": "ok"})

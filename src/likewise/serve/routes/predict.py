@@ -1,4 +1,4 @@
-"""TEI's `/predict`: the classes of texts by the classifier in a model's folder (`likewise.classify`)."""
+"""TEI's `/predict`: classify texts with the classifier in a model's folder (`likewise.classify`)."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 MOST_CLASSES, USUAL_CLASSES = 1_000, 100
 ENTRY_BYTES = 64
-"""Bytes of a class in a response, besides its name."""
+"""Bytes that a class takes in a response, in addition to its name."""
 AT_A_TIME = 100_000
-"""Probabilities computed at a time, on another thread; those of a single text are never split."""
+"""Number of probabilities computed at a time, on another thread; the probabilities of one text are never split."""
 
 
 def predict_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -30,7 +30,7 @@ def predict_routes(settings: ServeSettings) -> list[ApiRoute]:
         inputs: string | Annotated[list[string], Meta(min_length=1, max_length=settings.max_texts)]
         top_k: Annotated[
             Annotated[int, Meta(ge=1, le=MOST_CLASSES)] | None,
-            Meta(description="how many classes, most probable first"),
+            Meta(description="number of classes to return, most probable first"),
         ] = USUAL_CLASSES
 
     example, answer, errors = {"inputs": "My card was stolen."}, {"type": "array"}, ("not_supported",)
@@ -44,10 +44,12 @@ async def predict(exchange: Exchange) -> Reply:
     served = await model_for(exchange, body.model, "embedder")
     classifier = served.classifier
     if served.has_other_classifier:
-        about = f"the classifier in the folder of {served.name} was fitted to another model, or to other options"
-        raise ApiError("not_supported", f"{about}; serve that model, or fit a classifier to this one and save it there")
+        about = f"the classifier in the folder of {served.name} was trained for another model or other options"
+        raise ApiError(
+            "not_supported", f"{about}; serve that model, or train a classifier for this one and save it there"
+        )
     if classifier is None:
-        how = "Classifier.fit(texts, labels, model).save(folder) writes one into the model's folder"
+        how = "save one in the model's folder with Classifier.fit(texts, labels, model).save(folder)"
         raise ApiError("not_supported", f"{served.name} has no classifier; {how}")
     texts, classes = as_inputs(exchange, "inputs"), classifier.classes
     count = min(body.top_k, len(classes))
@@ -63,7 +65,7 @@ async def predict(exchange: Exchange) -> Reply:
 
 
 def _classified(classifier: "Classifier", rows: Float[np.ndarray, "n D"], count: int) -> bytes:
-    """The most probable classes of each row as JSON, separated by commas."""
+    """Return the most probable classes of each row as comma-separated JSON lists."""
     chances = classifier.probabilities(rows)
     best = np.argsort(-chances, axis=1, kind="stable")[:, :count]
     found = [

@@ -27,11 +27,11 @@ from .computing import (
 Count = Annotated[int, Meta(ge=1, le=1 << 31)]
 IGNORED = Meta(description="ignored: documents are not split into chunks")
 OF_TEXTS = {"raw_scores": None, "return_text": "return_documents"}
-"""The options that requests with `documents` do not have, and what they call the same option."""
+"""Options that requests with `documents` do not accept, each with the name of their equivalent option, if any."""
 OF_DOCUMENTS = {"return_documents": "return_text"} | dict.fromkeys(
     ("top_n", "max_chunks_per_doc", "max_tokens_per_doc", "rank_fields", "priority")
 )
-"""The options that requests with `texts` do not have, and what they call the same option."""
+"""Options that requests with `texts` do not accept, each with the name of their equivalent option, if any."""
 
 
 def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
@@ -45,9 +45,9 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
 
     class RankingFields(Body, kw_only=True):
         query: string
-        model: Annotated[Name | None, Meta(description="the name of a reranker; the first by default")] = None
-        top_n: Annotated[Count | None, Meta(description="how many of the best documents; by default all")] = None
-        return_documents: Annotated[bool | None, Meta(description="whether results include the texts")] = False
+        model: Annotated[Name | None, Meta(description="name of a reranker; default: the first")] = None
+        top_n: Annotated[Count | None, Meta(description="number of best documents to return; default: all")] = None
+        return_documents: Annotated[bool | None, Meta(description="whether results include the documents")] = False
         truncate: Annotated[bool | None, Meta(description="false: reject pairs longer than the model's limit")] = None
         max_chunks_per_doc: Annotated[Count | None, IGNORED] = None
         max_tokens_per_doc: Annotated[Count | None, IGNORED] = None
@@ -62,10 +62,10 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
     class TeiRerankRequest(RankingFields):
         texts: Annotated[strings | None, Meta(description="TEI's name for documents")] = None
         raw_scores: Annotated[
-            bool | None, Meta(description="only with texts: whether scores are logits, not probabilities")
+            bool | None, Meta(description="only with texts: whether scores are logits instead of probabilities")
         ] = False
         return_text: Annotated[
-            bool | None, Meta(description="only with texts: whether results include them, as return_documents does")
+            bool | None, Meta(description="only with texts: whether results include the texts, like return_documents")
         ] = False
         documents: ranked | None = None
         prompt_name: PromptName = None
@@ -85,7 +85,7 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
 
 
 async def rerank_any(exchange: Exchange) -> Reply:
-    """Return TEI's list of ranks for `texts`, or Jina's object for `documents`; each API has its own options."""
+    """Return a list of ranks as in TEI for `texts`, or an object as in Jina for `documents`; options differ by API."""
     body = exchange.body
     if (body.texts is None) == (body.documents is None):
         raise ApiError("invalid", 'expected either "texts" or "documents"', param="texts")
@@ -102,15 +102,15 @@ async def rerank_any(exchange: Exchange) -> Reply:
 
 
 def _check_options(body: Body, foreign: Mapping[str, str | None], sent: str, other: str) -> None:
-    """Reject options that a request with `sent` does not have, unless they ask for nothing."""
+    """Reject options that a request with the field `sent` does not accept, unless they are null or false."""
     for name, own in foreign.items():
         if getattr(body, name) is not None and getattr(body, name) is not False:
-            remedy = f"it is called {own} there" if own else f"leave it out, or send {other} instead of {sent}"
-            raise ApiError("invalid", f"{name} does not apply to {sent}: {remedy}", param=name)
+            remedy = f"use {own}" if own else f"leave it out, or send {other} instead of {sent}"
+            raise ApiError("invalid", f"{name} does not apply to requests with {sent}; {remedy}", param=name)
 
 
 async def rerank_v1(exchange: Exchange) -> Reply:
-    """Answer in the formats of Cohere's first version and of Jina, which fit into one object."""
+    """Answer in the formats of Cohere v1 and of Jina at once; one object contains the fields of both."""
     job, results, headers = await _results(exchange)
     usage = {"total_tokens": job.tokens, "prompt_tokens": job.tokens}
     answer = {"model": exchange.notes["model"], "object": "list", "usage": usage, "results": results}

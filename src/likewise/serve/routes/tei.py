@@ -1,4 +1,4 @@
-"""text-embeddings-inference's API: `/embed` and `/info`, with its timing headers."""
+"""The API of text-embeddings-inference (TEI): `/embed` and `/info`, with its timing headers."""
 
 from functools import partial
 from typing import Annotated
@@ -30,7 +30,7 @@ def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
     return [
         post("/embed", embed, "Embed texts", "tei", EmbedRequest, example),
         post("/", embed, "Embed texts", "tei", EmbedRequest, example),  # Hugging Face clients use this path
-        ApiRoute("GET", "/info", info, "The model and the limits", "tei", answer=OBJECT),
+        ApiRoute("GET", "/info", info, "The default model and the server's limits", "tei", answer=OBJECT),
     ]
 
 
@@ -40,7 +40,7 @@ async def embed(exchange: Exchange) -> Reply:
 
 
 async def info(exchange: Exchange) -> Reply:
-    """Describe the first model in the same way that TEI describes its only model."""
+    """Describe the first model, in the format in which TEI describes its only model."""
     served = await model_for(exchange, None, "embedder")
     settings: ServeSettings = exchange.server.settings
     model, fingerprint = served.model, await served.fingerprint()

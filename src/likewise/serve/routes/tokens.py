@@ -1,4 +1,4 @@
-"""TEI's routes for tokens: each token's vector, tokenizing and decoding; and TEI's unsupported route."""
+"""TEI's routes for tokens: token vectors, tokenizing and decoding; and `/embed_sparse`, which is not supported."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,14 +20,14 @@ from .computing import ModelName, PromptName, TruncationFields, as_inputs, calle
 AT_A_TIME = 1_000
 """How many tokens of a response are written as JSON at a time."""
 CHARACTERS = 100_000
-"""How many characters or ids are processed before other requests get a turn; a single text is never split."""
+"""How many characters or ids are processed before other requests get a turn; a single input is never split."""
 SOME_IDS = {"ids": [101, 1037, 4937, 102]}
-SPARSE = "models here return dense vectors, not sparse ones (SPLADE); use /embed"
+SPARSE = "this server's models return dense vectors, not sparse ones (SPLADE); use /embed"
 MOST_TEXTS = 1_000
 MOST_CHARACTERS = 200_000
-"""Maximum characters in a text to tokenize; they take about 100 ms, while the tokenizer holds the GIL."""
+"""Maximum number of characters in a text to tokenize; this takes about 100 ms, while the tokenizer holds the GIL."""
 MOST_TOKENS = 20_000
-"""Maximum ids in a list to decode; they take about 50 ms, while the tokenizer holds the GIL."""
+"""Maximum number of ids in a list to decode; this takes about 50 ms, while the tokenizer holds the GIL."""
 
 
 class DecodeRequest(Body):
@@ -53,11 +53,11 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
         model: ModelName = None
 
     post, answer, text = partial(ApiRoute, "POST", api="tei"), {"type": "array"}, {"inputs": "A cat sleeps."}
-    refused, errors = f"Refused: {SPARSE}", ("not_supported",)
+    refused, errors = f"Not supported: {SPARSE}", ("not_supported",)
     return [
         post("/embed_all", embed_all, "A vector for each token", body=EmbedAllRequest, example=text, answer=answer),
-        post("/tokenize", tokenize, "The tokens of texts", body=TokenizeRequest, example=text, answer=answer),
-        post("/decode", decode, "The texts of token ids", body=DecodeRequest, example=SOME_IDS, answer=answer),
+        post("/tokenize", tokenize, "Tokenize texts", body=TokenizeRequest, example=text, answer=answer),
+        post("/decode", decode, "Decode token ids to texts", body=DecodeRequest, example=SOME_IDS, answer=answer),
         post("/embed_sparse", embed_sparse, refused, answers_only_errors=True, errors=errors),
     ]
 
@@ -88,7 +88,7 @@ async def tokenize(exchange: Exchange) -> Reply:
 
 
 def _tokens(model: Embedder, text: str, special: bool) -> Pieces:
-    """A text's tokens as JSON, in pieces, because Python objects take several times as much memory."""
+    """Return a text's tokens as pieces of JSON, because Python objects would take several times as much memory."""
     tokenizer = model.tokenizer
     ids, spans = tokenizer.ids_and_spans(text)
     entries = Pieces(_special(model, tokenizer.prefix) if special else ())
@@ -125,7 +125,7 @@ async def decode(exchange: Exchange) -> Reply:
 async def _token_counts(
     exchange: Exchange, served: ServedModel, texts: Sequence[str], prompt: str, truncate: bool | None
 ) -> tuple[list[int], int]:
-    """How many tokens of each text the model reads, including special tokens, and how many texts are truncated.
+    """Count the tokens that the model reads of each text, including special tokens, and the texts that are truncated.
 
     Raises:
         TooLong: a text would be truncated, and `truncate` is false.
@@ -158,7 +158,7 @@ def groups(inputs: Sequence[Any], sizes: Sequence[int], most: int) -> Iterator[l
 async def _in_parts(
     exchange: Exchange, served: ServedModel, inputs: Sequence[Any], function: Callable[[Any], Pieces]
 ) -> Reply:
-    """A JSON list of a function's result for each input; stops if the response becomes too large."""
+    """Apply a function to each input, and return the results as a JSON list; fail if the response becomes too large."""
     answer = Pieces()
     for some in groups(inputs, [*map(len, inputs)], CHARACTERS):
         entries = await called(exchange, served, lambda some=some: [[b",", *function(one)] for one in some])
@@ -169,7 +169,7 @@ async def _in_parts(
 
 
 def _as_list(entries: Pieces) -> Pieces:
-    """Build a JSON list from entries, each of which starts with a comma."""
+    """Build a JSON list from entries that each start with a comma."""
     return Pieces([b"[", *entries[1:], b"]"])
 
 

@@ -1,4 +1,4 @@
-"""ApiError: errors of requests, in the formats of OpenAI, TEI, Cohere and Jina."""
+"""ApiError: errors of requests, in the error formats of the OpenAI, TEI, Cohere and Jina APIs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class ErrorKind(NamedTuple):
-    """A kind of error: its status, OpenAI's type and code, and TEI's error type."""
+    """A kind of error: its HTTP status, its type and code in OpenAI's format, and its type in TEI's."""
 
     status: int
     openai_type: str
@@ -39,14 +39,14 @@ ERROR_KINDS: dict[str, ErrorKind] = {
     "stopping": ErrorKind(503, "server_error", "stopping", "Unhealthy"),
     "deadline": ErrorKind(504, "server_error", "deadline_exceeded", "Overloaded"),
 }
-"""All reasons to reject a request; 424 is TEI's status for a model of the wrong kind.
+"""All kinds of error; 424 is the status that TEI uses if the model is of the wrong kind.
 
-An API may use another status for a kind: `ErrorShape.statuses`.
+An API may use other statuses for some kinds (`ErrorShape.statuses`).
 """
 
 
 class ApiError(Exception):
-    """An error that rejects or fails a request; `param` is the field concerned, `allow` lists the route's methods."""
+    """An error for which a request is rejected or fails; `param` is the faulty field, `allow` the allowed methods."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ErrorShape:
 
     body: Callable[[ApiError], dict[str, Any]]
     statuses: Mapping[str, int] = field(default_factory=dict)
-    """Statuses of the kinds for which this API differs from ERROR_KINDS."""
+    """Statuses by kind, where this API differs from ERROR_KINDS."""
 
     def status(self, kind: str) -> int:
         return self.statuses.get(kind, ERROR_KINDS[kind].status)
@@ -88,4 +88,4 @@ ERROR_SHAPES: dict[str, ErrorShape] = {
     "cohere": ErrorShape(lambda error: {"message": error.message}),
     "rerank": ErrorShape(lambda error: {"message": error.message, "detail": error.message}),
 }
-"""By API name; `rerank` is for Cohere and Jina, which share a path. Our own routes use OpenAI's format."""
+"""Error formats by API name. Cohere and Jina share a path and so the format `rerank`; our own routes use `openai`."""

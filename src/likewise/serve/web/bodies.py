@@ -1,4 +1,4 @@
-"""The allowed JSON of requests: msgspec structs check it and describe it in the OpenAPI document."""
+"""The schemas of request bodies: msgspec structs that check the JSON and describe it in the OpenAPI document."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from msgspec import Meta
 from .api_errors import ApiError
 
 MOST_IDS = 100_000
-"""Token ids of one text."""
+"""Maximum number of token ids in one text."""
 TokenId = Annotated[int, Meta(ge=0, le=(1 << 31) - 1)]
 TokenIds = Annotated[list[TokenId], Meta(min_length=1, max_length=MOST_IDS)]
 Name = Annotated[str, Meta(max_length=500)]
@@ -20,29 +20,29 @@ Dimensions = Annotated[int, Meta(ge=1, le=1 << 20)]
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields of a request; null counts as missing."""
+    """The fields of a request; null counts as a missing value."""
 
 
 def fill_nulls(body: Body) -> None:
-    """Replace null by the field's default."""
+    """Replace null values by the fields' defaults."""
     for one in msgspec.structs.fields(body):
         if getattr(body, one.name) is None:
             setattr(body, one.name, one.default)
 
 
 def shown(value: Any) -> str:
-    """A JSON value, shortened for an error message."""
+    """Format a JSON value for an error message, shortened if it is long."""
     if isinstance(value, str):
         return repr(value) if len(value) <= 40 else f"{value[:40]!r}… ({len(value):,} characters)"
     if isinstance(value, list):
-        return f"a list of {len(value):,}"
+        return f"a list of length {len(value):,}"
     if isinstance(value, dict):
         return "an object"
     return "null" if value is None else str(value).lower()[:40]
 
 
 def read(body: type[Body], value: Any) -> Any:
-    """Parse a body; 4.0 counts as an integer, as in JSON Schema."""
+    """Convert a parsed body to its struct; 4.0 counts as an integer, as in JSON Schema."""
     value = _with_whole_numbers(value)
     try:
         return msgspec.convert(value, body)
@@ -55,7 +55,7 @@ def read_query(fields: type[Body], given: Sequence[tuple[str, str]]) -> Any:
     value = dict(given)
     if len(value) < len(given):
         [(name, _)] = Counter(name for name, _ in given).most_common(1)
-        raise ApiError("invalid", f"the query string has {name[:80]!r} more than once", param=name[:80])
+        raise ApiError("invalid", f"the query string contains {name[:80]!r} more than once", param=name[:80])
     try:
         return msgspec.convert(value, fields, strict=False)
     except msgspec.ValidationError as error:
@@ -63,7 +63,7 @@ def read_query(fields: type[Body], given: Sequence[tuple[str, str]]) -> Any:
 
 
 def _with_whole_numbers(value: Any, levels: int = 3) -> Any:
-    """The value with 4.0 replaced by 4, down to the items of lists of lists."""
+    """Replace floats such as 4.0 by ints in a value, down to a nesting depth of `levels`."""
     if isinstance(value, dict) and levels:
         return {name: _with_whole_numbers(one, levels - 1) for name, one in value.items()}
     if isinstance(value, list) and levels:
@@ -72,13 +72,14 @@ def _with_whole_numbers(value: Any, levels: int = 3) -> Any:
 
 
 def refusal(body: type[Body], error: Exception, value: Any = msgspec.UNSET, whole: str = "the body") -> ApiError:
-    """Describe why a body or a query string was rejected, and what it contains there if its value is given."""
+    """Create the error for a rejected body or query string; the message quotes the faulty part of `value`, if given."""
     if not isinstance(error, msgspec.ValidationError):
         return ApiError("invalid", f"the body is not valid JSON: {error}"[:300])
     fields = body.__struct_fields__
     if unknown := [name for name in value if name not in fields] if isinstance(value, dict) else []:
         return _unknown_field(whole, unknown[0], fields)
-    message, place = [*str(error).rsplit(" - at `$", 1), ""][:2]  # the last: a field's name may look like a path
+    # split from the right, because a field's name may look like a path
+    message, place = [*str(error).rsplit(" - at `$", 1), ""][:2]
     where = place.strip(".`")
     schema, found = _schema_at(body, where), value
     inside = f"{where}." if where else ""
@@ -106,7 +107,7 @@ def _unknown_field(where: str, name: str, fields: Sequence[str]) -> ApiError:
 
 
 def _schema_at(body: type[Body], where: str) -> Mapping[str, Any]:
-    """The JSON Schema of an object or of one of its fields."""
+    """Return the JSON Schema of a body or of one of its fields."""
     _, parts = msgspec.json.schema_components([body], ref_template="{name}")
     found: Mapping[str, Any] = parts[body.__name__]
     for name in re.findall(r"[a-z]\w*", where):

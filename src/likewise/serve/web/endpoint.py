@@ -1,6 +1,6 @@
 """Endpoint: a row of the route table as an ASGI application, which reads, checks, handles, answers and logs requests.
 
-There are few layers between the socket and a handler: no unused request objects are created.
+For speed, there are few layers between the socket and a handler.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ from .exchange import (
 )
 
 AT_ONCE = 1 << 16
-"""Bytes of a response sent in one piece, which a client must read within the budget's seconds."""
+"""Number of bytes of a response sent in one piece, which a client must read within `Budget.write_seconds`."""
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[^\s/'\",;:]+/)+(?=[^\s/'\",;:])")
-"""Matches the folders of an absolute path; they are removed from error messages."""
+"""Matches the folders in an absolute path, which are removed from error messages."""
 MOST_DIAGNOSED = 1 << 20
-"""Size in bytes above which a rejected body is not parsed again, which would block all threads. Its error shows no
-value, and 4.0 does not count as an integer there."""
+"""Size in bytes above which a rejected body is not parsed again, because that would block all threads. The error
+message then quotes no value, and 4.0 does not count as an integer."""
 LOOK_SECONDS = 0.1
 PATIENCE = 0.05
 """Seconds before checking whether a request's client has disconnected; most are answered sooner."""
 ANSWER_SECONDS = 0.5
-"""Extra seconds for a response that has started, so that one started just before the deadline is not cut off."""
+"""Extra seconds for a response that has begun, so that one that begins just before the deadline is not cut off."""
 
 
 @dataclass(frozen=True)
@@ -53,29 +53,29 @@ class ApiRoute:
     handle: Callable[[Exchange], Awaitable[Reply]]
     summary: str
     api: str = "openai"
-    """A row of ERROR_SHAPES."""
+    """A key of ERROR_SHAPES."""
     body: type[Body] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
     """An example of a valid body."""
     query: type[Body] | None = None
-    """The allowed values in the query string."""
+    """The schema of the query string."""
     answer: dict[str, Any] | None = None
     """The JSON Schema of a successful response; None if the response is not JSON."""
     media_types: tuple[str, ...] = ("text/plain",)
-    """The media type of a successful response that is not JSON."""
+    """The possible media types of a successful response that is not JSON."""
     is_open: bool = False
     """Whether the route is answered without an API key."""
     answers_only_errors: bool = False
     errors: tuple[str, ...] = ()
-    """Kinds of error that not every route may return."""
+    """Kinds of error that this route may return in addition to those of every route."""
     seconds: float | None = None
     """Seconds within which a request must finish; None: the deadline in the settings."""
     measured_as: str | None = None
-    """The route's name in the metrics (`embed`, `rerank`); None: it is not counted."""
+    """The kind of request in the metrics (`embed`, `rerank`); None: requests are not counted."""
 
 
 class Deadlines:
-    """The running requests by task; one timer for all cancels those that take too long or whose clients are gone."""
+    """The running requests by task; a shared timer cancels requests that take too long or whose clients are gone."""
 
     def __init__(self) -> None:
         self.running: dict[asyncio.Task[Any], Exchange] = {}
@@ -83,7 +83,7 @@ class Deadlines:
         self._last = float("inf")
 
     def begin(self, exchange: Exchange) -> "asyncio.Task[Any]":
-        """Watch the current task, which answers a request; past its deadline, it is cancelled and marked as late."""
+        """Watch the current task, which answers a request; after the deadline, it is cancelled and marked as late."""
         task = asyncio.current_task()
         assert task is not None
         exchange.ends = min(exchange.ends, self._last)
@@ -122,7 +122,7 @@ class Endpoint:
         self._decode = None if route.body is None else msgspec.json.Decoder(route.body).decode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; it ends by its deadline even if it is still waiting."""
+        """Answer one request; a request that is still running at its deadline is cancelled and gets an error."""
         exchange = Exchange(scope, receive, self.server)
         exchange.ends = exchange.began + self._seconds
         error: BaseException | None = None
@@ -158,7 +158,7 @@ class Endpoint:
 
     def _ended(self, exchange: Exchange) -> ApiError:
         if not exchange.is_late:
-            return ApiError("cancelled", "the request was cancelled: its client left, or the server is stopping")
+            return ApiError("cancelled", "the request was cancelled: the client disconnected or the server is stopping")
         if exchange.ends < exchange.began + self._seconds:
             return ApiError("stopping", "the server is stopping, and the request did not finish in time")
         return ApiError("deadline", f"the request took longer than {self._seconds:g} seconds")
@@ -181,7 +181,7 @@ class Endpoint:
     def _decoded(self, body: bytes) -> Any:
         assert self.route.body is not None and self._decode is not None
         most = self.server.memory.budget.values
-        if 5 * len(body) > most:  # a list takes at least two bytes, and counts as ten values
+        if 5 * len(body) > most:  # a list takes at least two bytes and counts as ten values
             check_values(body, most)
         try:
             found = self._decode(body)
@@ -204,7 +204,7 @@ def as_api_error(error: Exception) -> ApiError:
     if isinstance(error, BadInput):
         return ApiError("too_long" if isinstance(error, TooLong) else "invalid", message)
     what = "the model failed on this request" if isinstance(error, LikewiseError | MemoryError) else "an internal error"
-    return ApiError("internal", f"{what}; the details are in the server's log under this request's id")
+    return ApiError("internal", f"{what}; for details, see the server's log entry with this request's id")
 
 
 def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
@@ -221,7 +221,7 @@ def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
 
 
 async def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
-    """Convert a reply to pieces of bytes, and count them against the budget; large ones on another thread."""
+    """Convert the body to pieces of bytes, on another thread if it is large, and count them against the budget."""
     is_large = isinstance(reply.body, Pieces) and sum(map(len, reply.body)) > LARGE_BODY
     reply.body = await asyncio.to_thread(pieces_of, reply.body) if is_large else pieces_of(reply.body)
     exchange.settle_answer(sum(map(len, reply.body)))
@@ -229,7 +229,7 @@ async def in_pieces(exchange: Exchange, reply: Reply) -> Reply:
 
 
 async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
-    """Write a reply in pieces, with the standard headers, and wait until the client has read it all."""
+    """Send a response in pieces, with the standard headers, and wait until the client has read all of it."""
     pieces = reply.body
     headers = [
         (b"content-type", reply.media_type.encode()),
@@ -247,11 +247,11 @@ async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
     if connection is not None and connection.flow.write_paused:
         await connection.flow.drain()
         if connection.was_cut:
-            raise ConnectionError("the client has not read the whole response")
+            raise ConnectionError("the client did not read the whole response")
 
 
 def pieces_of(body: Any) -> Pieces:
-    """Yield the parts of a body to send; consumes its list of pieces, so that no piece is held twice."""
+    """Return the pieces of a body to send; consumes the body's own pieces, so that no piece is in memory twice."""
     pieces = body if isinstance(body, Pieces) else Pieces([body if isinstance(body, bytes) else json_bytes(body)])
     if sum(map(len, pieces)) <= AT_ONCE:
         return Pieces([b"".join(pieces)])

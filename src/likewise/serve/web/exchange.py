@@ -1,4 +1,4 @@
-"""Exchange: one request and its reply: a size-limited body, headers by name, and detection of disconnects."""
+"""Exchange: a request and its response, with a size-limited body, headers by name, and detection of disconnects."""
 
 import asyncio
 import itertools
@@ -19,15 +19,15 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 JSON = "application/json"
 NUMBERS_AT_A_TIME = 1 << 13
-"""How many numbers are written as JSON before other requests get a turn; this takes about 0.25 ms."""
+"""Number of floats written as JSON before other requests get a turn; this takes about 0.25 ms."""
 CONNECTION = "likewise.connection"
-"""The extension in a request's scope that holds its connection (`bounded_protocol`); absent in other servers."""
+"""The extension in a request's scope that holds its connection (`bounded_protocol`); absent under other servers."""
 UNCOUNTED = 1 << 13
-"""Size in bytes below which bodies and responses are not counted, because counting would take longer than reading."""
+"""Size in bytes up to which bodies and responses are not counted, because counting would take longer than reading."""
 SMALL_BODY = 1 << 16
 """Size in bytes up to which bodies are counted separately, so that large bodies cannot keep small ones out."""
 VALUES_PIECE = 1 << 18
-"""Bytes of a body that are searched for values at a time; other threads get a turn in between."""
+"""Number of bytes of a body in which values are counted at a time; other threads get a turn in between."""
 LARGE_BODY = 1 << 18
 """Size in bytes above which a body is parsed on another thread."""
 RETRY_SECONDS = 1.0
@@ -37,7 +37,7 @@ _numbers = itertools.count(1)
 
 @dataclass
 class Reply:
-    """A reply: bytes, pieces of bytes, or a value to send as JSON; finally converted to pieces."""
+    """A response; its body is bytes, pieces of bytes, or a value to encode as JSON, and is sent in pieces."""
 
     body: Any
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -51,21 +51,21 @@ class Pieces(list[bytes]):
 
 @dataclass(eq=False)
 class Exchange:
-    """A request, as its handler sees it."""
+    """A request as its handler sees it."""
 
     scope: Scope
     receive: Receive
     server: Any
-    """The server's state (`likewise.serve.application.ServerState`), which `web` knows nothing about."""
+    """The server's state (`likewise.serve.application.ServerState`), whose type `web` does not import."""
     body: Any = None
-    """The body as the route's `Body`; null and missing fields have their defaults."""
+    """The body as the route's `Body`, with defaults for null and missing fields."""
     query: Any = None
-    """The values of the query string, with defaults for null and missing ones."""
+    """The query string as the route's `query` struct, with defaults for missing values."""
     began: float = field(default_factory=time.perf_counter)
     key_name: str = ""
     """The name of the client's API key, if keys are used."""
     held: dict[Any, int] = field(default_factory=dict)
-    """What is held until this request ends, by account: bytes (`likewise.serve.budget`), and the models it uses."""
+    """What the server holds until this request ends: bytes by `Account` (`likewise.serve.budget`), and models."""
     ends: float = float("inf")
     """The deadline of the request, in `time.perf_counter` time."""
     is_late: bool = False
@@ -81,11 +81,11 @@ class Exchange:
     awaited: "asyncio.Future[Any] | None" = None
     """Work to cancel if the client disconnects."""
     headers: dict[bytes, bytes] = field(init=False)
-    """The request's headers by lower-case name."""
+    """The request's headers by lowercase name."""
     connection: Any = field(init=False)
     """The request's connection (`bounded_protocol`); None under other servers."""
     request_id: str = field(init=False)
-    """The client's X-Request-Id if it is a plain word, otherwise a generated one."""
+    """The client's X-Request-Id if it consists of letters, digits, `.`, `_` and `-`, otherwise a generated id."""
 
     def __post_init__(self) -> None:
         self.headers = dict(self.scope["headers"])
@@ -96,13 +96,13 @@ class Exchange:
 
     @property
     def path_values(self) -> dict[str, str]:
-        """The values that fill the braces in the route's path."""
+        """The values of the path parameters."""
         return dict(self.scope.get("path_params", {}))
 
     def hold(self, account: Any, size: int) -> None:
-        """Count bytes, or users of a model, that the server holds until the request ends."""
+        """Count bytes, or uses of a model, against an account until the request ends."""
         if not account.take(size):
-            about = f"this server's {account.name} already take up all {account.most:,} bytes; try again later"
+            about = f"this server's {account.name} already use all of their {account.most:,} bytes; try again later"
             raise ApiError("overloaded", about, retry_after=RETRY_SECONDS)
         self.held[account] = self.held.get(account, 0) + size
 
@@ -113,8 +113,8 @@ class Exchange:
             return
         memory = self.server.memory
         if self.answer_size > memory.budget.answer:
-            about = f"the response would have {self.answer_size:,} bytes or more"
-            most = f"this server sends {memory.budget.answer:,} at most. Request less at a time"
+            about = f"the response would take {self.answer_size:,} bytes or more"
+            most = f"this server sends at most {memory.budget.answer:,}. Split the request"
             raise ApiError("answer_too_large", f"{about}; {most}")
         self.hold(memory.answers, self.answer_size - self.held.get(memory.answers, 0))
 
@@ -135,7 +135,7 @@ class Exchange:
         self.held.clear()
 
     async def read_body(self, most: int, seconds: float) -> bytes:
-        """The whole body, unless it is too large, arrives too slowly, or the client disconnects."""
+        """Read the whole body; fail if it is too large or arrives too slowly, or if the client disconnects."""
         announced = self.headers.get(b"content-length", b"0")
         if announced.isdigit() and int(announced) > most:
             raise _too_large(most)
@@ -188,7 +188,7 @@ def _too_large(most: int) -> ApiError:
 
 
 def check_values(body: bytes, most: int) -> None:
-    """Reject a body with too many values outside strings; a list or an object counts as ten.
+    """Reject a body that contains too many JSON values; a list or an object counts as ten.
 
     Each value takes up to 64 bytes in memory, however short its JSON is. Lists and objects take ten times as long to
     decode as numbers, and no other thread can run while a body is decoded.
@@ -208,9 +208,9 @@ def check_values(body: bytes, most: int) -> None:
 
 
 def _count_values(json: bytes) -> int:
-    """NumPy is used because `bytes.count` is slow if there are many matches."""
+    """Count values by their separators, with NumPy because `bytes.count` is slow if there are many matches."""
     characters = np.frombuffer(json, np.uint8)
-    opening = (characters | 0x20) == ord("{")  # or "[", which is the same without this bit
+    opening = (characters | 0x20) == ord("{")  # or "[", which differs from "{" only in this bit
     return int(np.count_nonzero(characters == ord(",")) + 10 * np.count_nonzero(opening))
 
 
@@ -222,7 +222,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def json_bytes(value: Any) -> bytes:
-    """Encode a value, including NumPy arrays, as JSON; invalid Unicode, which only errors may quote, is escaped."""
+    """Encode a value as JSON; NumPy arrays are allowed, and invalid Unicode (only quoted in errors) is escaped."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
     except orjson.JSONEncodeError:
@@ -232,7 +232,7 @@ def json_bytes(value: Any) -> bytes:
 
 
 async def json_rows(rows: np.ndarray, entry: Callable[[int, Any], Any]) -> Pieces:
-    """A JSON list with one entry per row, in pieces; other requests get a turn between pieces."""
+    """Return a JSON list with one entry per row, in pieces; other requests get a turn between pieces."""
     size = max(1, NUMBERS_AT_A_TIME // rows.shape[1])
     if len(rows) <= size:
         return Pieces([orjson.dumps([entry(i, row) for i, row in enumerate(rows)], option=orjson.OPT_SERIALIZE_NUMPY)])
@@ -248,5 +248,5 @@ async def json_rows(rows: np.ndarray, entry: Callable[[int, Any], Any]) -> Piece
 
 
 def json_around(name: str, pieces: Sequence[bytes], rest: Mapping[str, Any]) -> Pieces:
-    """A JSON object whose first field is already written in pieces."""
+    """Return a JSON object whose first field is already encoded in pieces."""
     return Pieces([b'{"%s":' % name.encode(), *pieces, b",", json_bytes(rest)[1:]])

@@ -1,4 +1,4 @@
-"""The OpenAPI document, generated from the table that checks requests (only the limit on texts is not in it)."""
+"""The OpenAPI document, generated from the schemas that check requests; only the limit on texts is missing from it."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ REFERENCE = "#/components/schemas/{name}"
 
 
 def openapi_document(routes: Sequence[ApiRoute], version: str) -> dict[str, Any]:
-    """The whole document (OpenAPI 3.1)."""
+    """Generate the whole document (OpenAPI 3.1)."""
     bodies = {route.body.__name__: route.body for route in routes if route.body is not None}
     _, schemas = msgspec.json.schema_components([*bodies.values()], ref_template=REFERENCE)
     paths: dict[str, dict[str, Any]] = {}

@@ -1,8 +1,8 @@
-// The part of the address after #: the view and what it shows, so that the address can be shared.
+// The part of the address after #, which holds the view and its contents, so that the user can share a link to them.
 
-const LONGEST = 16000; // characters of an address; some programs cut off longer ones
+const LONGEST = 16000; // maximum number of characters in an address; some programs cut off longer addresses
 let isWhole = true;
-let model = null; // the model in every address; null means the server's first model
+let model = null; // the model named in every address; null means the server's first model
 
 export function useModel(name) {
   model = name;
@@ -20,14 +20,14 @@ function decodeHash() {
   return at < 0 ? hash : `${hash.slice(0, at)}?${hash.slice(at + 1).replaceAll("?", "%3F")}`;
 }
 
-// The address of a view that shows these values; empty values are left out.
+// The address of a view with these values; empty values are left out.
 export function addressOf(view, values = {}) {
   const given = Object.entries(values).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   const query = new URLSearchParams(given).toString();
   return query ? `#${view}?${query}` : `#${view}`;
 }
 
-// Put what is shown into the address, without a new entry in the history.
+// Put the view and its values into the address, without adding an entry to the browser history.
 export function noteAddress(view, values) {
   const whole = addressOf(view, { ...values, model });
   isWhole = whole.length <= LONGEST;
@@ -35,7 +35,7 @@ export function noteAddress(view, values) {
   if (readAddress().view === view && location.hash !== address) history.replaceState(null, "", address);
 }
 
-// Whether the address has all that is shown.
+// Whether the address contains everything that the view shows.
 export function holdsAll() {
   return isWhole;
 }

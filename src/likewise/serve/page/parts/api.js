@@ -1,4 +1,4 @@
-// The page's requests to its server, and the messages for failed requests.
+// The page's requests to its server, and the error messages for failed requests.
 
 const KEY_NAME = "likewise-api-key";
 let key = null;
@@ -11,7 +11,8 @@ export class Failure extends Error {
   }
 }
 
-// The server's JSON answer; a request with a body is a POST. Asks the user for an API key if one is required.
+// Returns the server's JSON response; a request with a body is a POST. If the server requires an API key, asks the user
+// for it.
 export async function request(path, body, signal) {
   for (;;) {
     const answer = await send(path, body, signal);
@@ -50,7 +51,7 @@ async function failureOf(answer) {
   }
   const wait = answer.headers.get("retry-after");
   const busy = answer.status === 429 && wait ? ` Try again in ${wait} s.` : "";
-  return new Failure(`${message || `The server answered with status ${answer.status}.`}${busy}`, answer.status);
+  return new Failure(`${message || `The server responded with status ${answer.status}.`}${busy}`, answer.status);
 }
 
 function storedKey() {
@@ -68,7 +69,7 @@ function storeKey(value) {
   try {
     sessionStorage.setItem(KEY_NAME, value);
   } catch {
-    // the key is kept until the page is closed
+    // storage is disabled; the key is kept until the page is closed
   }
 }
 
@@ -90,7 +91,7 @@ function askForKey(error) {
   return asking;
 }
 
-// Requests of which only the latest counts: an earlier request that is still running is cancelled.
+// Sends requests of which only the latest matters: a new request cancels an earlier one that is still running.
 export class Latest {
   #controller = null;
 

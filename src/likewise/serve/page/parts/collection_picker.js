@@ -1,9 +1,9 @@
-// The list from which the user chooses a collection; the choice is the same in all views.
+// The list from which the user chooses a collection; all views share the choice.
 
 import { request } from "./api.js";
 import { freshId, h, notice } from "./dom.js";
 
-let lastChosen = null; // in any view
+let lastChosen = null; // shared by all views
 
 export class CollectionPicker {
   constructor(change) {
@@ -15,7 +15,7 @@ export class CollectionPicker {
     this.element = h("div", { class: "picker" }, h("label", { class: "hidden", for: id }, "Collection"), this.select);
   }
 
-  // List the collections that can be searched, and select the one with this name or the one chosen last.
+  // List the collections that can be searched, and select the one with this name, or else the one chosen last.
   async load(name) {
     const { data } = await request("/v1/collections");
     this.collections = data.filter((one) => !one.error);

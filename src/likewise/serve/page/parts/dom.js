@@ -1,4 +1,4 @@
-// Creates elements from plain values: texts become text nodes, never markup.
+// Creates elements from plain values; strings become text nodes, never markup.
 
 // h("p", { class: "note", onclick: act, "--share": 0.5 }, "text", child): names that begin with "on" are listeners,
 // names that begin with "--" are style properties, and true and false set and remove attributes.
@@ -19,7 +19,7 @@ function setAttribute(element, name, value) {
 
 let numbered = 0;
 
-// An id that no other element on the page has.
+// Returns an element id that is unique on the page.
 export function freshId(stem) {
   numbered += 1;
   return `${stem}-${numbered}`;
@@ -30,7 +30,7 @@ export function field(name, control) {
   return h("label", { class: "field" }, h("span", {}, name), control);
 }
 
-// Buttons for examples: each has a name and a value, which is passed to `choose`.
+// Buttons for examples; each example is a pair of a name and a value, which is passed to `choose`.
 export function exampleChips(title, examples, choose) {
   const buttons = examples.map(([name, value]) => h("button", { type: "button", onclick: () => choose(value) }, name));
   return h("div", { class: "chips" }, h("span", { class: "note" }, title), buttons);
@@ -55,7 +55,7 @@ export function checkBox(name, checked, change) {
   return h("label", { class: "check" }, input, name);
 }
 
-// A message to show if there is no content yet or something went wrong.
+// A message to show when there is no content yet or when something went wrong.
 export function notice(text, ...more) {
   return h("div", { class: "notice" }, h("p", {}, text), ...more);
 }
@@ -65,7 +65,7 @@ export function failureNotice(failure, again) {
   return h("div", { class: "notice bad", role: "alert" }, h("p", {}, failure.message), retry);
 }
 
-// Fade the sides of an element behind which its content goes on.
+// Fade the sides of an element beyond which it can be scrolled.
 export function showEdges(element) {
   const mark = () => {
     const left = Math.abs(element.scrollLeft);

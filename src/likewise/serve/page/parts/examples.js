@@ -1,4 +1,4 @@
-// Example texts for the views, so that each view shows something from the start.
+// Example texts, so that each view shows something from the start.
 
 export const SENTENCE_SETS = [
   ["Three topics", [
@@ -40,5 +40,5 @@ export const SENTENCE_PAIRS = [
 export const SENTENCES = [
   ["A bank", "She sat on the bank of the river and counted the money from the bank."],
   ["A time", "Time flies like an arrow, but fruit flies like a banana."],
-  ["A plain one", "A cat is asleep on the warm windowsill."],
+  ["A simple sentence", "A cat is asleep on the warm windowsill."],
 ];

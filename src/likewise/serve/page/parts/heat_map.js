@@ -1,9 +1,9 @@
-// A table of coloured cells that can be navigated with the arrow keys. Colours come from the style sheet: a cell only
-// has an intensity.
+// A table of coloured cells that can be navigated with the arrow keys. A cell only sets the intensity of its colour; the
+// colours themselves come from the style sheet.
 
 import { h, showEdges } from "./dom.js";
 
-const MOST_WITH_NUMBERS = 400; // cells; with more cells, the numbers in them would be in the way
+const MOST_WITH_NUMBERS = 400; // cells; larger tables show no numbers, because they would be illegible
 
 const MOVES = {
   ArrowRight: ([i, j]) => [i, j + 1],
@@ -14,9 +14,9 @@ const MOVES = {
   End: ([i], columns) => [i, columns - 1],
 };
 
-// Options: `label` names the table; `scale` is a function of a value → { share: 0 to 1, kind: "heat", "adds" or "takes" };
-// `shown` formats a value for its cell, and `spoken` describes a cell in words; `pick(i, j)` is called when the user
-// points at a cell or moves to it, and `leave()` when the user leaves it; `upright` sets the column names upright.
+// Options: `label` names the table. `scale` maps a value to { share: 0 to 1, kind: "heat", "adds" or "takes" }. `shown`
+// formats a value for its cell, and `spoken` describes a cell in words. `pick(i, j)` is called when the user points at a
+// cell or moves to it, and `leave()` when the user leaves the table. `upright` sets column names vertically.
 export class HeatMap {
   #at = [0, 0];
 
@@ -32,7 +32,8 @@ export class HeatMap {
     this.table.addEventListener("click", (event) => event.target.closest("td")?.focus());
   }
 
-  // Show `values[i][j]` in row `rows[i]` and column `columns[j]`, which have a name and, if it was shortened, a title.
+  // Show `values[i][j]` in row `rows[i]` and column `columns[j]`; rows and columns have a name, and a title if the name is
+  // shortened.
   show(values, rows, columns) {
     this.values = values;
     const isSame = this.rows?.length === rows.length && this.columns?.length === columns.length;
@@ -125,7 +126,7 @@ export function shortened(text, most) {
   return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : text;
 }
 
-// A number between -1 and 1 with two digits, as short as possible: .66, −.05, 0.
+// Format a number between -1 and 1 with two decimals, as short as possible: .66, −.05, 0.
 export function cosineText(value) {
   if (Math.abs(value) < 0.005) return "0";
   return value.toFixed(2).replace(/^(-?)0\./, "$1.").replace("-", "−");

@@ -1,6 +1,6 @@
 // Marks the words of a query in a text.
 
-const SHORTEST = 3; // letters; shorter words occur everywhere
+const SHORTEST = 3; // characters; shorter words are too common
 const COMMON = /^(the|and|but|for|not|are|was|were|has|have|had|did|does|can|how|why|who|what|when|where|which|with|from|that|this|its|you|your|our|they|them|there|been|will)$/;
 
 // The words of a query that are worth marking, longest first.
@@ -9,7 +9,7 @@ export function wordsOf(query) {
   return [...new Set(words.filter((word) => word.length >= SHORTEST && !COMMON.test(word)))].sort((a, b) => b.length - a.length);
 }
 
-// A text in pieces, with a <mark> around every word that starts like a word of the query.
+// Split a text into pieces, with a <mark> around every word that begins with the stem of a query word.
 export function highlighted(text, words) {
   if (!words.length) return [text];
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.map(stem).join("|")})[\\p{L}\\p{N}]*`, "giu");
@@ -24,8 +24,8 @@ export function highlighted(text, words) {
   return [...pieces, text.slice(from)];
 }
 
-// A longer word without its last letter or two, so that plurals and other forms are marked too. It needs no escaping in
-// a regular expression, since words consist of letters and digits.
+// Drop the last letter or two of a longer word, so that plurals and other forms are marked too. The result needs no
+// escaping in a regular expression, because words consist of letters and digits.
 function stem(word) {
   return word.length > 6 ? word.slice(0, -2) : word.length > 4 ? word.slice(0, -1) : word;
 }

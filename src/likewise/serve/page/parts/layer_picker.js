@@ -1,9 +1,9 @@
-// Chooses which layer's share of a cosine is shown, or all layers: a slider over bars for each layer's contribution.
+// Selects the layer whose share of a cosine is shown, or all layers: a slider below a bar for each layer's contribution.
 
 import { h } from "./dom.js";
 
 export class LayerPicker {
-  // `choose` is called with the index of a layer in the list, or null for all layers.
+  // `choose` is called with the index of the layer in the list, or with null for all layers.
   constructor(choose) {
     this.choose = choose;
     this.slider = h("input", { type: "range", min: 0, step: 1, oninput: () => this.pick() });
@@ -14,10 +14,10 @@ export class LayerPicker {
     this.element = h("div", { class: "card", hidden: true },
       h("div", { class: "row spread" }, h("h2", {}, "By layer"), this.name),
       this.picture,
-      h("p", { class: "note" }, "This model's vectors are computed from several layers, so the cosine is also a sum over layers. Move the slider to see the share of one layer."));
+      h("p", { class: "note" }, "This model’s vectors are computed from several layers, so the cosine is also a sum over layers. Move the slider to see one layer’s share."));
   }
 
-  // Show the layers and choose the one with this name; returns its index, or null for all layers.
+  // Show the layers and select the one with this name; returns its index, or null for all layers.
   show({ layers, layer_contributions: parts }, name) {
     this.element.hidden = !parts;
     if (!parts) return null;

@@ -1,4 +1,4 @@
-// The last two minutes of a figure as a small line on a canvas, from 0 to the highest value.
+// The last two minutes of a metric as a small line on a canvas, from 0 to the highest value.
 
 import { h } from "./dom.js";
 
@@ -14,7 +14,7 @@ export class Sparkline {
     new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
 
-  // Add a value; the line is drawn once `isUsed`, which means that there have been requests.
+  // Add a value; nothing is drawn until `isUsed` is true, that is, until there have been requests.
   add(value, isUsed) {
     this.values = [...this.values, value].slice(-KEPT);
     this.canvas.hidden = !isUsed;

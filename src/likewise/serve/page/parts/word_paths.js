@@ -1,4 +1,4 @@
-// The paths of words through the layers, drawn on a canvas with a line for each word and a dot for each layer.
+// The paths of words through the layers, drawn on a canvas as a line for each word with a dot for each layer.
 
 import { h } from "./dom.js";
 
@@ -17,7 +17,7 @@ export class WordPaths {
     this.canvas.addEventListener("pointerleave", () => this.follow(-1, -1));
   }
 
-  // `places[layer][word]` is a point; the tokens that the model adds, such as [CLS], are drawn with thinner lines.
+  // `places[layer][word]` is a point; special tokens such as [CLS] are drawn with thinner lines.
   show({ places, words, special }) {
     Object.assign(this, { places, words, special });
     this.canvas.setAttribute("aria-label", `The paths of ${words.length} words through ${places.length} layers`);
@@ -77,7 +77,7 @@ export class WordPaths {
     pen.globalAlpha = 1;
   }
 
-  // Label the ends of paths, starting with the chosen word, wherever labels do not overlap.
+  // Label the ends of the paths, the chosen word first, but leave out labels that would overlap others.
   #drawNames(width) {
     const { pen } = this;
     const taken = [];

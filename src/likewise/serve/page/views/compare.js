@@ -44,7 +44,7 @@ class CompareView {
       this.status);
     return [
       h("h1", {}, "Compare sentences"),
-      h("p", { class: "lede" }, "Each sentence becomes a vector. The cosine of two vectors is how similar the model considers their meanings; stronger colours mean more similar."),
+      h("p", { class: "lede" }, "The model turns each sentence into a vector. The cosine of two vectors shows how similar it considers the sentences’ meanings; a stronger colour means more similar."),
       h("div", { class: "split" }, entry, this.result),
     ];
   }

@@ -1,4 +1,4 @@
-// Layers: how a sentence moves through a model: what each layer does to each word, and where the words are.
+// Layers: how a sentence passes through a model, what each layer does to each word, and where the words’ vectors are.
 
 import { noteAddress } from "../parts/address.js";
 import { isAbort, Latest } from "../parts/api.js";
@@ -7,16 +7,16 @@ import { SENTENCES } from "../parts/examples.js";
 import { cosineText, HeatMap, oneWay, shortened } from "../parts/heat_map.js";
 import { WordPaths } from "../parts/word_paths.js";
 
-// The measures that can be shown for a word at a layer; each is computed from the server's answer.
+// The measures that can be shown for a word at a layer; each is read from the server's response.
 const MEASURES = {
   movement: {
     name: "Movement",
-    about: "How far a word turns between a layer and the previous one: 1 minus the cosine of its two vectors.",
+    about: "How far a word’s vector turns from the previous layer to this one: 1 minus the cosine of the two vectors.",
     values: (found) => found.movement,
   },
   novelty: {
     name: "Novelty",
-    about: "How much of a word’s vector is new at this layer, which means not spanned by the neighbouring layers (SBERT-WK).",
+    about: "How much of a word’s vector is new at this layer: the part that its vectors at the neighbouring layers do not span (SBERT-WK).",
     values: (found) => found.novelty,
   },
   alignment: {
@@ -26,7 +26,7 @@ const MEASURES = {
   },
   arrival: {
     name: "Arrival",
-    about: "How close a word is to its final vector: the cosine with its vector at the last layer.",
+    about: "How close a word’s vector is to its final vector: the cosine with its vector at the last layer.",
     values: (found) => found.to_last,
   },
 };
@@ -80,13 +80,13 @@ class LayersView {
       h("div", { class: "card" }, h("h2", {}, "What each layer does to this sentence"), this.sentences),
       h("div", { class: "pair" },
         h("div", { class: "card" }, h("h2", {}, "Paths of the words"), this.paths.element,
-          h("p", { class: "note" }, "The vectors of each word at all layers, drawn in the two directions in which they differ most. Small dots are early layers; the labelled end is the last layer.")),
+          h("p", { class: "note" }, "The vectors of each word at all layers, projected onto the two directions in which they vary most. Small dots are early layers; the labelled end is the last layer.")),
         h("div", { class: "card" }, h("h2", {}, "Layers compared"), this.between.element,
-          h("p", { class: "note" }, "The mean cosine between the words at one layer and the same words at another. Layer 0 is the word vectors, before the first layer."))),
+          h("p", { class: "note" }, "The mean cosine between the words’ vectors at one layer and at another. Layer 0 stands for the input embeddings, before the first layer."))),
     ];
     return [
       h("h1", {}, "Through the layers"),
-      h("p", { class: "lede" }, "A transformer processes a sentence layer by layer, and each layer moves the vector of every word a little. This page shows the path of one sentence."),
+      h("p", { class: "lede" }, "A transformer processes a sentence layer by layer, and each layer changes the vector of every word a little. This page shows the path of one sentence."),
       h("div", { class: "stack" },
         h("div", { class: "stack tight" }, field("Sentence", this.input), exampleChips("Examples:", SENTENCES, (text) => this.use(text))),
         this.result),
@@ -145,7 +145,7 @@ class LayersView {
     this.note();
     const { values, about } = MEASURES[measure];
     const byLayer = values(this.found);
-    this.first = this.found.novelty.length - byLayer.length; // movement is only defined from the second layer on
+    this.first = this.found.novelty.length - byLayer.length; // movement is undefined for the first layer
     this.least = Math.min(0, ...byLayer.flat());
     this.most = Math.max(...byLayer.flat());
     this.about.textContent = `${about} ${this.example(byLayer)}`;
@@ -154,13 +154,13 @@ class LayersView {
     this.map.show(byLayer, rows, columns);
   }
 
-  // The word and layer with the most and the least, of the words that the user typed.
+  // The words and layers with the highest and the lowest value, among the words that the user typed.
   example(byLayer) {
     const cells = byLayer.flatMap((line, layer) => ownWords(this.found, line).map(({ word, value }) => ({ word, value, layer: layer + this.first })));
     if (!cells.length) return "";
     const { most, least } = extremes(cells);
     const shown = ({ word, value, layer }) => `“${word}” at ${layerName(layer)} (${cosineText(value)})`;
-    return `Here, the most is ${shown(most)} and the least ${shown(least)}.`;
+    return `In this sentence, the highest value is ${shown(most)} and the lowest ${shown(least)}.`;
   }
 
   showWeights() {
@@ -180,13 +180,13 @@ function sentencesOf(found) {
     const words = ownWords(found, line);
     if (!words.length) return "";
     const { most, least } = extremes(words);
-    const close = at + 1 === last ? "it is the last layer, whose vectors usually become the sentence’s vector" : `its vectors have a mean cosine of ${cosineText(found.between_layers[at + 1][last])} with those of the last layer`;
-    return `It turns “${most.word}” most (${cosineText(most.value)}) and “${least.word}” least (${cosineText(least.value)}); ${close}.`;
+    const close = at + 1 === last ? "it is the last layer, whose vectors usually become the sentence’s vector" : `its vectors have a mean cosine of ${cosineText(found.between_layers[at + 1][last])} with the last layer’s`;
+    return `It turns the vector of “${most.word}” most (${cosineText(most.value)}) and that of “${least.word}” least (${cosineText(least.value)}); ${close}.`;
   });
   return ["Word vectors: each word has the same vector in every sentence, apart from its position.", ...turns];
 }
 
-// The words with their values, without punctuation and without what the model adds, such as [CLS].
+// The words with their values, without punctuation and without special tokens such as [CLS].
 function ownWords(found, line) {
   return line.map((value, n) => ({ word: found.words[n], value })).filter(({ word }, n) => !found.special[n] && /[\p{L}\p{N}]/u.test(word));
 }

@@ -6,7 +6,7 @@ import { Sparkline } from "../parts/sparkline.js";
 
 const EVERY = 1000; // milliseconds
 const TEST_SECONDS = 10;
-const TEST_CONNECTIONS = 6; // as many as a browser opens to one server
+const TEST_CONNECTIONS = 6; // the maximum that browsers open to one server
 
 const FIGURES = [
   ["Texts per second", (s) => s.inputs_per_second, rate],
@@ -68,7 +68,7 @@ class LoadView {
   }
 
   present(status) {
-    this.about.textContent = `likewise ${status.version}, up for ${duration(status.uptime)}. Figures cover the last ${status.seconds.toFixed(0)} seconds; lines show up to two minutes, from 0 to the highest value since this page was opened.`;
+    this.about.textContent = `likewise ${status.version}, up for ${duration(status.uptime)}. Numbers cover the last ${status.seconds.toFixed(0)} seconds; lines show up to two minutes, from 0 to the highest value since this page was opened.`;
     this.isUsed ||= status.requests_per_second > 0;
     for (const tile of this.tiles) {
       const value = tile.value(status);
@@ -82,13 +82,13 @@ class LoadView {
       h("td", { class: "number" }, model.waiting_requests ? `${counted(model.waiting_requests, "request")}, ${counted(model.waiting_inputs, "text")}` : "0"))));
   }
 
-  // Send short texts, one per request, over a few connections at once, for a few seconds.
+  // Send short texts, one per request, over several connections at once for a few seconds.
   async test() {
     this.tester.disabled = true;
     const until = performance.now() + 1000 * TEST_SECONDS;
     const counts = await Promise.all(Array.from({ length: TEST_CONNECTIONS }, (_, n) => this.askUntil(until, n)));
     const total = counts.reduce((sum, count) => sum + count, 0);
-    this.tested.textContent = `${counted(total, "request")} from this page answered in ${TEST_SECONDS} seconds, over ${TEST_CONNECTIONS} connections.`;
+    this.tested.textContent = `The server answered ${counted(total, "request")} from this page in ${TEST_SECONDS} seconds, over ${TEST_CONNECTIONS} connections.`;
     this.tester.disabled = false;
   }
 

@@ -1,4 +1,4 @@
-// Map: the texts of a collection as points, which are close to each other if their meanings are similar.
+// Map: the texts of a collection as points; texts with similar meanings are close to each other.
 
 import { noteAddress } from "../parts/address.js";
 import { isAbort, Latest, request } from "../parts/api.js";
@@ -8,9 +8,9 @@ import { MAP_KEYS, MapControls } from "../map/controls.js";
 import { ClusterMap } from "../map/map_selection.js";
 import { MapPoints } from "../map/points.js";
 
-const NEAREST = 40; // number of texts that a search by meaning shows
+const NEAREST = 40; // number of texts that a search by meaning finds
 const LAYOUTS = [["pca", "Quick (PCA)"], ["t-sne", "Detailed (t-SNE)"]];
-const ASK_EVERY = 400; // milliseconds between questions about the progress of a map
+const ASK_EVERY = 400; // milliseconds between requests for the progress of a map
 
 export function createView(root, context) {
   return new MapPanel(root, context);
@@ -101,7 +101,7 @@ class MapPanel {
 
   // While a layout is computed, the current map stays visible if it shows the same collection.
   wait(name) {
-    const message = "Placing the texts …";
+    const message = "Computing the layout …";
     if (this.data?.collection === name) this.state.textContent = message;
     else {
       this.state.textContent = this.sample.textContent = "";
@@ -113,7 +113,7 @@ class MapPanel {
   draw(data) {
     this.data = data;
     const isPart = data.total > data.texts.length;
-    this.sample.textContent = isPart ? `The map shows an even sample of ${data.texts.length.toLocaleString("en")} of the collection’s ${data.total.toLocaleString("en")} texts.` : "";
+    this.sample.textContent = isPart ? `The map shows ${data.texts.length.toLocaleString("en")} of the collection’s ${data.total.toLocaleString("en")} texts, sampled evenly.` : "";
     this.rows = new Map(data.ids.map((id, row) => [id, row]));
     const canvas = h("canvas", { tabindex: 0, role: "application", "aria-label": `Map of ${data.texts.length} texts`, "aria-describedby": "map-keys", onkeydown: (event) => this.pressOnMap(event) });
     const tip = h("div", { class: "tip", hidden: true }, h("p", { class: "cluster" }), h("p", { class: "text" }));
@@ -143,7 +143,7 @@ class MapPanel {
     else if (event.key === "Escape") this.clear();
   }
 
-  // Go to the next or the previous text that was found; the nearest in meaning comes first.
+  // Go to the next or previous search result; the text nearest in meaning comes first.
   goToFound(by) {
     if (!this.ranked?.length) return;
     const from = this.ranked.indexOf(this.map.chosen.at);
@@ -158,7 +158,7 @@ class MapPanel {
     this.find();
   }
 
-  // Find the texts with these words and the nearest texts by meaning, if they are on the map.
+  // Find the texts on the map that contain these words or are among the nearest in meaning.
   async find() {
     const query = this.search.value.trim();
     this.note();

@@ -1,4 +1,4 @@
-// Model: its properties and its scores, with 95 % intervals.
+// Model: the model's properties and its scores, with 95 % intervals.
 
 import { noteAddress } from "../parts/address.js";
 import { Latest, isAbort } from "../parts/api.js";
@@ -35,7 +35,7 @@ class ModelView {
   present({ model, about, facts, scores, notes }) {
     const rows = FACTS.filter(([name]) => facts[name] !== undefined && facts[name] !== null).map(([name, label]) => h("div", {}, h("dt", {}, label), h("dd", {}, factOf(name, facts[name]))));
     this.body.replaceChildren(
-      h("div", {}, h("h1", {}, model), h("p", { class: "lede flat" }, about ?? "An embedder turns texts into vectors, and texts with similar meanings into similar vectors.")),
+      h("div", {}, h("h1", {}, model), h("p", { class: "lede flat" }, about ?? "An embedder turns texts into vectors; texts with similar meanings get similar vectors.")),
       h("div", { class: "split even" },
         h("section", { class: "card" }, h("h2", {}, "Properties"), h("dl", { class: "facts" }, rows)),
         h("section", { class: "card" }, h("h2", {}, "Scores"), scores.length ? scoresOf(scores) : noScores(model), notesOf(notes))),
@@ -68,7 +68,7 @@ function scoresOf(scores) {
 }
 
 function noScores(model) {
-  return notice("This model’s folder has no scores. You can compute them:", h("pre", {}, `likewise evaluate ${model}`));
+  return notice("This model’s folder contains no scores. You can compute them with:", h("pre", {}, `likewise evaluate ${model}`));
 }
 
 function notesOf(notes) {

@@ -1,4 +1,4 @@
-// Search: the passages of a collection, as the user types.
+// Search: finds passages of a collection while the user types.
 
 import { addressOf, noteAddress } from "../parts/address.js";
 import { isAbort, Latest, request } from "../parts/api.js";
@@ -7,10 +7,10 @@ import { checkBox, counted, exampleChips, failureNotice, field, h, notice, paced
 import { highlighted, wordsOf } from "../parts/highlight.js";
 
 const RESULTS = 12;
-const ASKED = 60; // number of passages that are requested, so that enough are left when equal ones are folded
-const POSITIONS = ["start", "stop"]; // where a passage lies in its text
+const ASKED = 60; // number of passages to request, so that enough are left after duplicates are folded
+const POSITIONS = ["start", "stop"]; // metadata fields with the position of a passage in its text
 const KEYWORDS = /^(and|or|not|in|like|is|null|true|false)$/i; // words of the filter language
-const LONG = 700; // number of characters of a passage that are shown before the rest is folded
+const LONG = 700; // number of characters of a passage to show before folding the rest
 
 export function createView(root, context) {
   return new SearchView(root, context);
@@ -40,7 +40,7 @@ class SearchView {
       this.reranker = name;
       this.search();
     });
-    this.rerank.element.title = "A reranker reads the query together with each of the best passages; it is slower and often better";
+    this.rerank.element.title = "A reranker reads the query together with each of the best passages, which is slower but often more accurate";
     this.rerank.element.hidden = !this.context.rerankers.length;
     this.entry = h("div", { class: "stack tight" },
       h("div", { class: "row" }, h("div", { class: "grow" }, this.query), this.picker.element, hybrid, this.rerank.element),
@@ -82,11 +82,11 @@ class SearchView {
     this.search();
   }
 
-  // The collection's columns; choosing one adds a condition on it, with the value of the best result as an example.
+  // Buttons for the collection's columns; each adds a condition on its column, with the best result's value as an example.
   showColumns() {
     const columns = Object.entries(this.picker.columns).filter(([name]) => !POSITIONS.includes(name));
     const chips = columns.map(([name, count]) => [`${name} (${count.toLocaleString("en")})`, name]);
-    const none = h("p", { class: "note" }, "The passages of this collection have no columns.");
+    const none = h("p", { class: "note" }, "This collection has no metadata columns.");
     this.columns.replaceChildren(chips.length ? exampleChips("Columns:", chips, (name) => this.addCondition(name)) : none);
   }
 
@@ -116,7 +116,7 @@ class SearchView {
     noteAddress("search", { c: this.picker.chosen, q: query, f: filter, hybrid: this.hybrid.checked ? 1 : null, rerank: this.reranker });
     const began = performance.now();
     const collection = this.picker.chosen;
-    // before the user types anything, passages that are similar to the collection's name
+    // before the user types anything, show passages that are similar to the collection's name
     const body = { query: query || collection, collection, k: ASKED, filter: filter || null, hybrid: this.hybrid.checked };
     if (this.reranker) Object.assign(body, { rerank: this.reranker, candidates: ASKED });
     try {
@@ -137,11 +137,11 @@ class SearchView {
     const whyOf = ({ context, text }) => (query ? addressOf("why", { a: query, b: context + text, model }) : null);
     const words = wordsOf(query);
     if (folds.length) this.results.replaceChildren(h("ol", { class: "results" }, folds.map((equal) => resultOf(equal, words, whyOf(equal[0])))));
-    else this.results.replaceChildren(notice("No passages were found. Does the filter exclude all of them?"));
+    else this.results.replaceChildren(notice("No passages found. Does the filter exclude them all?"));
   }
 }
 
-// A passage, and where else the same text is.
+// A passage, and the other places where the same text occurs.
 function resultOf(equal, words, why) {
   const [{ text, scores, metadata }] = equal;
   const end = endOf(text);
@@ -173,7 +173,7 @@ function restOf(text, words) {
   return more;
 }
 
-// Where a passage comes from, its other metadata, and the scores that are not shown beside it, in one line.
+// One line with a passage's source, its other metadata, and the scores that are not shown beside it.
 function aboutOf({ scores, metadata }) {
   const { file, title, row, start, stop, ...others } = metadata;
   const place = file ? [`${String(file).split("/").pop()}${row === undefined ? "" : `, row ${Number(row).toLocaleString("en")}`}`] : [];
@@ -182,11 +182,11 @@ function aboutOf({ scores, metadata }) {
   return [...place, ...Object.entries(others).map(([name, value]) => `${name}: ${value}`), ...cosine, ...words].join(" · ");
 }
 
-// A condition of the filter language that the passage with this value meets.
+// A filter condition that a passage with this value meets.
 function conditionOn(name, value) {
   const column = /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) && !KEYWORDS.test(name) ? name : `\`${name}\``;
   if (value === undefined) return `${column} is not null`;
-  if (name === "file") return `file like "%${quoted(value)}"`; // the server stores its path, and shows its name
+  if (name === "file") return `file like "%${quoted(value)}"`; // the server stores the file's path but shows only its name
   return `${column} = ${typeof value === "string" ? `"${quoted(value)}"` : value}`;
 }
 

@@ -1,4 +1,4 @@
-// Why: the cosine of two sentences as a sum over pairs of their words, by layer if the pooling reads several layers.
+// Why: the cosine of two sentences as a sum over pairs of their words, and by layer if the pooling uses several layers.
 
 import { noteAddress } from "../parts/address.js";
 import { isAbort, Latest } from "../parts/api.js";
@@ -7,7 +7,7 @@ import { SENTENCE_PAIRS } from "../parts/examples.js";
 import { bothWays, HeatMap, shortened } from "../parts/heat_map.js";
 import { LayerPicker } from "../parts/layer_picker.js";
 
-const MOST_WORDS = 60; // words of a sentence that the table shows; the coloured sentences show all words
+const MOST_WORDS = 60; // maximum number of a sentence's words in the table; the coloured sentences show all words
 
 export function createView(root, context) {
   return new WhyView(root, context);
@@ -32,7 +32,7 @@ class WhyView {
       leave: () => this.mark(-1, -1),
     });
     this.layers = new LayerPicker((layer) => this.showLayer(layer));
-    this.layer = null; // its name; null means all layers
+    this.layer = null; // the name of the selected layer; null means all layers
     root.append(...this.layout());
   }
 
@@ -44,11 +44,11 @@ class WhyView {
         this.sentences, this.status),
       this.layers.element,
       h("div", { class: "card" }, h("h2", {}, "Pairs of words, in hundredths"), this.map.element,
-        h("p", { class: "note" }, "The numbers add up to the cosine. A word's vector includes what its context contributed, so the table shows where the similarity lies, not what a word would contribute in another sentence.")),
+        h("p", { class: "note" }, "The numbers add up to the cosine. Because a word’s vector depends on its context, the table shows where the similarity of these two sentences lies, not what a word would contribute in another sentence.")),
     ];
     return [
       h("h1", {}, "Why are two sentences similar?"),
-      h("p", { class: "lede" }, "The cosine of two sentences is exactly a sum over pairs of their words. Point at a word to see how much each word of the other sentence contributes together with it."),
+      h("p", { class: "lede" }, "The cosine of two sentences is exactly the sum of contributions from all pairs of their words. Point at a word to see what it contributes together with each word of the other sentence."),
       h("div", { class: "stack" },
         h("div", { class: "pair" }, this.inputs.map(([name, input]) => field(name, input))),
         exampleChips("Examples:", SENTENCE_PAIRS, (texts) => this.use(texts)),
