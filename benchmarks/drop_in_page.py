@@ -28,12 +28,12 @@ TOP = """# A drop-in for sentence-transformers
 from likewise.integrations.sentence_transformers import SentenceTransformer, CrossEncoder, util
 ```
 
-Change this one import, and an application runs on likewise's engines. The signatures are those of
+After you change this one import, your application runs on likewise's engines. The signatures are those of
 sentence-transformers 6.2, results agree within 2e-6 in fp32 and have the same types, and neither transformers nor
 torch is needed unless you ask for tensors. `make parity` compares both libraries. Without torch, `util` and
 `similarity` take and return NumPy arrays.
 
-A library that itself imports sentence-transformers gets the drop-in after you call
+A library that itself imports sentence-transformers gets the drop-in instead after you call
 
 ```python
 from likewise.integrations.sentence_transformers import stand_in
@@ -46,21 +46,21 @@ engine or a precision, pass a loaded model: `SentenceTransformer(Embedder.load(n
 precision="int8"))`.
 
 The drop-in differs as follows. `batch_size` and `chunk_size` are validated but not used, because no result
-depends on them. A pool starts no processes, because this process already uses all cores. Distances between similar
-vectors are exact, whereas sentence-transformers loses digits. If scores are equal, the earlier row comes first. A row
-that contains NaN or infinity is an error.
+depends on them. A multi-process pool starts no processes, because this process already uses all cores. Distances between
+similar vectors are exact, whereas sentence-transformers loses digits. If scores are equal, the earlier row comes first.
+A row that contains NaN or infinity causes an error.
 `python -m benchmarks.drop_in_page` writes this page.
 """
 TESTS = """## sentence-transformers' own tests of inference and training
 
 {total} tests in these files pass with sentence-transformers itself on the same machine (without the hub; models that
 cannot be downloaded are replaced by a local one of the same shape). **{passed} of them pass with the drop-in**,
-{refused} need something unsupported that is listed below, and {otherwise} differ for the reasons given. `python -m
+{refused} need a feature that is not supported, and {otherwise} differ for the reasons given below. `python -m
 benchmarks.peer_tests` reads the tests from the project's repository at {commit} and copies none of them; {date},
-{machine}, commit {ours}. Their tests of losses and batch samplers are not
-among them: they call a loss with the model's features, and the drop-in's losses have no such call.
+{machine}, commit {ours}. The project's tests of losses and batch samplers are
+not included, because they call a loss with the model's features, which the drop-in's losses do not support.
 
-| file | pass | refused | otherwise |
+| file | pass | not supported | differ |
 |---|---|---|---|
 {files}
 
@@ -102,15 +102,15 @@ def not_served_section(names: dict[str, list[str]]) -> str:
     """The options that are rejected, and the names that are missing."""
     options = "\n".join(f"| `{name}` | {instead} |" for name, instead in UNSERVED.items())
     parts = [
-        "## What is not served",
-        f"Options that are rejected unless set to the default:\n\n| option | instead |\n|---|---|\n{options}",
-        "The following names do not exist: accessing them raises `AttributeError`, and importing them raises "
+        "## What is not supported",
+        f"These options are rejected unless they are set to the default:\n\n| option | instead |\n|---|---|\n{options}",
+        "The following names are missing: accessing them raises `AttributeError`, and importing them raises "
         "`ImportError` ([what to use instead](moving-from-sentence-transformers.md)).",
     ]
     parts += [f"{title}: {', '.join(f'`{name}`' for name in names[place])}." for place, title in PLACES.items()]
     parts.append(
         f"Programs can import from these submodules: {', '.join(f'`{name}`' for name in sorted(SUBMODULES))}. "
-        "Importing any other, such as `datasets`, `readers` or `sparse_encoder`, raises `ModuleNotFoundError`."
+        "Importing any other submodule, such as `datasets`, `readers` or `sparse_encoder`, raises `ModuleNotFoundError`."
     )
     return "\n\n".join(parts)
 

@@ -10,16 +10,16 @@ from typing import Any
 from .pages import ROOT, PageTables, draw, rows
 
 FILE = ROOT / "docs" / "supported-models.toml"
-ENGINES = {"native": "native, torch, numpy", "refused": "refused"}
+ENGINES = {"native": "native, torch, numpy", "refused": "not supported"}
 
 
 def supported_models() -> dict[str, dict[str, Any]]:
-    """The rows by the models' names."""
+    """Read the rows by model name."""
     return tomllib.loads(FILE.read_text("utf-8"))
 
 
 def table() -> list[str]:
-    """A row for each model, and a line that counts them."""
+    """Return a table with a row for each model, and a line with their counts."""
     models, body = supported_models(), []
     for name, row in models.items():
         parts = ", ".join([row["family"], *row.get("modules", [])])
@@ -33,8 +33,8 @@ def table() -> list[str]:
         ]
         body.append([*cells, prompts, row["licence"], _note(row)])
     counts = [sum(row["engine"] == engine for row in models.values()) for engine in ENGINES]
-    below = f"{len(models)} models: {counts[0]} computed by every engine, {counts[1]} refused."
-    return rows("model | kind | built of | tokens | computed by | prompts in the folder | licence | note", body, below)
+    below = f"{len(models)} models: {counts[0]} run with every engine, {counts[1]} are not supported."
+    return rows("model | kind | components | tokens | engines | prompts in the folder | licence | note", body, below)
 
 
 def _note(row: Mapping[str, Any]) -> str:

@@ -38,11 +38,11 @@ likewise encode texts.txt -o v.npy --pooling mean:layers=0+6        # a mean of 
 ```
 """
 POOLINGS = f"""\
-This page compares six poolings of the same encoders: the **mean** of the last layer; **SBERT-WK** with the boundary
-rule of its authors' code, and a *symmetric* variant; **{SELECTED}**, a mean of up to three layers that `likewise
-model select-layers` chooses using 500 unlabelled premises of inference data; and the map over all layers that
+This page compares six pooling methods on the same encoders: the **mean** of the last layer; **SBERT-WK** with the
+boundary rule of its authors' code, and a *symmetric* variant; **{SELECTED}**, a mean of up to three layers that
+`likewise model select-layers` chooses using 500 unlabelled premises of NLI data; and the map over all layers that
 `likewise model fuse` trains: **{FUSED_NLI}** on {TRIPLETS:,} triplets and **{FUSED_STSB}** on STS-B's training split
-(not scored on STS12–16, which share hundreds of pairs with it). [What is in a layer](what-is-in-a-layer.md) explains
+(not scored on STS12–16, which share hundreds of pairs with STS-B). [What is in a layer](what-is-in-a-layer.md) explains
 SBERT-WK and fusion.
 """
 METHOD = f"""\
@@ -51,7 +51,7 @@ Differences are relative to mean pooling on the same items, with the 95 % interv
 and ▼ worse than mean pooling at p < {ALPHA}, after Holm's correction over the measured tasks of a model, pooling and
 protocol; no mark means no significant difference. All scores are × 100. SentEval's classifiers have a hidden layer of
 50 units, like SBERT-WK's. Its probing tasks are missing because we do not have their data. A few of the premises and
-a few sentences of the triplets also occur in the test sets, as single sentences without scores.
+a few of the triplets' sentences also occur in the test sets, as single sentences without scores.
 """
 
 
@@ -59,10 +59,10 @@ def page() -> str:
     """The whole page."""
     record = read("layers")
     cells = {(c["model"], c["task"], c["pooling"]): c for c in record["cells"]}
-    parts = ["# Poolings that read several layers", *findings(record["models"], cells), ""]
+    parts = ["# Pooling over several layers", *findings(record["models"], cells), ""]
     parts += [*layers_chart().picture("figures/layers"), "", USE, POOLINGS]
     parts += [
-        "## Every pooling\n",
+        "## Every pooling method\n",
         *summary(record["models"], cells),
         "",
         "## How they were measured\n",
@@ -76,9 +76,9 @@ def page() -> str:
 
 
 SELECTION = f"""\
-Hosseini et al. (2023, "BERT Has More to Offer") report that a mean of certain layers is far better than the last one,
+Hosseini et al. (2023, "BERT Has More to Offer") report that a mean of certain layers is far better than the last layer,
 and that the best layers depend on the model and the data. To choose them without labels, we need a criterion that
-replaces human scores. We tried criteria on 400 unlabelled premises of inference data, each with an altered copy.
+replaces human scores. We tried criteria on 400 unlabelled premises of NLI data, each with an altered copy.
 *Separation* measures how far the cosine between a text and its own copy lies above the cosines between different
 texts, in units of the spread of the latter; *contrast* is InfoNCE; *agreement* is the rank correlation of similarities
 before and after the change. Each cell shows the set of layers that the criterion prefers, and Spearman's correlation
@@ -90,7 +90,7 @@ words is more likely to preserve the meaning than shuffling them. We tried about
 scripts (dropping words instead of tokens, every other word, agreement with tf-idf), and none was better. On
 bert-tiny-splade the choice is close, and different texts change it: with Python's documentation, the criterion prefers
 0+1, which scores below the last layer in the table. So give `select-layers` texts of the kind that you will encode, and
-if you have labelled pairs, compare the poolings on these pairs with `likewise evaluate`.
+if you have labelled pairs, compare the pooling methods on these pairs with `likewise evaluate`.
 """
 VALUES = """\
 Zhang et al. (2026, "LLM-based Embeddings: Attention Values Encode Sentence Semantics Better Than Hidden States")
@@ -174,7 +174,7 @@ def _finding(model: str, pooling: str, cells: Mapping[Any, Any]) -> str:
     found = verdicts(model, pooling, STS_NAMES, cells)
     gains = [100 * cells[model, task, pooling]["difference"][0] for task in found]
     if not any(gains):
-        return f"on {model}, it chooses mean pooling"
+        return f"on {model}, the method chooses mean pooling"
     better, worse = (sum(v == kind for v in found.values()) for kind in (BETTER, WORSE))
     return (
         f"on {model}, {np.mean(gains):+.1f} on average, significantly better on {better} and worse on {worse} "

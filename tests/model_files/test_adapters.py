@@ -213,7 +213,7 @@ FILES = {
     "whole numbers": (_arrays(lambda x: {k: v.astype(np.int32) for k, v in x.items()}), "stored as I32"),
     "not finite": (_arrays(lambda x: {k: v * np.float32(np.nan) for k, v in x.items()}), "NaN or infinity"),
     "another base model": (_another_base, "is an adapter for a model other than .*have the shapes"),
-    "an encoder in a sub-folder": (_encoder_below, "whose encoder is not in the folder itself"),
+    "an encoder in a sub-folder": (_encoder_below, "is a router or a static model, or keeps its encoder in"),
     "an adapter on an adapter": (lambda a, b: [p.unlink() for p in b.glob("*.json")], "which was not found"),
     "settings that are no object": (lambda a, b: (a / "adapter_config.json").write_text("[]"), "adapter_config.json"),
 }
@@ -257,7 +257,7 @@ def test_a_base_model_in_int8_is_refused(tmp_path):
     adapter = adapter_folder(tmp_path / "adapter", base)
     with pytest.warns(UserWarning, match="int8"):
         Embedder.load(base).save(base, weights="int8")
-    with pytest.raises(BadModel, match="weights are in int8"):
+    with pytest.raises(BadModel, match="weights are quantized to int8"):
         Embedder.load(adapter)
 
 

@@ -29,7 +29,7 @@ OPTIONAL = {
 }
 USUAL = "hidden_dropout_prob attention_probs_dropout_prob position_embedding_type is_decoder"
 ELSEWHERE = (
-    "heads|rotary|lacks the tensor|expects shape|would fill it at random|no position for a token|tokenizer|"
+    "heads|rotary|lacks the tensor|expects shape|would initialize it randomly|no position for a token|tokenizer|"
     "needs the package transformers"
 )
 """What an error may name besides the key itself, where two settings, or a setting and a file, do not go together."""
@@ -115,7 +115,7 @@ def test_a_part_that_modules_json_names_and_that_is_not_there_is_missed(engine, 
         Embedder.load(pooling, engine=engine)
     (pooling / "1_Pooling").mkdir()
     (pooling / "modules.json").unlink()
-    with pytest.raises(BadModel, match="modules.json is missing, although 1_Pooling is there"):
+    with pytest.raises(BadModel, match="modules.json is missing, although 1_Pooling exists"):
         Embedder.load(pooling, engine=engine)
     for kind in ("Dense", "LayerNorm"):
         with pytest.raises(BadModel, match=f"3_More/config.json is missing, and modules.json names a {kind}"):
@@ -127,16 +127,16 @@ def test_a_part_that_modules_json_names_and_that_is_not_there_is_missed(engine, 
 
 
 POOLINGS = [
-    ({"word_embedding_dimension": 32}, "specifies no pooling; expected pooling_mode, or one of these"),
+    ({"word_embedding_dimension": 32}, "specifies no pooling; expected pooling_mode, or true for one of"),
     ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": False}, "specifies no pooling"),
-    ({"pooling_mode_median_tokens": True}, "has pooling_mode_median_tokens, which is unknown; expected one of"),
+    ({"pooling_mode_median_tokens": True}, "sets the unknown flag pooling_mode_median_tokens; expected one of"),
     ({"pooling_mode_mean_tokens": True, "pooling_mode_median_tokens": True}, "pooling_mode_median_tokens"),
     ({"pooling_mode_mean_tokens": "yes"}, "pooling_mode_mean_tokens = 'yes'; expected true or false"),
     ({"pooling_mode_mean_tokens": 1}, "pooling_mode_mean_tokens = 1; expected true or false"),
     ({"pooling_mode": []}, r"pooling_mode = \[\]; expected a name or a list of names"),
     ({"pooling_mode": ["mean", None]}, "expected a name or a list of names"),
     ({"pooling_mode": "median"}, "the pooling 'median' is unknown"),
-    ({"pooling_mode": ["mean", "cls"]}, "concatenates them: cls"),
+    ({"pooling_mode": ["mean", "cls"]}, "expected cls\+mean, the order in which likewise concatenates them"),
     ({"pooling_mode": "mean", "include_prompt": "no"}, "include_prompt = 'no'; expected true or false"),
 ]
 

@@ -142,7 +142,7 @@ def test_a_package_is_named_after_its_model_and_its_card_has_the_weights_hash(na
 @pytest.mark.parametrize("name", BESIDE)
 def test_a_package_with_other_weights_is_refused(name, monkeypatch):
     monkeypatch.setitem(PACKAGED_MODELS, name, replace(PACKAGED_MODELS[name], sha256="0" * 64))
-    with pytest.raises(BadModel, match=r"published weights have 0000"):
+    with pytest.raises(BadModel, match=r"that of the published weights is 0000"):
         locate(name)
 
 

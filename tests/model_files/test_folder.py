@@ -77,7 +77,7 @@ def test_the_newer_format_is_read(own, mode):
 
 def test_a_plain_folder_is_given_the_mean_and_says_so(own):
     folder = own(plain=True)
-    with pytest.warns(UserWarning, match="plain encoder without a pooling; using mean pooling"):
+    with pytest.warns(UserWarning, match="plain encoder without a pooling module; using mean pooling"):
         embedder = TorchEmbedder.load(folder)
     assert embedder.pooling.spec == "mean"
     assert TorchEmbedder.load(folder, pooling="cls").pooling.spec == "cls", "and is silent where a pooling is named"
@@ -273,7 +273,7 @@ def test_what_vectors_are_compared_with_is_kept(name, own, tmp_path):
         ({"similarity_fn_name": 3}, "similarity_fn_name = 3"),
         ({"prompts": {"q": "Q: "}, "default_prompt_name": "query"}, "'query'; expected null or .* prompt: q"),
         *(
-            ({"prompts": prompts}, "prompts = .*; expected texts by name")
+            ({"prompts": prompts}, "prompts = .*; expected an object with a text for each name")
             for prompts in ([], [1], 0, {"a": 1}, {"a": None})
         ),
         *(({"default_prompt_name": name}, "expected null or the name of a prompt") for name in (["a"], 3)),
@@ -568,7 +568,7 @@ def test_a_file_is_no_model_folder(tmp_path):
 def test_a_manifest_that_would_be_read_back_as_another_is_refused():
     one, other = Manifest(Path("a"), max_seq_length=5), Manifest(Path("b"), max_seq_length=6)
     folder_module.check_same(written=one, read_back=Manifest(Path("b"), max_seq_length=5))
-    with pytest.raises(BadModel, match="its max_seq_length is 6, but would be 5 once it is loaded again"):
+    with pytest.raises(BadModel, match="its max_seq_length is 6, but would be 5 when loaded again"):
         folder_module.check_same(written=other, read_back=one)
     with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag"):
         folder_module._described("mean+other", 4)
@@ -586,14 +586,14 @@ def test_rows_without_a_path_and_a_type_are_no_modules(modules, read, tmp_path):
 
 
 def test_weights_that_are_missing_are_to_be_fetched_again(tmp_path):
-    with pytest.raises(BadModel, match=r"absent is missing; download it again"):
+    with pytest.raises(BadModel, match=r"absent is missing; download the model again"):
         names.check_weights(tmp_path / "absent", names.PACKAGED_MODELS["likewise-mini"])
 
 
 @pytest.mark.parametrize(
     ("first", "way_out"),
     [
-        ("StaticEmbedding", "holds no static model: expected tokenizer.json and embedding.weight"),
+        ("StaticEmbedding", "contains no static model; expected tokenizer.json and embedding.weight"),
         ("Router", "config.json is missing, and modules.json names a Router there"),
         ("CLIPModel", "begins with CLIPModel; expected Transformer, StaticEmbedding or Router$"),
     ],
@@ -610,7 +610,7 @@ def test_an_embedder_is_no_reranker_and_a_reranker_of_modules_is_no_embedder(tmp
     with pytest.raises(BadModel, match=r"Reranker.start\(folder\) turns it into an untrained reranker"):
         read_pair_manifest(tmp_path / "m")
     write(tmp_path / "m/config_sentence_transformers.json", {"model_type": "CrossEncoder"})
-    with pytest.raises(BadModel, match="expected a Dense at the end, whose module_output_name is scores"):
+    with pytest.raises(BadModel, match="expected a final Dense module whose module_output_name is scores"):
         read_pair_manifest(tmp_path / "m")
     modular_folder(tmp_path / "modular")
     assert [head.kind for head in read_pair_manifest(tmp_path / "modular").heads] == ["Dense", "LayerNorm", "Dense"]

@@ -139,7 +139,7 @@ def test_a_pooling_that_no_folder_has_a_word_for_is_refused(name, tiny, tmp_path
 
 
 def test_a_model_of_layers_side_by_side_says_what_to_save(tiny, tmp_path):
-    with pytest.raises(BadModel, match="A model of several concatenated layers is for training"):
+    with pytest.raises(BadModel, match="A model that concatenates several layers is only for training"):
         multi_layer_embedder(tiny, 2).save(tmp_path / "new")
 
 

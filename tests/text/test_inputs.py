@@ -56,14 +56,14 @@ def test_a_missing_value_of_a_column_is_named_by_its_index():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("one text", r"got one str; put it in a list: \[text\]"),
-        (b"one text", r"got one bytes; put it in a list"),
+        ("one text", r"got a single str; put it in a list: \[text\]"),
+        (b"one text", r"got a single bytes; put it in a list"),
         ({"a": "b"}, "got a dict; pass a list, which has an order"),
         ({"a", "b"}, "got a set; pass a list"),
         (frozenset("a"), "got a frozenset; pass a list"),
-        (np.array([["a", "b"]]), "got a ndarray of 2 dimensions; select one column"),
+        (np.array([["a", "b"]]), "got a ndarray with 2 dimensions; select one column"),
         (np.array("a"), r"got array\('a', dtype='<U1'\) \(ndarray\)"),
-        (pd.DataFrame({"a": ["b"]}), "got a DataFrame of 2 dimensions; select one column"),
+        (pd.DataFrame({"a": ["b"]}), "got a DataFrame with 2 dimensions; select one column"),
         (None, r"got None \(NoneType\)"),
         (7, r"got 7 \(int\)"),
         (pa.table({"a": ["b"]}), "texts|table"),

@@ -81,8 +81,8 @@ def test_the_rules_of_a_published_sentencepiece_model_are_those_of_the_library()
             (base64.b64encode(rules).decode(), "is cut off")
             for rules in (b"", b"\4\0\0\0", b"\4\0\0\0xxx", b"\1\0\0\0x", b"\0\0\1\0" + b"x" * 9)
         ),
-        ("é", "is no Base64"),
-        ("A B=", "is no Base64"),
+        ("é", "is no(t valid)? Base64"),
+        ("A B=", "is no(t valid)? Base64"),
         (5, "precompiled_charsmap is .*; expected a text"),
         (None, "precompiled_charsmap is .*; expected a text"),
     ],

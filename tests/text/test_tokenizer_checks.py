@@ -54,7 +54,7 @@ def test_bytes_of_bytes_are_refused_among_pre_tokenizers_too(tmp_path):
 
 
 def test_too_many_steps_are_refused(tmp_path):
-    with pytest.raises(BadModel, match="in 102 steps; expected at most 100"):
+    with pytest.raises(BadModel, match="applies 102 steps to a text; expected at most 100"):
         _load(tmp_path, _normalised(*[normalizers.NFC()] * 101))
 
 
@@ -165,7 +165,7 @@ def test_what_is_just_within_the_limits_is_read(tmp_path, monkeypatch):
     built = _normalised(*steps)
     assert _load(tmp_path, built)
     monkeypatch.setattr(tokenizer_checks, "MAX_STEPS", 98)
-    with pytest.raises(BadModel, match="in 99 steps; expected at most 98"):
+    with pytest.raises(BadModel, match="applies 99 steps to a text; expected at most 98"):
         _load(tmp_path, built)
     monkeypatch.setattr(tokenizer_checks, "MAX_PATTERN_LENGTH", 7)
     for length in (7, 8):

@@ -155,7 +155,7 @@ def test_post_processors_that_are_not_known_or_repeat_a_text_are_refused():
     with pytest.raises(BadModel, match="several post-processors"):
         template({"type": "Sequence", "processors": [{"type": "BertProcessing"}, {"type": "RobertaProcessing"}]})
     alone = {"type": "TemplateProcessing", "special_tokens": {}, "pair": [{"Sequence": {"id": "A", "type_id": 0}}]}
-    with pytest.raises(BadModel, match="no template of a first and a second text, each once"):
+    with pytest.raises(BadModel, match="no pair template with the first and the second text once each"):
         PairFrame.of(alone)
     with pytest.raises(BadModel, match="inserts special tokens into a text"):
         around([("A", 0), ((1,), 0), ("A", 0)])
@@ -209,7 +209,7 @@ def test_a_decoder_gives_the_text_that_the_library_gives(name):
 
 def test_without_a_decoder_tokens_are_joined_and_an_unknown_one_is_refused():
     assert decoded(["a", "b"], None) == "a b"
-    with pytest.raises(BadModel, match="the decoder 'CTC' is not supported; known are BPEDecoder"):
+    with pytest.raises(BadModel, match="the decoder 'CTC' is not supported; expected one of BPEDecoder"):
         decoded(["a"], {"type": "CTC"})
     with pytest.raises(BadModel, match="a Replace decoder with a regular expression is not supported"):
         decoded(["a"], {"type": "Replace", "pattern": {"Regex": "a"}, "content": ""})

@@ -31,7 +31,7 @@ def test_what_is_not_said_is_nothing_and_what_is_said_is_kept(tmp_path):
 @pytest.mark.parametrize("value", [-1, 2**31, 1.0, True, None, "3"])
 @pytest.mark.parametrize("key", ["id", "least", "most", "buckets", "first"])
 def test_a_number_that_cannot_be_is_a_bad_model(key, value, tmp_path):
-    with pytest.raises(BadModel, match=f"{re.escape(FILE)} holds .*; expected whole numbers of 0 or more"):
+    with pytest.raises(BadModel, match=f"{re.escape(FILE)} contains .*; expected whole numbers of 0 or more"):
         told(tmp_path, {"id": 1, key: value})
 
 
@@ -40,7 +40,7 @@ def test_a_number_that_cannot_be_is_a_bad_model(key, value, tmp_path):
     [
         ("{", "is not valid JSON"),
         ("[" * 100_000, "is not valid JSON"),
-        ("[]", "holds a list; expected an object"),
+        ("[]", "contains a list; expected a JSON object"),
         ("{}", "expected an object with id, least, most, buckets, first"),
         ('{"id": 1, "ids": 2}', "expected an object with id, least, most, buckets, first"),
     ],
@@ -71,7 +71,7 @@ def test_a_tokenizer_that_makes_no_token_of_a_letter_is_a_bad_model(tmp_path):
     wordpieces().save(str(tmp_path / "tokenizer.json"))
     assert Tokenizer.load(tmp_path, 16)
     amend(tmp_path / "tokenizer.json", normalizer={"type": "Replace", "pattern": {"String": "a"}, "content": ""})
-    with pytest.raises(BadModel, match="gives no token for the letter 'a', so it cannot read text"):
+    with pytest.raises(BadModel, match="gives no token for the letter 'a', so it cannot encode text"):
         Tokenizer.load(tmp_path, 16)
 
 
@@ -101,6 +101,7 @@ def test_an_encoder_has_a_vector_for_the_largest_id_of_unknown_words(tmp_path):
     tokenizer = Tokenizer.load(tmp_path, 16)
     tokenizer.check(200)
     with pytest.raises(
-        BadModel, match="gives special tokens or unknown words ids up to 199, but the encoder has vectors for 199 ids"
+        BadModel,
+        match="uses ids up to 199 for special tokens or unknown words, but the encoder has vectors for only 199 ids",
     ):
         tokenizer.check(199)

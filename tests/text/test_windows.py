@@ -96,8 +96,8 @@ def test_what_cannot_be_read_is_named_as_the_caller_names_it(own, tokenizer):
     for inputs, message in (
         (["a", "b", "query"], "input 7 holds the token 'query', for which the encoder has no vector"),
         (["a", "b", [3, tokenizer.vocabulary - 1]], "input 7 holds the token 'query'"),
-        (["a", [5], [5, tokenizer.vocabulary]], f"input 7 has the token id {tokenizer.vocabulary}; this model has"),
-        (["a", [5], [-1]], f"input 7 has the token id -1; this model has the ids 0 to {tokenizer.vocabulary - 1}"),
+        (["a", [5], [5, tokenizer.vocabulary]], f"input 7 contains the token id {tokenizer.vocabulary}; this model's"),
+        (["a", [5], [-1]], f"input 7 contains the token id -1; this model's ids are 0 to {tokenizer.vocabulary - 1}"),
     ):
         with pytest.raises(BadInput, match=message):
             model.windows(inputs, name=lambda i: f"input {5 + i}")

@@ -1,7 +1,7 @@
-"""LoRA adapters (Hu et al. 2021) in PEFT's format: merged with their base model into a folder in the user's cache.
+"""LoRA adapters (Hu et al. 2021) in the PEFT format, merged with their base models into folders in the user's cache.
 
-An adapter holds, for some of the base model's matrices W, two narrow ones: the model with the adapter has
-W + scale · B A instead of W. Everything else comes from the base model, unless the adapter's folder has its own.
+For some of the base model's weight matrices W, an adapter contains two low-rank matrices, A and B; the adapted model
+uses W + scale · B A in place of W. Everything else comes from the base model, unless the adapter's folder overrides it.
 """
 
 import re
@@ -21,27 +21,27 @@ from .folder import read_manifest
 from .saving import ADAPTER_SETTINGS, LENGTH_FILES, NAMES, files_of_model
 
 WEIGHTS = "adapter_model.safetensors"
-MODEL_FILES = {"modules.json", "config_sentence_transformers.json", *LENGTH_FILES}  # of sentence-transformers' folders
+MODEL_FILES = {"modules.json", "config_sentence_transformers.json", *LENGTH_FILES}  # in sentence-transformers folders
 LARGEST_ALPHA = 10**6
 TOKENIZER_FILES = NAMES - MODEL_FILES - {"config.json", "likewise.json"}
 OTHER_KINDS = """use_dora use_qalora use_bdlora lora_bias fan_in_fan_out modules_to_save layer_replication
     target_parameters trainable_token_indices alora_invocation_tokens"""
 PLAIN: Mapping[str, tuple[Any, ...]] = {
     "bias": ("none",),
-    "init_lora_weights": (True, False, "gaussian", "eva", "orthogonal"),  # the others change the base model's matrices
+    "init_lora_weights": (True, False, "gaussian", "eva", "orthogonal"),  # other methods change the base weights
     **dict.fromkeys(OTHER_KINDS.split(), (False, [], {})),
 }
-"""The settings that an adapter must have so that W + scale · B A describes it fully; null counts as not given."""
+"""The only values for which W + scale · B A describes the adapter fully; null counts as not given."""
 Array = np.ndarray
 Delta = tuple[float, Array, Array]  # scale, A and B
 
 
 def merged_folder(folder: Path, find: Callable[[str], Path]) -> Path:
-    """The cache folder of an adapter merged with its base model, which is beside it or which `find` finds by name."""
+    """Merge an adapter with its base model and return the cache folder; `find` locates a base model by name."""
     settings = _settings(folder)
     base = _base(folder, settings["base_model_name_or_path"], find)
     if not regular_file_exists(folder / WEIGHTS):
-        raise BadModel(f"{folder} contains no {WEIGHTS}; no other format of an adapter is read")
+        raise BadModel(f"{folder} contains no {WEIGHTS}, the only supported format of adapter weights")
     files = [*files_of_model(base), *files_of_model(folder), folder / ADAPTER_SETTINGS, folder / WEIGHTS]
     name = re.sub(r"[^\w.-]+", "-", folder.resolve().name)[:40]
     key = " ".join(file_state_key(path) for path in files)
@@ -49,14 +49,14 @@ def merged_folder(folder: Path, find: Callable[[str], Path]) -> Path:
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    """The settings of an adapter, after checking that they are those of plain LoRA."""
+    """Read an adapter's settings and check that they describe plain LoRA."""
     path = folder / ADAPTER_SETTINGS
-    settings = require_object(path, "an adapter has it")
+    settings = require_object(path, "an adapter needs it")
     if settings.get("peft_type") != "LORA":
         raise bad_setting(path, "peft_type", settings.get("peft_type"), "LORA, the only supported kind of adapter")
     for key, plain in PLAIN.items():
         if settings.get(key) is not None and settings[key] not in plain:
-            raise bad_setting(path, key, settings[key], "LoRA without it, the only supported one")
+            raise bad_setting(path, key, settings[key], "plain LoRA without this option")
     patterns = settings.setdefault("alpha_pattern", {}) or {}
     if not isinstance(patterns, dict) or not all(re.fullmatch(r"[\w.]+", key) for key in patterns):
         raise bad_setting(path, "alpha_pattern", patterns, "a map from names of modules to numbers")
@@ -69,7 +69,7 @@ def _settings(folder: Path) -> dict[str, Any]:
 
 
 def _base(folder: Path, name: str, find: Callable[[str], Path]) -> Path:
-    """The folder of the base model: one beside the adapter, or the model of this name."""
+    """The folder of the base model, found next to the adapter or by its name."""
     short = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     beside = folder.resolve().parent / short
     if regular_file_exists(beside / "config.json") and not regular_file_exists(beside / ADAPTER_SETTINGS):
@@ -78,15 +78,18 @@ def _base(folder: Path, name: str, find: Callable[[str], Path]) -> Path:
         with suppress(ModelNotFound):
             return _checked_base(folder, find(sought))
     raise BadModel(
-        f"{folder} is an adapter for the model {name!r}, which was not found: put it into {beside}, or into the folder "
-        "that LIKEWISE_MODELS names"
+        f"{folder} is an adapter for the model {name!r}, which was not found: copy the model to {beside}, or into the "
+        "folder that LIKEWISE_MODELS names"
     )
 
 
 def _checked_base(folder: Path, base: Path) -> Path:
     manifest = read_manifest(base)
     if manifest.routes or manifest.static or manifest.encoder != base:
-        raise BadModel(f"{folder} is an adapter for {base}, whose encoder is not in the folder itself")
+        raise BadModel(
+            f"{folder} is an adapter for {base}, which is a router or a static model, or keeps its encoder in a "
+            "sub-folder; expected a transformer encoder at the top level of the folder"
+        )
     return base
 
 
@@ -96,16 +99,18 @@ def _merge(target: Path, folder: Path, base: Path, settings: Mapping[str, Any]) 
         adapter = WeightReader(folder, stack, "numpy", [folder / WEIGHTS])
         weights = WeightReader(base, stack, "numpy")
         if any(kind.type == "I8" for kind in weights.kinds.values()):
-            raise BadModel(f"{folder} is an adapter for {base}, whose weights are in int8; expected the model in fp32")
+            raise BadModel(
+                f"{folder} is an adapter for {base}, whose weights are quantized to int8; expected the fp32 model"
+            )
         deltas = dict(_deltas(adapter, weights, settings))
         merged = {name: _merged(weights, name, deltas) for name in weights.names}
         write_safetensors(target / "model.safetensors", merged)
 
 
 def _copy_files(target: Path, folder: Path, base: Path) -> None:
-    """The base model's JSON files, overridden by those of the adapter's folder.
+    """Copy all of the base model's files except weights, overridden by those in the adapter's folder.
 
-    If that folder has its own modules or tokenizer, none of the base model's files of that kind are used.
+    If the adapter's folder has its own modules or tokenizer, the base model's modules or tokenizer are not used at all.
     """
     own = set().union(
         MODEL_FILES if regular_file_exists(folder / "modules.json") else (),
@@ -117,17 +122,19 @@ def _copy_files(target: Path, folder: Path, base: Path) -> None:
     card = [Path("README.md")] if regular_file_exists(folder / "README.md") else []
     for source, paths in ((base, kept), (folder, [*of_adapter, *card])):
         for path in paths:
-            if not (path.parent == Path() and path.name.startswith("model")):  # the weights, which are written merged
+            if not (path.parent == Path() and path.name.startswith("model")):  # merged weights are written separately
                 (target / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source / path, target / path)
 
 
 def _deltas(adapter: WeightReader, weights: WeightReader, settings: Mapping[str, Any]) -> Iterator[tuple[str, Delta]]:
-    """The update of each matrix of the base model, by its name in the base model's file."""
+    """Yield the update of each adapted weight matrix, after the name of the matrix in the base model's file."""
     for name in adapter.names:
         match = re.fullmatch(r"(?:base_model\.model\.)?(.+)\.lora_([AB])\.weight", name)
         if match is None:
-            raise BadModel(f"{adapter.folder} holds the tensor {name}; expected those of LoRA, lora_A and lora_B")
+            raise BadModel(
+                f"{adapter.folder} contains the tensor {name}; expected only LoRA tensors, lora_A and lora_B"
+            )
         module, part = match.groups()
         found = _in_base(adapter, weights, module)
         if part == "A" and found is not None:
@@ -140,16 +147,16 @@ def _narrow(adapter: WeightReader, name: str, weights: WeightReader, found: str)
     a, b, shape = adapter.fp32(name), adapter.fp32(other), weights.kinds[found].shape
     if a.ndim != 2 or b.ndim != 2 or len(a) != b.shape[1] or (len(b), a.shape[1]) != shape:
         raise BadModel(
-            f"{adapter.folder} is an adapter for a model other than {weights.folder}: {name} and its lora_B have the "
-            f"shapes {a.shape} and {b.shape}, but the matrix that they change has {shape}"
+            f"{adapter.folder} is an adapter for a model other than {weights.folder}: {name} and the matching lora_B "
+            f"have the shapes {a.shape} and {b.shape}, but the weight matrix that they adapt has the shape {shape}"
         )
     return a, b
 
 
 def _in_base(adapter: WeightReader, weights: WeightReader, module: str) -> str | None:
-    """The name of a module's matrix in the base model's file; either may have a prefix (`bert.`) that the other lacks.
+    """The name of a module's weight matrix in the base model's file; a prefix such as `bert.` may differ.
 
-    None for a pooler that the file lacks: vectors do not depend on it.
+    None if the module is a pooler that the file lacks, because embeddings do not depend on the pooler.
     """
     name = f"{module}.weight"
     for found in weights.names:
@@ -162,13 +169,13 @@ def _in_base(adapter: WeightReader, weights: WeightReader, module: str) -> str |
 
 
 def _scale(settings: Mapping[str, Any], module: str, rank: int) -> float:
-    """lora_alpha over the rank, or over its root (rank-stabilized LoRA); a pattern names some modules' own alpha."""
+    """lora_alpha / rank, or lora_alpha / √rank for rank-stabilized LoRA; alpha_pattern sets alpha for some modules."""
     ends = (alpha for key, alpha in settings["alpha_pattern"].items() if f".{module}".endswith(f".{key}"))
     return float(next(ends, settings["lora_alpha"]) / (rank**0.5 if settings.get("use_rslora") else rank))
 
 
 def _merged(weights: WeightReader, name: str, deltas: Mapping[str, Delta]) -> tuple[str, np.ndarray]:
-    """A tensor of the merged model, and safetensors' name of its type: fp32 if the adapter changes it."""
+    """The safetensors dtype and values of a tensor of the merged model; fp32 if the adapter changes the tensor."""
     kind = weights.kinds[name].type
     if name not in deltas:
         return kind, weights.bfloat16(name) if kind == "BF16" else weights.tensor(name)

@@ -13,7 +13,7 @@ CACHE = "LIKEWISE_CACHE"
 
 
 def cached_folder(name: str, key: str, write: Callable[[Path], None]) -> Path:
-    """The cache folder with this name and key; if it does not exist, `write` fills it."""
+    """Return the cache folder for this name and key; if it does not exist yet, `write` fills it."""
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     folder = cache_folder() / f"{name}-{digest}"
     if not (folder / "config.json").is_file():
@@ -29,12 +29,12 @@ class _AlreadyWrittenError(Exception):
 
 
 def cache_folder() -> Path:
-    """The folder for such models: `LIKEWISE_CACHE`, or ~/.cache/likewise."""
+    """The folder for cached models: the value of `LIKEWISE_CACHE`, or ~/.cache/likewise."""
     set_by_user = os.environ.get(CACHE)
     return expanded(set_by_user) if set_by_user else Path.home() / ".cache" / "likewise"
 
 
 def file_state_key(path: Path) -> str:
-    """A key that changes when a file changes, from its path, size and modification time; the file is not read."""
+    """A key built from a file's path, size and modification time, without reading the file."""
     state = path.stat()
     return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"

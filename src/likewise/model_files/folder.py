@@ -1,6 +1,6 @@
-"""The manifest of a model folder: sentence-transformers' JSON, read in either of its formats, written in the older one.
+"""The manifest of a model folder: sentence-transformers JSON files, read in either format, written in the older one.
 
-A plain Hugging Face folder, without modules.json, gets mean pooling, and a notice says so.
+A plain Hugging Face folder (without modules.json) is given mean pooling, and a notice says so.
 """
 
 import json
@@ -23,7 +23,7 @@ from .saving import LENGTH_FILES, check_saved
 
 POOLING_FOLDER = "1_Pooling"
 MAX_MODULES = 100
-UNLIMITED = 1 << 30  # larger limits mean no limit: transformers writes 10^30 for "none"
+UNLIMITED = 1 << 30  # limits from here on mean "no limit", for which transformers writes 10^30
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' similarity functions
 OWN = "likewise."  # prefix of module types that sentence-transformers lacks and therefore rejects
 OWN_POOLING = f"{OWN}pooling."
@@ -34,7 +34,7 @@ ROUTERS = ("Router", "Asym")  # modules that have a model for queries and one fo
 
 @dataclass(frozen=True)
 class ModulePart:
-    """A head, or a pooling that only likewise has, as described in the folder: its kind, settings and weights."""
+    """A head, or a pooling module that only likewise supports: its kind, its settings, and the folder it is in."""
 
     kind: str
     config: Mapping[str, Any]
@@ -55,13 +55,13 @@ class Manifest:
     lowercase: bool = False
     notice: str | None = None
     similarity: str | None = None  # sentence-transformers' name for the similarity function; None means cosine
-    routes: Mapping[str, "Manifest"] = field(default_factory=dict)  # of a Router; empty for any other model
+    routes: Mapping[str, "Manifest"] = field(default_factory=dict)  # the routes of a Router; empty otherwise
     default_route: str | None = None
     static: bool = False  # whether the encoder is a table of token vectors (`runtime.static_tables`)
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a plain encoder, or of a folder in either of sentence-transformers' formats."""
+    """Read the manifest of a plain encoder, or of a folder in either sentence-transformers format."""
     check_saved(folder)
     parts = modules_of(folder)
     if parts is None:
@@ -72,7 +72,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _of_parts(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
-    """The manifest of a sequence of modules; prompts and similarity are those of the folder."""
+    """The manifest for a sequence of modules; prompts and similarity come from the folder's settings."""
     if parts and parts[0].kind == STATIC:
         return _static(folder, parts)
     if not parts or parts[0].kind != "Transformer":
@@ -92,7 +92,7 @@ def _of_parts(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
 
 
 def pooling_and_heads(folder: Path, parts: Sequence[ModulePart]) -> dict[str, Any]:
-    """The pooling of modules that begin with a Transformer, whether it includes the prompt, and the heads after it."""
+    """The pooling that follows a Transformer, whether it includes the prompt's tokens, and the heads after it."""
     poolings = [part for part in parts if _pools(part)]
     heads = [part for part in parts[1:] if part.kind != "Dropout" and not _pools(part)]
     unknown = sorted({part.kind for part in heads} - set(HEADS))
@@ -112,21 +112,23 @@ def pooling_and_heads(folder: Path, parts: Sequence[ModulePart]) -> dict[str, An
 
 
 def _router(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
-    """The manifest of a Router: that of its default route, with those of all its routes.
+    """The manifest of a Router: a copy of the default route's manifest, with the manifests of all routes in `routes`.
 
-    The modules after the Router follow each route. Without a default route, the first one is used instead, and
-    `default_route` is None.
+    The modules after the Router are appended to every route. If there is no default route, the first route is copied
+    instead, and `default_route` is None.
     """
     place = parts[0].folder
     path = place / "router_config.json"
-    path = path if regular_file_exists(path) else place / "config.json"  # as Asym wrote it
+    path = path if regular_file_exists(path) else place / "config.json"  # the older name, used by Asym
     described = require_object(path, f"modules.json names a {parts[0].kind} there")
     structure, types, settings = (described.get(key) for key in ("structure", "types", "parameters"))
     if not isinstance(structure, dict) or not structure or not isinstance(types, dict) or len(structure) > MAX_MODULES:
-        raise BadModel(f"{path} names no routes; expected the modules of each in structure, and their types in types")
+        raise BadModel(
+            f"{path} defines no routes; expected each route's modules in structure, and their types in types"
+        )
     settings = settings if isinstance(settings, dict) else {}
     if settings.get("route_mappings"):
-        raise bad_setting(path, "route_mappings", settings["route_mappings"], "none: routes are chosen by their names")
+        raise bad_setting(path, "route_mappings", settings["route_mappings"], "none: routes are selected by name")
     routes = {
         name: _of_parts(folder, [*_route(place, path, ids, types), *parts[1:]]) for name, ids in structure.items()
     }
@@ -135,31 +137,31 @@ def _router(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
         default = next(iter(routes))
     if default is not None and default not in routes:
         raise bad_setting(path, "default_route", default, f"one of {', '.join(routes)}")
-    notice = f"{folder.name} has the routes {', '.join(routes)}: encode_query and encode_document take their own, and "
-    notice += f"encode takes {default}" if default else "encode takes none"
+    notice = f"{folder.name} has the routes {', '.join(routes)}: encode_query and encode_document use their own, and "
+    notice += f"encode uses {default}" if default else "encode has no default route"
     return replace(routes[default or next(iter(routes))], notice=notice, routes=routes, default_route=default)
 
 
 def _route(place: Path, path: Path, ids: Any, types: Mapping[str, Any]) -> list[ModulePart]:
     if not isinstance(ids, list) or not ids or len(ids) > MAX_MODULES:
-        raise BadModel(f"{path} has a route with the modules {ids!r:.100}; expected a list of their names")
+        raise BadModel(f"{path} describes a route by {ids!r:.100}; expected a list of module names")
     wrong = next((one for one in ids if not isinstance(one, str) or not isinstance(types.get(one), str)), None)
     if wrong is not None:
-        raise BadModel(f"{path} has the module {wrong!r:.100} in a route, and no type for it")
+        raise BadModel(f"{path} lists the module {wrong!r:.100} in a route, but gives no type for it")
     return [module_part(place, {"path": one, "type": types[one]}) for one in ids]
 
 
 def _static(folder: Path, parts: Sequence[ModulePart]) -> Manifest:
-    """The manifest of a static model: a table of token vectors, whose mean is taken, and heads."""
-    from ..runtime.static_tables import static_table  # here, so that --help loads no NumPy
+    """The manifest of a static model: a table of token vectors, which are averaged, and heads."""
+    from ..runtime.static_tables import static_table  # imported here, so that --help does not load NumPy
 
     table = static_table(parts[0].folder)
     heads = [part for part in parts[1:] if part.kind != "Dropout"]
     unknown = sorted({part.kind for part in heads} - set(HEADS))
     if table is None:
-        raise BadModel(f"{parts[0].folder} holds no static model: expected tokenizer.json and embedding.weight")
+        raise BadModel(f"{parts[0].folder} contains no static model; expected tokenizer.json and embedding.weight")
     if unknown:
-        raise BadModel(f"{folder} is made of a {STATIC} and {unknown[0]}; after the table, {', '.join(HEADS)} are read")
+        raise BadModel(f"{folder} contains a {unknown[0]} after the {STATIC}; expected only {', '.join(HEADS)}")
     spoken = read_object(folder / "config_sentence_transformers.json")
     return Manifest(
         encoder=table.folder,
@@ -178,8 +180,8 @@ def check_same(*, written: Any, read_back: Any) -> None:
     if different:
         name = different[0]
         raise BadModel(
-            f"this model cannot be saved as it is: its {name} is {before[name]}, but would be {after[name]} once it is "
-            "loaded again"
+            f"this model cannot be saved without changing it: its {name} is {before[name]}, but would be {after[name]} "
+            "when loaded again"
         )
 
 
@@ -222,7 +224,7 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
 
 
 def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str, Any]]:
-    """A pooling's type and settings; likewise's own poolings have distinct types, to avoid confusion."""
+    """A pooling module's type and settings; pooling methods that only likewise supports get types of their own."""
     if isinstance(pooling, ModulePart):
         return OWN_POOLING + pooling.kind, pooling.config
     from ..arrays.reductions import POOLING_FLAGS, REDUCTIONS  # imported here, so that --help does not load NumPy
@@ -231,7 +233,7 @@ def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str,
     unknown = [name for name in names if name not in POOLING_FLAGS.values()]
     if unknown:
         raise BadModel(
-            f"the pooling {pooling!r} has no flag in model folders; expected one of {', '.join(POOLING_FLAGS)}"
+            f"the pooling {pooling!r} has no flag in the model folder format; the flags are {', '.join(POOLING_FLAGS)}"
         )
     flags = {
         row.flag: name in names for name, row in REDUCTIONS.items() if name in names or row.newer is not None
@@ -240,7 +242,7 @@ def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str,
 
 
 def _plain(folder: Path) -> Manifest:
-    from ..runtime.static_tables import static_table  # here, so that --help loads no NumPy
+    from ..runtime.static_tables import static_table  # imported here, so that --help does not load NumPy
 
     table = static_table(folder)
     if table is not None:  # model2vec's older folders have no modules.json
@@ -248,7 +250,7 @@ def _plain(folder: Path) -> Manifest:
         return Manifest(encoder=folder, heads=heads, max_seq_length=table.max_seq_length, static=True)
     if not regular_file_exists(folder / "config.json"):
         raise BadModel(f"{folder} contains neither modules.json nor config.json, so it is not a model folder")
-    notice = f"{folder.name} is a plain encoder without a pooling; using mean pooling"
+    notice = f"{folder.name} is a plain encoder without a pooling module; using mean pooling"
     return Manifest(encoder=folder, notice=notice, **input_limits(folder))
 
 
@@ -258,7 +260,8 @@ def modules_of(folder: Path) -> list[ModulePart] | None:
     if not regular_file_exists(path):
         if (folder / POOLING_FOLDER).is_dir():
             raise BadModel(
-                f"{path} is missing, although {POOLING_FOLDER} is there: the download may be incomplete; fetch it again"
+                f"{path} is missing, although {POOLING_FOLDER} exists: the download may be incomplete; download the "
+                "model again"
             )
         return None
     rows = read_json(path)
@@ -282,7 +285,7 @@ def module_part(folder: Path, module: Mapping[str, Any]) -> ModulePart:
 
 
 def with_config(part: ModulePart) -> ModulePart:
-    """The module with its settings from its config.json; only Normalize may lack this file."""
+    """The module with the settings from its config.json, a file that only Normalize may lack."""
     path = part.folder / "config.json"
     if part.kind == "Normalize":
         return replace(part, config=read_object(path))
@@ -315,22 +318,22 @@ def _newer_pooling(mode: object, path: Path) -> str:
     except BadModel as error:
         raise BadModel(f"{path}: {error}") from None
     if ordered != spec:
-        raise bad_setting(path, "pooling_mode", mode, f"the order in which likewise concatenates them: {ordered}")
+        raise bad_setting(path, "pooling_mode", mode, f"{ordered}, the order in which likewise concatenates them")
     return spec
 
 
 def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
-    """The pooling in the older format, from the flags that are true; as in sentence-transformers, mean if none is."""
+    """The pooling in the older format: the methods whose flags are true, at least one."""
     from ..arrays.reductions import POOLING_FLAGS  # imported here, so that --help does not load NumPy
 
     flags = {key: boolean_setting(config, key, False, path) for key in config if key.startswith("pooling_mode")}
     unknown = sorted(flags.keys() - POOLING_FLAGS.keys() - {"pooling_mode"})
     if unknown:
-        raise BadModel(f"{path} has {unknown[0]}, which is unknown; expected one of {', '.join(POOLING_FLAGS)}")
+        raise BadModel(f"{path} sets the unknown flag {unknown[0]}; expected one of {', '.join(POOLING_FLAGS)}")
     names = [name for key, name in POOLING_FLAGS.items() if flags.get(key)]
     if not names:
         raise BadModel(
-            f"{path} specifies no pooling; expected pooling_mode, or one of these, true: {', '.join(POOLING_FLAGS)}"
+            f"{path} specifies no pooling; expected pooling_mode, or true for one of {', '.join(POOLING_FLAGS)}"
         )
     return "+".join(names)
 
@@ -339,7 +342,7 @@ def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     prompts, default = spoken.get("prompts"), spoken.get("default_prompt_name")
     prompts, path = {} if prompts is None else prompts, folder / "config_sentence_transformers.json"
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
-        raise bad_setting(path, "prompts", prompts, "texts by name")
+        raise bad_setting(path, "prompts", prompts, "an object with a text for each name")
     if default is not None and (not isinstance(default, str) or default not in prompts):
         names = ", ".join(prompts) or "(none)"
         raise bad_setting(path, "default_prompt_name", default, f"null or the name of a prompt: {names}")

@@ -1,4 +1,4 @@
-"""Downloads from the Hugging Face hub [extra: hub]: the only module that contacts it; after one failure, it waits."""
+"""Downloads from the Hugging Face hub [extra: hub], which only this module contacts; after a failure, it pauses."""
 
 import os
 import socket
@@ -18,16 +18,18 @@ _quiet_until = [0.0]  # on the clock of time.monotonic
 
 
 def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: Any) -> Path | None:
-    """The folder of a repository's files, either downloaded or from the hub's cache; None if unavailable.
+    """The folder with a repository's files, either downloaded or from the hub's cache; None if unavailable.
 
     Args:
         repository: `owner/name`.
-        tried: a list; if there is no folder, a line with the reason is appended to it.
+        tried: a list to which a line with the reason is appended if the files are unavailable.
         asking: whether the hub may be contacted; if not, only its cache is used.
         how: additional arguments for `huggingface_hub.snapshot_download`.
     """
     if find_spec("huggingface_hub") is None:
-        tried.append(f"the Hugging Face hub: not tried, because huggingface_hub is missing: {install_command('hub')}")
+        tried.append(
+            f"the Hugging Face hub: not tried, because huggingface_hub is not installed: {install_command('hub')}"
+        )
         return None
     from huggingface_hub import snapshot_download
 
@@ -46,7 +48,7 @@ def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: A
 
 
 def _has_address() -> bool:
-    """Whether the hub's host name can be resolved; if it cannot, its client would retry for half a minute."""
+    """Whether the hub's host name can be resolved; if not, huggingface_hub would retry for half a minute."""
     from urllib.request import getproxies  # an HTTP client, which `likewise --help` does not need
 
     if _offline():
@@ -68,6 +70,6 @@ def _why(error: Exception, asks: bool, waits: bool) -> str:
     if _offline():
         return "not in the cache, and HF_HUB_OFFLINE is set"
     if not asks:
-        return "not in the cache, and unreachable" + (" a moment ago, so not tried again" if waits else "")
+        return f"not in the cache, and the hub {'was unreachable a moment ago' if waits else 'is unreachable'}"
     line = (str(error).strip() or "no further details").splitlines()[0][:160]
     return f"{type(error).__name__}: {line}"

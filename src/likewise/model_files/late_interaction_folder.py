@@ -1,4 +1,4 @@
-"""The three forms of a late-interaction model's folder: Stanford's ColBERT, PyLate's and sentence-transformers' own."""
+"""The three folder formats of late-interaction models: Stanford ColBERT, PyLate and sentence-transformers."""
 
 import string
 from collections.abc import Callable, Mapping, Sequence
@@ -12,23 +12,23 @@ from ..runtime.untrusted_files import bad_setting, read_object
 from ..runtime.weight_files import WeightReader
 from .folder import UNLIMITED, ModulePart, with_config
 
-LATE_INTERACTION = "likewise.reranker.LateInteraction"  # the kind of the part that contains a `TokenVectors`
+LATE_INTERACTION = "likewise.reranker.LateInteraction"  # the kind of part whose settings are a `TokenVectors`
 TOKENS = "token_embeddings"  # sentence-transformers' name for the input of a module between encoder and score
 
 
 @dataclass(frozen=True)
 class TokenVectors:
-    """How texts become vectors of tokens; the manifest's heads map each vector, which is then scaled to length 1."""
+    """How texts become token vectors; the manifest's heads project each vector, which is then scaled to unit length."""
 
-    query_prefix: str  # before a query; a marker at its start, if it is a token of the vocabulary, is not split
+    query_prefix: str  # prepended to a query; if it starts with a marker in the vocabulary, the marker is not split
     document_prefix: str
-    query_length: int | None = None  # maximum tokens of a query, special ones included; None: the model's limit
+    query_length: int | None = None  # maximum tokens of a query, including special ones; None: the model's limit
     document_length: int | None = None
-    expanded_to: int = 0  # a shorter query is filled up with mask tokens to this length; their vectors count as well
+    expanded_to: int = 0  # shorter queries are padded to this length with mask tokens, which are scored as well
     expansion_token: str | None = None  # None: the tokenizer's mask token
-    attends_expansion: bool = False  # whether tokens attend to those mask tokens
-    has_markers: bool = True  # whether a prefix begins with a marker; without one, it is ordinary text
-    unscored: tuple[str, ...] = ()  # tokens of documents that are not compared with queries
+    attends_expansion: bool = False  # whether query tokens attend to the mask tokens
+    has_markers: bool = True  # whether a prefix begins with a marker; if not, it is ordinary text
+    unscored: tuple[str, ...] = ()  # document tokens that are excluded from scoring
 
 
 Described = tuple[TokenVectors, tuple[ModulePart, ...]]
@@ -48,7 +48,7 @@ def late_interaction(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[
 
 
 def _stanford(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, Any]) -> Described:  # noqa: ARG001
-    """A plain encoder with the projection among its weights, and settings in artifact.metadata."""
+    """Stanford's format: a plain encoder whose weights include the projection, and settings in artifact.metadata."""
     given = read_object(folder / "artifact.metadata")
     with ExitStack() as stack:
         weights = WeightReader(folder, stack, "numpy")
@@ -71,7 +71,7 @@ def _stanford(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, An
 
 
 def _pylate(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, Any]) -> Described:
-    """Modules of an encoder and Dense, with the settings of queries and documents among those of the model."""
+    """The PyLate format: Transformer and Dense modules; the model's settings include those of queries and documents."""
     expands, length = spoken.get("do_query_expansion", True), spoken.get("query_length", 32)
     words = spoken.get("skiplist_words")
     settings = _checked(
@@ -87,16 +87,18 @@ def _pylate(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, Any]
 
 
 def _multi_vector(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, Any]) -> Described:
-    """Modules of an encoder, Dense, a mask of tokens and Normalize, with lengths among the encoder's settings."""
+    """The sentence-transformers format: Transformer, Dense, token mask and Normalize; the encoder sets the lengths."""
     prompts = spoken.get("prompts") or {}
     encoder = read_object(parts[0].folder / "sentence_bert_config.json") if parts else {}
     expansion = encoder.get("query_expansion") or {"length": 0}
     masks = [with_config(part) for part in parts if part.kind == "MultiVectorMask"]
     mask = masks[0].config if masks else {}
     if mask.get("keep_only_token_ids") or mask.get("skiplist_tasks", ["document"]) != ["document"]:
-        raise BadModel(f"{masks[0].folder} skips tokens outside documents too, which is not supported")
+        raise BadModel(f"{masks[0].folder} does more than skip listed document tokens, which is not supported")
     if not isinstance(expansion, dict) or not isinstance(prompts, dict):
-        raise BadModel(f"{folder} has the query_expansion {expansion!r:.100} and prompts {prompts!r:.100}")
+        raise BadModel(
+            f"{folder} has query_expansion = {expansion!r:.100} and prompts = {prompts!r:.100}; expected two objects"
+        )
     fixed = expansion.get("strategy") == "fixed"
     settings = _checked(
         query_prefix=prompts.get("query", ""),
@@ -113,22 +115,26 @@ def _multi_vector(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str
 
 
 def _checked(unscored: Any, **given: Any) -> TokenVectors:
-    """The settings of a folder, each of the right kind."""
+    """The settings of a folder, after their types have been checked."""
     prefixes = (given["query_prefix"], given["document_prefix"], given.get("expansion_token") or "")
     lengths = (given["query_length"] or 0, given["document_length"] or 0, given["expanded_to"])
     if not all(type(length) is int and 0 <= length < UNLIMITED for length in lengths):
-        raise BadModel(f"a late-interaction model has the lengths {lengths}; expected whole numbers of tokens")
+        raise BadModel(f"the late-interaction model's maximum lengths are {lengths}; expected whole numbers of tokens")
     if not isinstance(unscored, list) or not all(isinstance(text, str) for text in (*prefixes, *unscored)):
         raise BadModel(
-            f"a late-interaction model has {prefixes} and {unscored!r:.100}; expected texts and a list of them"
+            f"the late-interaction model has the prefixes and expansion token {prefixes} and the skip list "
+            f"{unscored!r:.100}; expected texts and a list of texts"
         )
     if not isinstance(given["attends_expansion"], bool):
-        raise BadModel(f"a late-interaction model attends to its mask tokens: {given['attends_expansion']!r:.100}")
+        raise BadModel(
+            "whether the late-interaction model attends to expansion tokens is given as "
+            f"{given['attends_expansion']!r:.100}; expected true or false"
+        )
     return TokenVectors(**given, unscored=tuple(unscored))
 
 
 def _projections(folder: Path, parts: Sequence[ModulePart], known: Sequence[str]) -> tuple[ModulePart, ...]:
-    """The Dense modules after the encoder, which map each token's vector."""
+    """The Dense modules after the encoder, which project each token's vector."""
     kinds = [part.kind for part in parts]
     if kinds[:1] != ["Transformer"] or set(kinds[1:]) - set(known) or "Dense" not in kinds:
         raise BadModel(f"{folder} consists of {', '.join(kinds)}; expected Transformer, then {', '.join(known)}")
@@ -147,4 +153,4 @@ FORMS: dict[str, Callable[[Path, Sequence[ModulePart], Mapping[str, Any]], Descr
     "ColBERT": _pylate,
     "MultiVectorEncoder": _multi_vector,
 }
-"""How each form is read, by `model_type` in config_sentence_transformers.json, or the architecture in config.json."""
+"""A reader for each format, by `model_type` in config_sentence_transformers.json or the architecture in config.json."""

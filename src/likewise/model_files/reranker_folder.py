@@ -1,8 +1,8 @@
 """The manifest of a reranker folder: a plain classifier, sentence-transformers' CrossEncoder, or likewise's own type.
 
-sentence-transformers saved cross-encoders as plain Hugging Face folders up to version 5, and has written a modules.json
-since then, with one row for a classifier; both are supported, and a saved classifier is valid in both forms. A modular
-reranker has further rows: a pooling and the layers that turn pooled vectors into scores.
+Up to version 5, sentence-transformers saved cross-encoders as plain Hugging Face folders; since then it has written a
+modules.json, with a single row for a classifier. Both formats are read, and a saved classifier is valid in both. A
+modular reranker has further rows, for its pooling and for the layers that turn pooled vectors into scores.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class PairManifest:
     encoder: Path
     late: ModulePart | None = None  # what follows the encoder in likewise's own rerankers and in late interaction
     pooling: str | None = None  # of a modular reranker
-    heads: tuple[ModulePart, ...] = ()  # of a modular reranker (the last gives the scores) or late interaction
+    heads: tuple[ModulePart, ...] = ()  # of a modular reranker (the last computes the scores) or late interaction
     activation: str | None = None  # applied to the scores; None: the default for the number of labels
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
@@ -56,7 +56,7 @@ class PairManifest:
 
     @property
     def kind(self) -> str | None:
-        """What computes the scores: the type of likewise's own module, or modules; None: a classification head."""
+        """What computes the scores: the type of a module of likewise, or "modules"; None: a classification head."""
         if self.late is not None:
             return self.late.kind
         return MODULES if self.heads else None
@@ -96,16 +96,18 @@ def _scoring_modules(folder: Path, parts: Sequence[ModulePart]) -> dict[str, Any
     if last is None or last.kind != "Dense" or output != SCORES:
         kinds = ", ".join(part.kind for part in parts)
         raise BadModel(
-            f"{folder} consists of {kinds}; expected a Dense at the end, whose module_output_name is {SCORES}"
+            f"{folder} consists of {kinds}; expected a final Dense module whose module_output_name is {SCORES}"
         )
     if not found["include_prompt"] or not isinstance(found["pooling"], str):
-        raise BadModel(f"the pooling of {folder} leaves tokens out or is likewise's own; rerankers allow neither")
+        raise BadModel(
+            f"the pooling of {folder} excludes the prompt or is specific to likewise; rerankers support neither"
+        )
     plain = {key: value for key, value in last.config.items() if key != "module_output_name"}
     return {"pooling": found["pooling"], "heads": (*heads, replace(last, config=plain))}
 
 
 def write_pair_manifest(folder: Path, manifest: PairManifest, width: int) -> None:
-    """Write the JSON files of a reranker folder, whose encoder has this width."""
+    """Write the JSON files of a reranker folder; `width` is the encoder's hidden size."""
     if manifest.heads:
         _write_modules(folder, manifest, width)
     else:

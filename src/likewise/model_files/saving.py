@@ -130,7 +130,9 @@ def _check_room(folder: Path, new: Sequence[Path]) -> None:
         parents = [folder / parent for parent in name.parents]
         wrong = next((path for path in parents if path.exists() and not path.is_dir()), None)
         if wrong is not None:
-            raise NotADirectoryError(errno.ENOTDIR, f"{wrong.name} is a file, but the model needs a folder with this name")
+            raise NotADirectoryError(
+                errno.ENOTDIR, f"{wrong.name} is a file, but the model needs a folder with this name"
+            )
         if (folder / name).is_dir():
             raise IsADirectoryError(errno.EISDIR, f"{name} is a folder, but the model needs a file with this name")
 

@@ -17,7 +17,7 @@ HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)(.*)")
 CLOSING_MARKS = re.compile(r"(^|\s)#+$")
 FENCE = re.compile(r" {0,3}(```++|~~~++)")
 UNDERLINE = re.compile(r" {0,3}(?:(=++)|-++)\s*+$")
-FILLED = 0.9  # how full to make the parts of a sentence that is too long, so that few must be split again
+FILLED = 0.9  # how full to make the parts of an over-long sentence, so that few need to be split again
 FRONT_MATTER = "---"  # the line before and after the front matter of a Markdown file
 
 
@@ -26,7 +26,7 @@ class ChunkSettings:
     """How documents are split.
 
     Args:
-        size: maximum tokens per chunk, without special tokens and prompts.
+        size: maximum tokens per chunk, excluding special tokens and prompts.
         overlap: maximum tokens that a chunk repeats from the end of the previous one, in whole sentences.
         headings: whether Markdown headings are recognized; a chunk then never crosses a section boundary.
     """
@@ -98,7 +98,7 @@ def _titles(path: Sequence[tuple[int, str]]) -> tuple[str, ...]:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """Start, stop, level and title of every heading, with `#` or underlined, outside fenced code."""
+    """Start, stop, level and title of every heading (`#` or underlined) outside fenced code."""
     fence, before, start = "", (0, ""), 0
     for line in text.splitlines(keepends=True):
         stop, is_text = start + len(line), not fence
@@ -132,7 +132,7 @@ def _section_spans(text: str, section: Section) -> list[Span]:
 
 
 def _fitting(text: str, span: Span, tokens: int, count_tokens: CountTokens, size: int) -> Iterator[tuple[Span, int]]:
-    """The span and its token count if it fits; otherwise those of parts, cut at white space, most of which will fit."""
+    """Yield the span with its token count if it fits; otherwise split it at white space and yield parts that fit."""
     length = span[1] - span[0]
     if tokens <= size or length < 2:
         yield span, tokens

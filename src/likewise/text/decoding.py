@@ -1,4 +1,4 @@
-"""Token ids back to text, by the decoder in a tokenizer.json."""
+"""Decoding tokens to text, with the decoder described in a tokenizer.json."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,19 +7,19 @@ from typing import Any
 from ..errors import BadModel
 
 Decoder = Callable[[Mapping[str, Any], list[str]], list[str]]
-"""From a decoder's settings and tokens to parts of the text."""
+"""A function from a decoder's settings and a list of tokens to the parts of a text."""
 
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
 BYTE_LETTERS = {byte: chr(byte) for byte in _VISIBLE} | {byte: chr(256 + i) for i, byte in enumerate(_HIDDEN)}
-"""The letter of each byte in byte-level tokens: itself if it is visible, else one from U+0100 on (GPT-2)."""
+"""The character that stands for each byte in byte-level tokens: its own if visible, else one from U+0100 on (GPT-2)."""
 
 
 def decoded(tokens: Sequence[str], decoder: Mapping[str, Any] | None) -> str:
-    """The text of some tokens.
+    """Decode tokens to text; without a decoder, join them with spaces.
 
     Raises:
-        BadModel: the decoder is unknown.
+        BadModel: the decoder is not supported.
     """
     return " ".join(tokens) if decoder is None else "".join(_decoded(decoder, list(tokens)))
 
@@ -27,7 +27,7 @@ def decoded(tokens: Sequence[str], decoder: Mapping[str, Any] | None) -> str:
 def _decoded(decoder: Mapping[str, Any], tokens: list[str]) -> list[str]:
     known = DECODERS.get(decoder["type"])
     if known is None:
-        raise BadModel(f"the decoder {decoder['type']!r:.80} is not supported; known are {', '.join(DECODERS)}")
+        raise BadModel(f"the decoder {decoder['type']!r:.80} is not supported; expected one of {', '.join(DECODERS)}")
     return known(decoder, tokens)
 
 
@@ -115,4 +115,4 @@ DECODERS: dict[str, Decoder] = {
     "Strip": _strip,
     "WordPiece": _wordpiece,
 }
-"""By the type in tokenizer.json."""
+"""The supported decoders, by their type in tokenizer.json."""

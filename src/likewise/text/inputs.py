@@ -16,8 +16,8 @@ from ..native.tokenizing import EncodedTexts
 from .tokenizer import Tokenizer
 from .truncation import caller_stacklevel
 
-CHUNK_TEXTS = 16_384  # per chunk: enough to find equal lengths, few enough to keep in memory
-CHUNK_CHARACTERS = 1 << 24  # per chunk, so that long texts do not pile up
+CHUNK_TEXTS = 16_384  # texts per chunk: enough to find equal lengths, few enough to keep in memory
+CHUNK_CHARACTERS = 1 << 24  # characters per chunk, so that long texts do not fill the memory
 
 
 def text_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -42,7 +42,7 @@ def count_texts(texts: Iterable[str]) -> int | None:
     """The number of texts, if it is known without iterating over them."""
     try:
         return len(texts) if isinstance(texts, Sized) else None
-    except TypeError:  # an array of 0 dimensions, say, for which `text_chunks` raises
+    except TypeError:  # such as a 0-dimensional array, which `text_chunks` rejects
         return None
 
 
@@ -58,24 +58,24 @@ def _not_rows(given: Any) -> str:
     """What was given instead of rows, and what to do about it."""
     kind = type(given).__name__
     if isinstance(given, str | bytes | bytearray):
-        return f"one {kind}; put it in a list: [text]"
+        return f"a single {kind}; put it in a list: [text]"
     if isinstance(given, Mapping | Set):
         return f"a {kind}; pass a list, which has an order"
     dimensions = getattr(given, "ndim", 1)
     if isinstance(dimensions, int) and dimensions > 1:
-        return f"a {kind} of {dimensions} dimensions; select one column"
+        return f"a {kind} with {dimensions} dimensions; select one column"
     return describe_value(given)
 
 
 def checked_texts(texts: Iterable[Any], what: str) -> list[str]:
-    """Convert to a list of texts; the error names the index of an item that is not a str."""
+    """Convert to a list of texts; an error gives the index of the first item that is not a str."""
     if not is_list_of_rows(texts):
         raise BadInput(f"{what} is {describe_value(texts)}; expected a list of texts")
     return [checked_text(text, f"{what}[{i}]") for i, text in enumerate(texts)]
 
 
 def checked_text(text: Any, name: str) -> str:
-    """The text as a str; an error calls it by this name."""
+    """The text as a str; `name` identifies it in the error."""
     text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
     if not isinstance(text, str):
         raise BadInput(f"{name} is {describe_value(text)}; expected a str")
@@ -83,7 +83,7 @@ def checked_text(text: Any, name: str) -> str:
 
 
 def describe_value(value: Any) -> str:
-    """A value as shown in errors: the beginning of its repr, and its type."""
+    """Describe a value for an error message by the beginning of its repr and its type."""
     shown = repr(value)
     return f"{shown if len(shown) <= 40 else shown[:37] + '…'} ({type(value).__name__})"
 
@@ -103,7 +103,9 @@ def resolve_prompt(text: str | None, name: str | None, prompts: Mapping[str, str
     if text is None:
         return prompts.get(default or "", "")
     if not isinstance(text, str):
-        raise BadInput(f"prompt is {text!r}; expected a text (for the model's own prompts: prompt_name=…, {known})")
+        raise BadInput(
+            f"prompt is {text!r}; expected a text (for one of the model's prompts, {known}, pass prompt_name=…)"
+        )
     same_name = next((own for own in prompts if own.lower() == text.lower()), None)
     if same_name is not None:
         warnings.warn(
@@ -114,23 +116,23 @@ def resolve_prompt(text: str | None, name: str | None, prompts: Mapping[str, str
     return text
 
 
-TextOrIds = str | Sequence[int]  # A text, or the token ids of one
-TextName = Callable[[int], str]  # from a text's index to its name in messages
+TextOrIds = str | Sequence[int]  # a text or its token ids
+TextName = Callable[[int], str]  # maps a text's index to its name in messages
 TEXTS: TextName = "texts[{}]".format
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Inputs of the encoder: whole texts, their beginnings, or several windows of each, which are neighbours."""
+    """Inputs of the encoder: whole texts, their beginnings, or several windows per text, next to each other."""
 
     tokens: Sequences
-    """With special tokens."""
+    """The token ids of each window, including special tokens."""
     places: Int[np.ndarray, " P"]
     """The index of each window within its text, from 0, so that windows of many texts can be joined."""
     content_lengths: Int[np.ndarray, " P"]
-    """The number of tokens without special ones."""
+    """The number of tokens in each window, excluding special tokens."""
     hidden: Int[np.ndarray, " P"]
-    """How many tokens at the start the pooling leaves out: the prompt and what precedes it, usually none."""
+    """How many leading tokens the pooling ignores: the prompt and the special tokens before it; usually 0."""
 
     def __len__(self) -> int:
         return len(self.places)
@@ -171,7 +173,7 @@ PER_WINDOW = ("places", "content_lengths", "hidden")
 
 @dataclass(frozen=True)
 class TokenizedTexts:
-    """Texts as ids after a prompt, without special tokens or truncation."""
+    """Texts as token ids, each after the prompt's, without special tokens or truncation."""
 
     tokenizer: Tokenizer
     prompt: str
@@ -181,7 +183,7 @@ class TokenizedTexts:
     def of(
         cls, tokenizer: Tokenizer, inputs: Sequence[TextOrIds], prompt: str, name: TextName = TEXTS
     ) -> "TokenizedTexts":
-        """The ids of each text after the prompt; if a text is given as ids, the prompt's ids are prepended."""
+        """Tokenize each text with the prompt before it; if a text is given as ids, prepend the prompt's ids."""
         given = [(i, one) for i, one in enumerate(inputs) if not isinstance(one, str)]
         texts: Sequence[Any] = inputs
         if prompt or given:
@@ -200,13 +202,13 @@ class TokenizedTexts:
 
     @property
     def used(self) -> Int[np.ndarray, " N"]:
-        """How many of them are in the first window; tokens that stand for over-long words do not count."""
+        """The number of tokens in each text's first window, not counting those that stand for over-long words."""
         limit, words, lengths = self.tokenizer.max_content_length, self.contents.long_words, self.contents.lengths
         unread = np.bincount(words[words[:, 1] < limit, 0], minlength=len(lengths))
         return np.asarray(np.minimum(lengths, limit) - unread)
 
     def windows(self, *, hides_prompt: bool = False, overlapping: bool = False) -> Windows:
-        """The beginning of each text, up to the model's limit; if `overlapping`, windows over all of it.
+        """The beginning of each text, up to the model's limit; if `overlapping`, windows that cover the whole text.
 
         Raises:
             BadInput: the prompt alone reaches the limit, so that all texts would get the same vector.
@@ -242,7 +244,9 @@ def _given_content(tokenizer: Tokenizer, ids: Sequence[int], name: str) -> list[
     """Check ids given instead of a text, and remove the special ones around them, if any."""
     unknown = next((i for i in ids if not 0 <= i < tokenizer.vocabulary), None)
     if unknown is not None:
-        raise BadInput(f"{name} has the token id {unknown}; this model has the ids 0 to {tokenizer.vocabulary - 1:,}")
+        raise BadInput(
+            f"{name} contains the token id {unknown}; this model's ids are 0 to {tokenizer.vocabulary - 1:,}"
+        )
     start, stop = len(tokenizer.prefix), len(ids) - len(tokenizer.suffix)
     framed = start <= stop and tuple(ids[:start]) == tokenizer.prefix and tuple(ids[stop:]) == tokenizer.suffix
     return list(ids[start:stop] if framed else ids)

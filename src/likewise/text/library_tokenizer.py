@@ -1,4 +1,4 @@
-"""LibraryTokenizer: Hugging Face's tokenizers (the extra `tokenizers`) for what the compiled library lacks."""
+"""LibraryTokenizer: Hugging Face's tokenizers library (extra `tokenizers`), for models that need more than ours."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from ..runtime.installation import missing_extra
 
 @contextmanager
 def library_errors(what: str) -> Iterator[None]:
-    """Turn whatever the library raises into a `BadModel`; a panic of its Rust code is a BaseException."""
+    """Turn whatever the library raises into a `BadModel`, including Rust panics, which are BaseExceptions."""
     try:
         yield
     except BaseException as error:
@@ -42,7 +42,7 @@ def library_object(description: str, why: str) -> Any:
 
 
 class LibraryTokenizer:
-    """A tokenizer of the library, with the interface of `NativeTokenizer`."""
+    """A tokenizer from that library, with the interface of `NativeTokenizer`."""
 
     def __init__(self, description: str, why: str) -> None:
         self._description, self._why = description, why
@@ -65,7 +65,7 @@ class LibraryTokenizer:
         return EncodedTexts(found.ids, found.lengths, self._long_words(texts, found))
 
     def encode_with_spans(self, text: str) -> EncodedText:
-        """The ids of one text, and the characters that each came from."""
+        """The ids of one text and, for each id, the span of characters that it comes from."""
         with library_errors("the model's tokenizer failed on this text"):
             (encoded,) = self.library.encode_batch([text], add_special_tokens=False)  # `encode` holds the GIL
         words = [-1 - i if word is None else word for i, word in enumerate(encoded.word_ids)]

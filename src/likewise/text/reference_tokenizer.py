@@ -1,8 +1,8 @@
-"""ReferenceTokenizer: what native/text computes, in plain Python: slow, but written to be read.
+"""ReferenceTokenizer: the algorithms of native/text in plain Python, slow but easy to read.
 
-It is the fallback without a compiled library, and the reference in tests. Letters are classified by Python's
-own Unicode tables, so characters that are new in only one of the two Unicode versions may be read differently. Anything
-that native/text also lacks raises an error that names it.
+It is the fallback if there is no compiled library, and the reference in tests. Characters are classified by Python's
+own Unicode tables, so characters that are new in only one of the two Unicode versions may be tokenized differently.
+A feature that native/text does not support either raises an error that names it.
 """
 
 import base64
@@ -25,7 +25,7 @@ Settings = Mapping[str, Any]
 
 
 class Character(NamedTuple):
-    """A letter of a text being processed, and the characters of the original text that it comes from."""
+    """A character of a text being processed, and the span of the original text that it comes from."""
 
     letter: str
     start: int
@@ -36,7 +36,7 @@ Text = list[Character]
 
 
 class Token(NamedTuple):
-    """A token's id, the characters that it was read from, and the number of its word."""
+    """A token's id, the span of characters that it was read from, and the index of its word."""
 
     id: int
     start: int
@@ -48,7 +48,7 @@ class ReferenceTokenizer:
     """A tokenizer in plain Python, with the interface of `NativeTokenizer`.
 
     Raises:
-        BadModel: the description has a part that this lacks; the message names it.
+        BadModel: the description has a component that is not supported here; the message names it.
     """
 
     def __init__(self, description: str) -> None:
@@ -94,7 +94,7 @@ class ReferenceTokenizer:
         return EncodedText(columns[:, 0].astype(np.int32), columns[:, 1:3].copy(), columns[:, 3].astype(np.int32))
 
     def _words(self, text: str) -> Iterator[tuple[Text, int | None]]:
-        """The words of a text, each with None, and the added tokens in it with their ids."""
+        """Yield the words of a text, each with None, and the added tokens in it, each with its id."""
         characters = [Character(letter, i, i + 1) for i, letter in enumerate(text)]
         for part, added in _split_at_added(characters, self._raw):
             if added is not None:
@@ -108,7 +108,7 @@ class ReferenceTokenizer:
                     yield from ((word, None) for word in self._pre_tokenizer([piece]) if word)
 
     def _span(self, token: Text, *, first: bool) -> tuple[int, int]:
-        """The characters of a token; for byte-level tokens, without outer spaces. `first`: it is the first token."""
+        """The span of a token, for byte-level tokens without the spaces around it. `first`: it is the first token."""
         start, stop = token[0].start, token[-1].stop
         if self._trims is None:
             return start, stop
@@ -117,7 +117,7 @@ class ReferenceTokenizer:
             next((i for i, space in enumerate(some) if not space), len(some)) for some in (spaces, spaces[::-1])
         )
         if leading == 1 and (first or start == 0) and self._trims:
-            leading = 0  # the space that was put before the text
+            leading = 0  # the space that was prepended to the text
         start = min(start + leading, stop)
         return start, max(stop - trailing, start) if stop >= trailing else stop
 
@@ -150,7 +150,7 @@ def _chain(steps: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
 
 
 def _trimming(processor: Settings | None) -> bool | None:
-    """Whether spans leave out spaces (None: they do not), and whether a space was put before the text."""
+    """Whether a space was prepended to the text, if spans exclude spaces; None if they include them."""
     if processor is not None and processor["type"] == "Sequence":
         return next((found for one in processor["processors"] if (found := _trimming(one)) is not None), None)
     if processor is None or processor["type"] not in ("ByteLevel", "RobertaProcessing"):
@@ -159,7 +159,7 @@ def _trimming(processor: Settings | None) -> bool | None:
 
 
 def _split_at_added(text: Text, tokens: Sequence[Settings]) -> Iterator[tuple[Text, int | None]]:
-    """The parts of a text between added tokens, and the tokens with their ids; the longest if several match."""
+    """Yield the text between added tokens, and the added tokens with their ids; if several match, the longest."""
     letters = [character.letter for character in text]
     whole, done, at = "".join(letters), 0, 0
     while tokens and at < len(text):
@@ -185,7 +185,7 @@ def _split_at_added(text: Text, tokens: Sequence[Settings]) -> Iterator[tuple[Te
         yield text[done:], None
 
 
-# Letters
+# Characters
 
 
 def is_space(letter: str) -> bool:
@@ -194,7 +194,7 @@ def is_space(letter: str) -> bool:
 
 
 def _is_word_letter(letter: str) -> bool:
-    """Whether regular expressions treat it as part of a word (UTS #18): letters, marks, digits, and what joins them."""
+    """Whether regular expressions treat a character as part of a word (UTS #18): letter, mark, digit or connector."""
     circled = "\u24b6" <= letter <= "\u24e9"
     return bool(letter) and (circled or letter in "\u200c\u200d" or unicodedata.category(letter) in WORD_CATEGORIES)
 
@@ -211,7 +211,7 @@ CHINESE = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
     *((0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
 )
-"""The blocks that BERT splits into single characters, with the one that Hugging Face's library begins at U+2B920."""
+"""The blocks that BERT splits into single characters; Hugging Face's library starts one of them at U+2B920."""
 
 
 # Normalizers: from a text to a text
@@ -223,11 +223,11 @@ def _per_letter(change: Callable[[str], str]) -> Callable[[Text], Text]:
 
 
 Change = tuple[str, int]
-"""A new letter; 1 if it comes from the same letter as the one before, else minus the further letters it replaces."""
+"""A new character; 1 if it comes from the same character as the one before, else -(n - 1) if it replaces n of them."""
 
 
 def _applied(text: Text, changes: Sequence[Change]) -> Text:
-    """The new letters, each with the characters that it comes from."""
+    """The new characters, each with the span of the original text that it comes from."""
     found, at = Text(), 0
     for letter, change in changes:
         found.append(text[at - 1 if change > 0 and at else at]._replace(letter=letter))
@@ -236,7 +236,7 @@ def _applied(text: Text, changes: Sequence[Change]) -> Text:
 
 
 def _form(name: Any) -> Callable[[Text], Text]:
-    """A Unicode normal form; as in the library, a reordered mark gets the origin of the mark formerly in its place."""
+    """A Unicode normal form; as in the library, a reordered mark takes over the span of the mark it displaces."""
     decomposition: Any = "NFKD" if "K" in name else "NFD"
 
     def normalized(text: Text) -> Text:
@@ -254,13 +254,13 @@ def _order(change: Change) -> int:
 
 
 def _reordered(changes: Sequence[Change]) -> list[Change]:
-    """Runs of marks in the order of their classes (UAX #15, D109)."""
+    """Sort each run of marks by combining class (UAX #15, D109)."""
     runs = (list(run) for _, run in groupby(changes, key=lambda change: _order(change) > 0))
     return [change for run in runs for change in sorted(run, key=_order)]
 
 
 def _recomposed(changes: Sequence[Change]) -> list[Change]:
-    """Starters are composed with the marks that no other mark blocks (UAX #15, D117)."""
+    """Compose starters with the marks that no other mark blocks (UAX #15, D117)."""
     found, starter, last = list[Change](), -1, -1
     for letter, change in changes:
         order = unicodedata.combining(letter)
@@ -282,10 +282,10 @@ def _text_at(texts: bytes, begin: int) -> str:
 
 
 def _precompiled(settings: Settings) -> Callable[[Text], Text]:
-    """SentencePiece's rules: the size of a double-array trie (darts-clone's layout), the trie, texts that end with 0.
+    """SentencePiece's rules: the size of a double-array trie (as in darts-clone), the trie, and zero-terminated texts.
 
     A grapheme of fewer than 6 bytes is looked up whole, and the shortest match replaces all of it; a longer one is
-    processed letter by letter.
+    processed character by character.
     """
     given = settings.get("precompiled_charsmap")
     if not isinstance(given, str):
@@ -293,7 +293,7 @@ def _precompiled(settings: Settings) -> Callable[[Text], Text]:
     try:
         rules = base64.b64decode(given, validate=True)
     except ValueError:
-        raise BadModel("the precompiled normalizer is no Base64") from None
+        raise BadModel("the precompiled normalizer is not valid Base64") from None
     size = int.from_bytes(rules[:4], "little")
     if size % 4 or not 0 < size <= len(rules) - 4:
         raise BadModel("the precompiled normalizer is cut off")
@@ -331,9 +331,9 @@ def _offset(unit: int) -> int:
 
 
 def _put(changes: list[Change], letters: str, replaced: int) -> None:
-    """Append a replacement for this many characters.
+    """Append a replacement for `replaced` characters.
 
-    Surplus letters at its end count as inserted; if it is shorter, its last letter stands for the remaining characters.
+    Surplus characters at its end count as inserted; if it is shorter, its last character stands for the remaining ones.
     """
     more = len(letters) - replaced
     changes += [(letter, int(len(letters) - i <= more)) for i, letter in enumerate(letters)]
@@ -342,7 +342,7 @@ def _put(changes: list[Change], letters: str, replaced: int) -> None:
 
 
 def _graphemes(text: str) -> Iterator[str]:
-    """Graphemes as far as those of fewer than 6 bytes are concerned (UAX #29, GB3 to GB9b)."""
+    """Split a text into graphemes, by the rules that affect those of fewer than 6 bytes (UAX #29, GB3 to GB9b)."""
     start = 0
     for i in range(1, len(text) + 1):
         if i == len(text) or not _joined(text[i - 1], text[i]):
@@ -370,11 +370,11 @@ PREPENDED = _characters(
     *((0x110BD, 0x110BD), (0x110CD, 0x110CD), (0x111C2, 0x111C3), (0x1193F, 0x1193F), (0x11941, 0x11941)),
     *((0x11A84, 0x11A89), (0x11D46, 0x11D46)),
 )
-"""Characters of one grapheme with what follows them."""
+"""Characters that form one grapheme with the character after them."""
 APPENDED = _characters(
     *((0xE33, 0xE33), (0xEB3, 0xEB3), (0x200C, 0x200D), (0xFF9E, 0xFF9F), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F))
 )
-"""Characters of one grapheme with what precedes them, beside marks."""
+"""Characters, other than marks, that form one grapheme with the character before them."""
 APART = _characters(
     *((0x102B, 0x102C), (0x1038, 0x1038), (0x1062, 0x1064), (0x1067, 0x106D), (0x1083, 0x1083), (0x1087, 0x108C)),
     *((0x108F, 0x108F), (0x109A, 0x109C), (0x1A61, 0x1A61), (0x1A63, 0x1A64), (0xAA7B, 0xAA7B), (0xAA7D, 0xAA7D)),
@@ -465,7 +465,7 @@ Words = list[Text]
 
 
 def _grouped(kind: Callable[[str], Any], alone: Any = None) -> Callable[[Words], Words]:
-    """Runs of characters of one kind; those of kind None separate words, and each of kind `alone` is a word."""
+    """Split into runs of one kind of character; kind None separates words, each character of kind `alone` is a word."""
 
     def split(parts: Words) -> Words:
         words = Words()
@@ -517,7 +517,7 @@ PATTERNS = (
     CL100K % "",
     r"[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]",
 )
-"""The patterns of GPT-2 in two spellings, cl100k, Qwen, and of our tables of word vectors."""
+"""The patterns of GPT-2 (in two spellings), cl100k, Qwen and our word vector tables."""
 
 
 SPACES = r"\s"
@@ -525,7 +525,7 @@ SPACES = r"\s"
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern with Unicode's categories, which Python's `re` lacks, as classes of characters."""
+    """Compile a pattern, with Unicode categories, which Python's `re` lacks, replaced by character classes."""
     for name, ranges in _classes().items():
         parts = re.split(r"(\[[^\]]*\])", pattern)  # every second part is a class
         written = [part.replace(name, ranges if i % 2 else f"[{ranges}]") for i, part in enumerate(parts)]
@@ -535,7 +535,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @cache
 def _classes() -> dict[str, str]:
-    """The characters of the categories, and of white space, as ranges."""
+    """The ranges of characters in each Unicode category, and of white space."""
     kinds = [unicodedata.category(chr(code))[0] for code in range(0x110000)]
     found = {}
     for kind in "LMN":
@@ -638,7 +638,7 @@ def _word_level(settings: Settings) -> Model:
 
 
 def _byte_pairs(settings: Settings) -> Model:
-    """Neighbours are merged in the order in which the merges were learned (Sennrich et al. 2016)."""
+    """Merge neighbouring parts in the order in which the merges were learned (Sennrich et al. 2016)."""
     affixes = (settings["continuing_subword_prefix"], settings["end_of_word_suffix"])
     if settings["byte_fallback"] or any(affixes) or settings["unk_token"]:
         raise BadModel("BPE with byte_fallback, an affix or an unknown token is not supported in plain Python")
@@ -662,7 +662,7 @@ def _byte_pairs(settings: Settings) -> Model:
 
 
 def _unigram(settings: Settings) -> Model:
-    """The pieces with the largest sum of scores (Kudo 2018); neighbouring unknown letters are one piece."""
+    """Find the pieces with the largest sum of scores (Kudo 2018); adjacent unknown characters form one piece."""
     if settings["byte_fallback"] or settings["unk_id"] is None:
         raise BadModel("a Unigram model with byte_fallback, or without an unknown token, is not supported")
     unknown, vocabulary = settings["unk_id"], settings["vocab"]
@@ -690,7 +690,7 @@ def _path(best: Sequence[tuple[float, Subword] | None]) -> list[Subword]:
     found, at = list[Subword](), len(best) - 1
     while at:
         step = best[at]
-        assert step is not None  # every letter can be reached, at least by the unknown piece
+        assert step is not None  # every place can be reached, at least with the unknown piece
         found.append(step[1])
         at = step[1].start
     return found[::-1]

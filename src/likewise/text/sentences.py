@@ -58,7 +58,7 @@ def _abbreviated(before: str) -> bool:
 
 
 def _with_marks(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Spans without a letter or digit, such as a lone quote, are joined to the previous sentence."""
+    """Join spans without a letter or digit, such as a lone quote, to the previous sentence."""
     pending: tuple[int, int] | None = None
     for start, stop in spans:
         joins = pending is not None and not any(map(str.isalnum, text[start:stop]))

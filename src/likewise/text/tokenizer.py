@@ -1,4 +1,4 @@
-"""Text to token ids through the model's own tokenizer.json, without truncation."""
+"""Converting texts to token ids with the model's own tokenizer.json, without truncation."""
 
 import hashlib
 import json
@@ -28,19 +28,19 @@ from .unknown_words import FILE, UnknownWords
 
 SETTINGS = "tokenizer_config.json"
 Spans = Int[np.ndarray, "T 2"]  # start and stop of every token, in characters
-OVERLAP = 8  # neighbouring windows of a long text overlap by an 8th
+OVERLAP = 8  # neighbouring windows of a long text overlap by 1/8
 Engine = NativeTokenizer | ReferenceTokenizer | LibraryTokenizer
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Texts to lists of ids, never truncated: the caller handles lengths.
+    """Converts texts to token ids and never truncates them: the caller handles lengths.
 
-    `description` is the tokenizer.json in its canonical form: two tokenizers with the same one give all texts the same
-    ids. `prefix` and `suffix` are the special tokens that the model requires around a text, such as `[CLS]` and
-    `[SEP]`; `max_seq_length` includes them. `companions` are the contents of the small files next to tokenizer.json.
-    `unknown` describes how models of word vectors handle out-of-vocabulary words. No call changes any state, so threads
-    may share one tokenizer.
+    `description` is the tokenizer.json in its canonical form: two tokenizers with the same description give all texts
+    the same ids. `prefix` and `suffix` are the special tokens that the model requires around a text, such as `[CLS]`
+    and `[SEP]`; `max_seq_length` includes them. `companions` are the contents of the small files next to
+    tokenizer.json. `unknown` describes how word-vector models handle out-of-vocabulary words. No call changes any
+    state, so threads may share one tokenizer.
     """
 
     description: str
@@ -67,7 +67,7 @@ class Tokenizer:
             description = canonical(described)
             prefix, suffix = around(template(described["post_processor"]))
         unknown = UnknownWords.read(folder)
-        if unknown is not None:  # a mean of word or token vectors has no place for special tokens
+        if unknown is not None:  # models that average word or token vectors use no special tokens
             prefix, suffix = (), ()
         companions = _companions(folder) | ({} if unknown is None else {FILE: json.dumps(asdict(unknown))})
         tokenizer = cls(description, max_seq_length, lowercase, prefix, suffix, companions, unknown)
@@ -75,7 +75,7 @@ class Tokenizer:
             vocabulary = Vocabulary(described)
         object.__setattr__(tokenizer, "vocabulary", vocabulary.size)  # to avoid computing it again from the description
         if not len(tokenizer.engine.encode(["a"]).ids):
-            raise BadModel(f"{what} gives no token for the letter 'a', so it cannot read text")
+            raise BadModel(f"{what} gives no token for the letter 'a', so it cannot encode text")
         return tokenizer
 
     def save(self, folder: Path) -> None:
@@ -94,12 +94,12 @@ class Tokenizer:
 
     @cached_property
     def engine(self) -> Engine:
-        """What computes ids: the compiled library, plain Python without it, or the extra for what neither supports."""
+        """What computes ids: the compiled library, else plain Python, else the extra `tokenizers`."""
         return _engine(self.description)
 
     @cached_property
     def described(self) -> Described:
-        """The description as an object, not to be changed."""
+        """The description as an object, which must not be modified."""
         return dict(json.loads(self.description))
 
     @cached_property
@@ -108,7 +108,7 @@ class Tokenizer:
 
     @cached_property
     def vocabulary(self) -> int:
-        """One more than the largest id."""
+        """The vocabulary size: one more than the largest id."""
         return self._vocabulary.size
 
     @property
@@ -116,7 +116,7 @@ class Tokenizer:
         return self._vocabulary.ids
 
     def id_to_token(self, i: int) -> str | None:
-        """The token with this id; None if there is none."""
+        """The token with this id; None if no token has it."""
         return self._vocabulary.names.get(i)
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
@@ -158,7 +158,7 @@ class Tokenizer:
         return EncodedTexts(known.ids, known.lengths)
 
     def ids_and_spans(self, text: str) -> tuple[list[int], Spans]:
-        """The ids of a whole text as `token_ids` returns them, and the characters that each was read from."""
+        """The ids of a whole text, as `token_ids` returns them, and the span of characters each was read from."""
         if self.unknown is not None and self.unknown.buckets:
             raise BadInput("this model represents unknown words by n-grams, which have no offsets into the text")
         cleaned = self._clean(text)
@@ -169,7 +169,10 @@ class Tokenizer:
 
     @cached_property
     def longest_word(self) -> int | None:
-        """Maximum characters of a word that is split into word pieces; a longer one is one unknown token. None: any."""
+        """Maximum characters of a word that is split into word pieces; a longer one becomes one unknown token.
+
+        None means no limit.
+        """
         longest = self.described["model"].get("max_input_chars_per_word")
         return None if self.unknown is not None or longest is None else int(longest)
 
@@ -184,7 +187,7 @@ class Tokenizer:
         return [*self.prefix, *content, *self.suffix]
 
     def framed(self, contents: Sequences) -> Sequences:
-        """`with_special_tokens` of many texts."""
+        """Apply `with_special_tokens` to many texts."""
         if self.unknown is not None and not contents.lengths.all():
             empty = contents.ends[contents.lengths == 0]
             contents = Sequences(np.insert(contents.ids, empty, self.unknown.id), np.maximum(contents.lengths, 1))
@@ -201,29 +204,32 @@ class Tokenizer:
         largest = max(*self.prefix, *self.suffix, 0 if self.unknown is None else self.unknown.largest, 0)
         if largest >= vocabulary:
             raise BadModel(
-                f"the tokenizer gives special tokens or unknown words ids up to {largest:,}, but the encoder has "
-                f"vectors for {vocabulary:,} ids only: they belong to different models"
+                f"the tokenizer uses ids up to {largest:,} for special tokens or unknown words, but the encoder has "
+                f"vectors for only {vocabulary:,} ids: they belong to different models"
             )
 
     def first_out_of_vocabulary(self, contents: Sequences, vocabulary: int) -> tuple[int, str] | None:
-        """Index and token of the first text with an id beyond an encoder's vocabulary size; None if there is none."""
+        """The index of the first text with an id beyond an encoder's vocabulary size, and that id's token.
+
+        None if all ids are within the vocabulary.
+        """
         for place in np.flatnonzero(contents.ids >= vocabulary)[:1]:
             token = self.id_to_token(int(contents.ids[place])) or ""
             return int(np.searchsorted(contents.ends, place, "right")), token
         return None
 
     def tokens(self, content: Sequence[int]) -> list[str]:
-        """The word pieces of a text, special tokens included; a word represented by its n-grams is one."""
+        """The word pieces of a text, including special tokens; a word represented by its n-grams counts as one."""
         ids = self.with_special_tokens(content)
         if self.unknown is not None:
             ids = self.unknown.words(ids)
         return [self.id_to_token(i) or "" for i in ids]
 
     def words(self, text: str) -> tuple[list[str], list[int]]:
-        """The words of a text, as the tokenizer splits it, and the word that each token of `token_ids` belongs to.
+        """The words into which the tokenizer splits a text, and the index of the word of each token of `token_ids`.
 
         If the tokenizer does not split text into words, every token is a word. If unknown words are skipped or
-        represented by n-grams, tokens are words: `tokens` names them.
+        represented by n-grams, use `tokens`, since tokens are words.
         """
         cleaned = self._clean(text)
         encoded = self.engine.encode_with_spans(cleaned)
@@ -235,7 +241,7 @@ class Tokenizer:
         return [cleaned[begin:end].strip() for begin, end in spans.values()], [numbers[key] for key in keys]
 
     def _with_ngrams(self, texts: Sequence[str], unknown: UnknownWords) -> EncodedTexts:
-        """The ids of texts in which each unknown word is replaced by those of its n-grams."""
+        """The ids of texts, with each unknown word replaced by the ids of its n-grams."""
         rows = []
         for text in texts:
             encoded, row = self.engine.encode_with_spans(text), list[int]()
@@ -249,7 +255,7 @@ class Tokenizer:
         return normalizer_of(self.described["normalizer"])
 
     def windows(self, content: Sequence[int], prompt: Sequence[int] = ()) -> list[list[int]]:
-        """A long text as overlapping windows of equal length, evenly spread so that every token is in one.
+        """A long text as overlapping windows of equal length, spread evenly so that they cover every token.
 
         `prompt`, the ids of a prompt with which the text begins, is repeated at the start of each window.
         """
@@ -290,8 +296,8 @@ def max_input_length(requested: int | None, configured: int | None, limit: int) 
 def truncate_longest_first(first: int, second: int, limit: int) -> tuple[int, int]:
     """How many tokens of two texts to keep so that they have at most `limit`: the longer text is truncated first.
 
-    As in Hugging Face's tokenizers, what the shorter text leaves of its half goes to the longer one; otherwise the
-    longer text (the second, if both have the same length) gets the odd token.
+    As in Hugging Face's tokenizers, the longer text gets what the shorter one does not need of its half; if both need
+    more than half, the longer text (the second, if both have the same length) gets the odd token.
     """
     if first + second <= limit:
         return first, second
@@ -311,7 +317,7 @@ def _engine(description: str) -> Engine:
     except BadModel as error:
         with suppress(MissingExtra):
             return LibraryTokenizer(description, str(error))
-        hint = f"Hugging Face's tokenizers may read it: {install_hint('tokenizers')}"
+        hint = f"Hugging Face's tokenizers library may support it: {install_hint('tokenizers')}"
         raise BadModel(f"the tokenizer cannot be read: {error}. {hint}") from None
 
 

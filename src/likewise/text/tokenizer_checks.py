@@ -1,12 +1,12 @@
 """Checks of a model's tokenizer: texts must not grow without bound, and patterns must not take unbounded time.
 
 The tokenizers library runs whatever normalizers and patterns a tokenizer.json names. Chained replacements can turn one
-letter into gigabytes, and a pattern such as `(x+x+)+y` takes time that doubles with every letter, until the library
-stops with an error that is not even an `Exception`. Models with either are rejected when they are loaded.
+character into gigabytes, and a pattern such as `(x+x+)+y` takes time that doubles with every character, until the
+library stops with an error that is not even an `Exception`. A model with either problem is rejected when it is loaded.
 
 Not every slow pattern is recognized: time that grows with a power of a text's length (`x*x*x*y`) and ambiguous
-alternatives (`(a|aa)+`) are accepted. The library itself stops after ten million steps from one letter of a text, which
-`library_errors` turns into a `BadModel`; a pattern that stays below that limit at each of many letters is slow.
+alternatives (`(a|aa)+`) are accepted. The library itself stops after ten million steps from one character of a text,
+which `library_errors` turns into a `BadModel`; a pattern that stays below that limit at every character is slow.
 """
 
 import re
@@ -18,15 +18,15 @@ from ..errors import BadModel
 
 MAX_STEPS = 100  # maximum number of normalizers and pre-tokenizers in a row; the longest chain in use has about a dozen
 MAX_GROWTH = 10_000
-"""Maximum factor by which normalizing lengthens a text; replacements in use give at most three letters for one."""
+"""Maximum factor by which normalizing lengthens a text; replacements in use give at most three characters for one."""
 MAX_PATTERN_LENGTH = 10_000
 
 
 def check_steps(described: Mapping[str, Any], what: str) -> None:
-    """Reject a tokenizer that could make a text grow or search it without bound, or that is random."""
+    """Reject a tokenizer whose output or running time could grow without bound, or whose output is random."""
     steps = [step for part in ("normalizer", "pre_tokenizer") for step in _steps(described.get(part))]
     if len(steps) > MAX_STEPS:
-        raise BadModel(f"{what} changes a text in {len(steps):,} steps; expected at most {MAX_STEPS}")
+        raise BadModel(f"{what} applies {len(steps):,} steps to a text; expected at most {MAX_STEPS}")
     growth = 1.0
     for step in steps:
         pattern = _pattern(step)
@@ -36,7 +36,7 @@ def check_steps(described: Mapping[str, Any], what: str) -> None:
     if growth > MAX_GROWTH:
         raise BadModel(f"{what} could make a text {growth:,.0f} times as long; expected at most {MAX_GROWTH:,} times")
     if dropout := described["model"].get("dropout"):
-        raise BadModel(f"{what} drops merges at random (dropout = {dropout}), so no text has one vector")
+        raise BadModel(f"{what} drops merges at random (dropout = {dropout}), so a text's vector would vary")
 
 
 def _steps(described: Any) -> Iterator[Mapping[str, Any]]:
@@ -58,11 +58,11 @@ def _pattern(step: Mapping[str, Any]) -> str | None:
 def _growth(step: Mapping[str, Any]) -> float:
     """The factor by which a step can make a text longer."""
     if step["type"] == "Replace":
-        searched = step["pattern"].get("String")  # a regular expression may match a single letter, or none
+        searched = step["pattern"].get("String")  # a regular expression may match a single character, or none
         return max(1.0, len(step["content"]) / len(searched) if searched else len(step["content"]) + 1)
     if step["type"] == "Prepend":
         return 1.0 + len(step["prepend"])
-    return 4.0 if step["type"] == "ByteLevel" else 1.0  # ByteLevel turns every byte into a letter
+    return 4.0 if step["type"] == "ByteLevel" else 1.0  # ByteLevel turns every byte into a character
 
 
 def _check_pattern(pattern: str, what: str) -> None:
@@ -71,8 +71,8 @@ def _check_pattern(pattern: str, what: str) -> None:
     nested = nested_repeat(pattern)
     if nested is not None:
         raise BadModel(
-            f"{what} has the pattern {pattern!r:.80}, where {nested!r:.40} repeats a repetition: its time can double "
-            "with every letter of a text"
+            f"{what} has the pattern {pattern!r:.80}, in which {nested!r:.40} repeats a repetition: its running time "
+            "can double with every character of a text"
         )
 
 
@@ -95,7 +95,7 @@ def nested_repeat(pattern: str) -> str | None:
     """The first group of a pattern that is repeated without bound and contains a repetition, such as `(x+x+)+`.
 
     A group with a required separator (`(-[a-z]+)*`) is harmless, and so are possessive repetitions (`++`) and atomic
-    groups, which are tried once.
+    groups, which are tried only once.
     """
     groups = [_Group(0)]
     for begin, stop, end, varies, endless in _atoms(pattern):
@@ -120,7 +120,7 @@ SEPARATOR = re.compile(r"[^\w\s.^$|()\[\]{}?*+\\]|\\[^\w\s]|\[[^\w^\[\]\\]+\]")
 
 OPTIONS = re.compile(r"\(\?[a-zA-Z-]+\)")
 OPENS = re.compile(r"\((?!\?[a-zA-Z-]+\))(?:\?(?:[a-zA-Z-]*:|[=!>]|<[=!]|<\w+>))?")
-"""The opening of a group, with the characters that give its kind; `(?i)` does not open one."""
+"""The opening of a group, with the characters that give its kind; `(?i)` does not open a group."""
 
 
 def _atoms(pattern: str) -> Iterator[tuple[int, int, int, bool, bool]]:
@@ -134,7 +134,7 @@ def _atoms(pattern: str) -> Iterator[tuple[int, int, int, bool, bool]]:
 
 
 def _after(pattern: str, i: int) -> int:
-    """The index after the letter, escape, bracketed class or opening of a group that begins at i."""
+    """The index after the character, escape, bracketed class or opening of a group that begins at i."""
     if pattern[i] == "\\":
         named = re.match(r"\\[a-zA-Z](\{[^}]*\}|<[^>]*>)", pattern[i:])
         return i + (named.end() if named else 2)

@@ -1,7 +1,7 @@
-"""tokenizer.json as a checked object: read from old and new folders, and converted to one form.
+"""tokenizer.json as a checked object: read from old and new folders, and converted to a canonical form.
 
-The form is the one in which Hugging Face's library (0.23) writes a tokenizer, byte for byte for the parts named here,
-so that fingerprints do not depend on who wrote the file, or on whether that library is installed.
+In this form, the parts named here equal, byte for byte, what Hugging Face's library (0.23) writes, so that fingerprints
+depend neither on the program that wrote the file nor on whether that library is installed.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import BadModel
 from ..runtime.untrusted_files import bad_setting, boolean_setting, read_object, read_text, regular_file_exists
 
-MAX_FILE_SIZE = 1 << 28  # maximum bytes of a tokenizer's files; the largest in use have an eighth of that
+MAX_FILE_SIZE = 1 << 28  # maximum bytes of a tokenizer's file; the largest in use are an eighth of that
 Described = dict[str, Any]
 """A tokenizer.json, or a part of it."""
 
@@ -40,13 +40,13 @@ MODEL_FIELDS: dict[str, Described] = {
     },
     "Unigram": {"unk_id": None, "vocab": [], "byte_fallback": False},
 }
-"""The fields of models, some of which older files lack, in the order in which they are written."""
+"""The fields of each model type in the order in which they are written; older files lack some of them."""
 BYTE_LEVEL = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Turn an error about the shape of a tokenizer's description into a `BadModel`."""
+    """Turn an error caused by a malformed description of a tokenizer into a `BadModel`."""
     try:
         yield
     except BadModel:
@@ -65,7 +65,9 @@ def read_described(folder: Path) -> Described:
             return _wordpiece(folder, words)
         if regular_file_exists(pairs, MAX_FILE_SIZE) and regular_file_exists(folder / "merges.txt", MAX_FILE_SIZE):
             return _byte_pairs(pairs, folder / "merges.txt")
-    sentencepiece = " (it has a SentencePiece model: save it as tokenizer.json once, with transformers' fast tokenizer)"
+    sentencepiece = (
+        " (it has a SentencePiece model: convert it to tokenizer.json once, with a transformers fast tokenizer)"
+    )
     hint = sentencepiece if list(folder.glob("*.model")) else ""
     raise BadModel(f"{folder} has no tokenizer.json, vocab.txt, or vocab.json with merges.txt{hint}")
 
@@ -114,7 +116,7 @@ def _loaded(path: Path) -> Described:
 
 
 def _score(digits: str) -> float:
-    """A number as the library reads it: as many of its digits as fit 64 bits, divided once, so it is slightly off."""
+    """Parse a number like the library: as many digits as fit in 64 bits, divided once, so the value is slightly off."""
     if "e" in digits.lower():
         return float(digits)
     whole, _, fraction = digits.lstrip("-").partition(".")
@@ -163,7 +165,7 @@ def _wordpiece(folder: Path, path: Path) -> Described:
 
 
 def _more_tokens(path: Path, vocabulary: Mapping[str, int], special: Mapping[str, None]) -> list[Described]:
-    """The tokens of added_tokens.json, which have the next free ids."""
+    """The tokens in added_tokens.json, whose ids must be the next free ones."""
     added, known = read_object(path), dict(vocabulary)
     for token, i in added.items():
         if isinstance(i, bool) or not isinstance(i, int):
@@ -188,7 +190,7 @@ def _byte_pairs(path: Path, merges: Path) -> Described:
     pairs = [line.split(" ") for line in lines if not line.startswith("#version")]
     broken = next((pair for pair in pairs if len(pair) != 2), None)
     if broken is not None:
-        raise BadModel(f"{merges} has the line {' '.join(broken)!r:.80}; expected two tokens and a space between them")
+        raise BadModel(f"{merges} has the line {' '.join(broken)!r:.80}; expected two tokens separated by a space")
     byte_level = {"type": "ByteLevel", **BYTE_LEVEL}
     processor = {"type": "RobertaProcessing", "sep": ["</s>", end], "cls": ["<s>", begin]}
     affixes = {"continuing_subword_prefix": "", "end_of_word_suffix": ""}
@@ -208,7 +210,7 @@ def template(processor: Any, *, pair: bool = False) -> list[Part]:
     """The tokens that a post-processor puts around a text, or around and between two.
 
     Raises:
-        BadModel: the post-processor is unknown, or several of a sequence add tokens.
+        BadModel: the post-processor is unknown, or more than one in a sequence adds tokens.
     """
     bare: list[Part] = [("A", 0), ("B", 1)] if pair else [("A", 0)]
     if processor is None or processor["type"] == "ByteLevel":
@@ -240,7 +242,7 @@ def around(parts: Sequence[Part]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The ids that a template puts before and after a text."""
     places = [i for i, (part, _) in enumerate(parts) if isinstance(part, str)]
     if [parts[i][0] for i in places] != ["A"]:
-        raise BadModel("the tokenizer inserts special tokens into a text; expected them around it only")
+        raise BadModel("the tokenizer inserts special tokens into a text; expected them only before and after it")
     return ids_of(parts[: places[0]]), ids_of(parts[places[0] + 1 :])
 
 
@@ -259,11 +261,13 @@ class PairFrame:
 
     @classmethod
     def of(cls, processor: Any) -> "PairFrame":
-        """The frame that the tokenizer's own post-processor gives a pair."""
+        """The frame that the tokenizer's own post-processor puts around a pair."""
         parts = template(processor, pair=True)
         texts = [i for i, (part, _) in enumerate(parts) if isinstance(part, str)]
         if [parts[i][0] for i in texts] != ["A", "B"]:
-            raise BadModel("the tokenizer's post-processor has no template of a first and a second text, each once")
+            raise BadModel(
+                "the tokenizer's post-processor has no pair template with the first and the second text once each"
+            )
         first, second = texts
         middle = ids_of(parts[first + 1 : second])
         if not middle:

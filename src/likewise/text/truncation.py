@@ -22,7 +22,7 @@ class TruncationReport:
     """How many tokens each text has and how many of them the model reads, excluding special tokens.
 
     A word with more characters than the tokenizer accepts (usually 100) becomes one unknown token, which carries no
-    information and is not counted as used. `unread` has the characters of all such words, by the text's index.
+    information and is not counted as used. `unread` maps a text's index to the total length of such words in it.
     """
 
     tokens: Int[np.ndarray, " N"]
@@ -42,14 +42,14 @@ class TruncationReport:
 
 @dataclass
 class Tally:
-    """How many texts something was found in, the first of them, and the largest number found."""
+    """The number of texts in which something was found, the index of the first, and the largest value found."""
 
     count: int = 0
     first: int = 0
     largest: int = 0
 
     def add(self, found: Mapping[int, int], start: int) -> None:
-        """Add numbers by the index of their text, counted from `start`."""
+        """Add the values found, keyed by the index of their text relative to `start`."""
         if found:
             self.first = self.first if self.count else start + min(found)
             self.count += len(found)
@@ -65,11 +65,11 @@ class TruncationCounter:
     what: str = "texts"
     windows: bool = True  # whether overflow="mean" is possible
     skips: bool = False  # whether the tokenizer skips unknown words
-    word_limit: int | None = None  # characters of the longest word that the tokenizer splits
+    word_limit: int | None = None  # length of the longest word that the tokenizer splits, in characters
     texts: int = 0
-    cut: Tally = field(default_factory=Tally)  # tokens of texts that have too many
+    cut: Tally = field(default_factory=Tally)  # token counts of the texts over the limit
     empty: Tally = field(default_factory=Tally)
-    unread: Tally = field(default_factory=Tally)  # characters of over-long words
+    unread: Tally = field(default_factory=Tally)  # lengths of over-long words, in characters
 
     def __post_init__(self) -> None:
         choices = get_args(Overflow) if self.windows else get_args(Overflow)[:-1]  # "mean" is the last
@@ -96,7 +96,7 @@ class TruncationCounter:
             raise TooLong(
                 f"{which} has a word of {long_words[first]:,} characters, and the tokenizer accepts words of up to "
                 f"{self.word_limit or 0:,}: the model would read one unknown token in its place. Shorten or split such "
-                'words; to encode without them, choose overflow="warn" or "truncate"'
+                'words; to encode the text without them, choose overflow="warn" or "truncate"'
             )
         choices = '"mean" (all of it, in windows), "warn"' if self.windows else '"warn"'
         raise TooLong(
@@ -124,7 +124,7 @@ class TruncationCounter:
             alternative = 'overflow="mean" reads all of them, ' if self.windows else ""
             warnings.warn(
                 f"{self._subject(self.cut.count, 'was', 'were')} truncated to the {self.limit} tokens that the model "
-                "reads, special ones not counted "
+                "reads, excluding special tokens "
                 f"(the first is {self.what}[{self.cut.first}], the longest has {self.cut.largest:,} tokens). "
                 f'{alternative}overflow="truncate" silences this',
                 stacklevel=caller_stacklevel(),
@@ -139,7 +139,7 @@ class TruncationCounter:
 def longest_words(long_words: Int[np.ndarray, "W 3"], rows: Int[np.ndarray, " n"] | None = None) -> dict[int, int]:
     """The length of each text's longest unread word (`EncodedTexts.long_words`), by the text's index.
 
-    `rows`, if passed, has a distinct text for each text that is counted.
+    `rows`, if passed, gives the index of the distinct text for each text that is counted.
     """
     longest: dict[int, int] = {}
     for i, _, length in long_words.tolist():
@@ -148,12 +148,12 @@ def longest_words(long_words: Int[np.ndarray, "W 3"], rows: Int[np.ndarray, " n"
 
 
 def of_rows(longest: Mapping[int, int], rows: Int[np.ndarray, " n"]) -> dict[int, int]:
-    """The lengths in `longest`, by the index of each text that is counted instead of the distinct one's."""
+    """The lengths in `longest`, keyed by the texts that are counted instead of the distinct texts."""
     return {i: longest[row] for i, row in enumerate(rows.tolist()) if row in longest}
 
 
 def caller_stacklevel() -> int:
-    """The `stacklevel` with which a warning names the line that called this package."""
+    """The `stacklevel` at which a warning points to the line that called this package."""
     level, frame, ours = 1, sys._getframe(1), ("likewise", "contextlib")
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back

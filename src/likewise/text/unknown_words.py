@@ -1,4 +1,4 @@
-"""Out-of-vocabulary words in models of word vectors: skipped, or replaced by their n-grams, as in fastText."""
+"""Out-of-vocabulary words in word-vector models: skipped, or replaced by character n-grams, as in fastText."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -10,15 +10,16 @@ from ..runtime.static_tables import static_table
 from ..runtime.untrusted_files import read_object, regular_file_exists
 
 FILE = "unknown_words.json"
-"""The file, next to tokenizer.json, in models of word vectors; other models have a token for such words."""
+"""A file next to tokenizer.json in word-vector models; other models represent unknown words by a token."""
 
 
 @dataclass(frozen=True)
 class UnknownWords:
     """The unknown word's `id`, which is removed from every text that has other tokens, and the n-gram buckets, if any.
 
-    N-grams have `least` to `most` characters. A word's first n-gram has the id `first` + its bucket; the following ones
-    have `buckets` more, which distinguishes them from the beginning of another word. The field names are the file's.
+    Character n-grams have `least` to `most` characters. The id of a word's first n-gram is `first` + its bucket; those
+    of its other n-grams are larger by `buckets`, so that they cannot be taken for the start of another word. The field
+    names are also the keys in the file.
     """
 
     id: int
@@ -41,7 +42,7 @@ class UnknownWords:
             names = ", ".join(field.name for field in fields(cls))
             raise BadModel(f"{path} cannot be read ({error}); expected an object with {names}") from None
         if any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 1 << 31 for n in asdict(unknown).values()):
-            raise BadModel(f"{path} holds {settings}; expected whole numbers of 0 or more")
+            raise BadModel(f"{path} contains {settings}; expected whole numbers of 0 or more")
         return unknown
 
     @property

@@ -1,11 +1,12 @@
 """Words as search compares them, folded in the same way in texts and queries.
 
-The rule: NFKC (full-width letters, ligatures, Hangul jamo), full case folding (ß is ss, İ and ı are i), and no marks
-that only modify a letter (accents, Arabic and Hebrew vowel points, variation selectors). Unicode's canonical combining
-class decides which marks these are: 10 to 36 (points of Hebrew, Arabic and Syriac), 1, and 200 and above (marks around
-or through a letter of any script). Vowel signs, viramas and tone marks of Indian and South-East Asian scripts and the
-voicing marks of kana have other classes; they distinguish words, and are kept. Words are runs of letters, marks, digits
-and underscores; a symbol (an emoji) is a word by itself. Invisible format characters are removed.
+The rule: NFKC (full-width letters, ligatures, Hangul jamo), full case folding (ß becomes ss, İ and ı become i), and
+removal of marks that only modify a letter (accents, Arabic and Hebrew vowel points, variation selectors). Unicode's
+canonical combining class decides which marks are removed: 10 to 36 (points of Hebrew, Arabic and Syriac), 1, and 200
+and above (marks around or through a letter of any script). Vowel signs, viramas and tone marks of Indian and South-East
+Asian scripts and the voicing marks of kana have other classes; they distinguish words, and are kept. Words are runs of
+letters, marks, digits and underscores; a symbol (an emoji) is a word by itself. Invisible format characters are
+removed.
 
 An index stores words folded by this rule, so changing the rule requires a new FORMAT (search/collection).
 """
@@ -15,15 +16,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from unicodedata import category, combining, normalize
 
-WORD = re.compile(r"[0-9a-z_\x80-\U0010ffff]+")  # A word in a folded text, as FTS5's tokenizer `ascii` finds it
+WORD = re.compile(r"[0-9a-z_\x80-\U0010ffff]+")  # a word in a folded text, as FTS5's tokenizer `ascii` finds it
 RUN = re.compile(r"\S+")
 ZERO_WIDTH_SPACE = 0x200B  # separates words in Thai and Khmer
 IGNORED = frozenset((0x034F, 0x0640, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
-"""The grapheme joiner, Arabic tatweel, and variation selectors: they change how a letter looks."""
+"""The grapheme joiner, Arabic tatweel, and variation selectors, which only change how a letter looks."""
 
 
 def fold(text: str) -> str:
-    """The text with its words folded, separated by blanks or ASCII punctuation.
+    """The text with its words folded, separated by spaces or ASCII punctuation.
 
     >>> fold("\u0130stanbul\u2019da, e\u0301te; STRASSE, Straße")
     'istanbul da, ete; strasse, strasse'
@@ -68,7 +69,7 @@ def _folded_character(character: str) -> str | None:
 
 
 class _Masked(dict[int, int]):
-    """A table for str.translate that turns every character outside words into a blank."""
+    """A table for str.translate that turns every character outside words into a space."""
 
     def __missing__(self, code: int) -> int:
         outside = _FOLDED[code] == " " if code >= 128 else not (chr(code).isalnum() or code == ord("_"))

@@ -152,18 +152,18 @@ HEAD = 8 + 12 * 4 + 8  # bytes before the counts of the dictionary
 @pytest.mark.parametrize(
     ("at", "form", "values", "message"),
     [
-        (8, "<i", [0], "its settings give dimension 0 and 3 buckets"),
-        (8, "<i", [-5], "its settings give dimension -5 and 3 buckets"),
-        (8 + 8 * 4, "<i", [-1], "its settings give dimension 2 and -1 buckets"),
-        (HEAD, "<iii", [3, 2, 0], "its dictionary has 3 entries, 2 words and 0 labels"),
-        (HEAD, "<iii", [1, 2, -1], "its dictionary has 1 entries, 2 words and -1 labels"),
-        (HEAD, "<iii", [2, 3, -1], "its dictionary has 2 entries, 3 words and -1 labels"),
+        (8, "<i", [0], "its header gives the dimension as 0 and the number of buckets as 3"),
+        (8, "<i", [-5], "its header gives the dimension as -5 and the number of buckets as 3"),
+        (8 + 8 * 4, "<i", [-1], "its header gives the dimension as 2 and the number of buckets as -1"),
+        (HEAD, "<iii", [3, 2, 0], "its dictionary claims 3 entries, 2 words and 0 labels"),
+        (HEAD, "<iii", [1, 2, -1], "its dictionary claims 1 entries, 2 words and -1 labels"),
+        (HEAD, "<iii", [2, 3, -1], "its dictionary claims 2 entries, 3 words and -1 labels"),
         (HEAD, "<iii", [2, 1, 1], "its dictionary contains 2 words instead of 1"),
         (HEAD + 12, "<qq", [99, 0], "its n-grams were pruned"),
-        (-57, "<?", [True], "its vectors are quantized .* use the model from before"),
-        (-56, "<qq", [10, 1], "its matrix is 10 × 1, not 2 [+] 3 rows of 2"),
-        (-56, "<qq", [4, 2], "its matrix is 4 × 2, not 2 [+] 3 rows of 2"),
-        (-56, "<qq", [5, 3], "its matrix is 5 × 3, not 2 [+] 3 rows of 2"),
+        (-57, "<?", [True], "its vectors are product-quantized.* use the model from before"),
+        (-56, "<qq", [10, 1], "its matrix is 10 × 1; expected 2 [+] 3 rows of 2"),
+        (-56, "<qq", [4, 2], "its matrix is 4 × 2; expected 2 [+] 3 rows of 2"),
+        (-56, "<qq", [5, 3], "its matrix is 5 × 3; expected 2 [+] 3 rows of 2"),
         (0, "<i", [793712315], "it is not a fastText model in version 11 or 12"),
         (4, "<i", [10], "it is not a fastText model in version 11 or 12"),
         (4, "<i", [13], "it is not a fastText model in version 11 or 12"),
@@ -183,10 +183,10 @@ def test_a_file_cut_within_its_matrix_says_what_is_missing(tmp_path):
     path = tmp_path / "m.bin"
     path.write_bytes(data[:-1])
     at = len(data) - 40
-    with pytest.raises(BadModel, match=f"expected 40 bytes at {at}, but it has {len(data) - 1}: truncated"):
+    with pytest.raises(BadModel, match=f"expected 40 bytes at offset {at}, but it ends at {len(data) - 1}; truncated"):
         read_fasttext(path)
     path.write_bytes(data[: HEAD + 28 + 2])
-    with pytest.raises(BadModel, match="its dictionary does not end"):
+    with pytest.raises(BadModel, match="a word in its dictionary is not terminated"):
         read_fasttext(path)
     path.write_bytes(data + b"more")
     assert list(read_fasttext(path).words) == ["cat", "dog"]

@@ -203,7 +203,7 @@ def test_a_carried_table_is_checked_and_converted_once(tmp_path, monkeypatch, or
         packaged = names.PackagedModel("some-package", "some", "", sha256, "glove", "v.npy", "w.parquet")
         monkeypatch.setitem(names.PACKAGED_MODELS, "avg-glove", packaged)
         if fails:
-            with pytest.raises(BadModel, match="download them again"):
+            with pytest.raises(BadModel, match="download the model again"):
                 Embedder.load("avg-glove")
         else:
             assert Embedder.load("avg-glove").encode(["dog cat"]).tolist() == [[2.5, 3.5, 4.5]]
@@ -258,7 +258,7 @@ def test_a_table_and_its_words_need_pyarrow_and_two_dimensions(tmp_path, monkeyp
     parquet.write_table(pyarrow.table({"index": ["cat", "dog"], "b": [1, 2]}), tmp_path / "w.parquet")
     for shape in ((2,), (3, 2)):
         np.save(tmp_path / "v.npy", np.zeros(shape))
-        with pytest.raises(BadModel, match=re.escape(f"2 words and vectors of shape {shape}")):
+        with pytest.raises(BadModel, match=re.escape(f"2 words, but an array of shape {shape}")):
             read_array_vectors(tmp_path, "w.parquet", "v.npy")
     np.save(tmp_path / "v.npy", np.array([[1.0, 2], [3, 4]]))
     result = read_array_vectors(tmp_path, "w.parquet", "v.npy")

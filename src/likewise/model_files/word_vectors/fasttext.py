@@ -1,4 +1,4 @@
-"""Reads fastText's binary files without fastText: header, settings, dictionary, and the matrix of words and n-grams.
+"""Reader for fastText's binary files that needs no fastText: header, settings, dictionary, word and n-gram vectors.
 
 The layout is that of `saveModel` in fastText 0.9 (format versions 11 and 12): little-endian and unaligned.
 """
@@ -22,9 +22,9 @@ END_OF_SENTENCE = "</s>"  # the only word without n-grams
 
 
 def read_fasttext(path: Path) -> WordVectors:
-    """Read the vectors in a .bin: for each word, the mean of its row and its n-grams' rows; then the buckets' rows.
+    """Read the vectors in a .bin file: for each word, the mean of its own and its n-grams' rows; then the bucket rows.
 
-    This takes about a minute per million words, and twice the memory of all rows.
+    This takes about a minute per million words, and needs twice the memory of the matrix.
     """
     with path.open("rb") as file:
         try:
@@ -50,7 +50,7 @@ class _Reader:
     def word(self) -> str:
         end = self.whole.find(b"\0", self.at)
         if end < 0:
-            raise self.broken("its dictionary does not end")
+            raise self.broken("a word in its dictionary is not terminated")
         found = self.whole[self.at : end].decode("utf-8", "replace")  # invalid UTF-8 cannot occur in a text
         self.at = end + 1
         return found
@@ -65,7 +65,9 @@ class _Reader:
 
     def _want(self, count: int) -> None:
         if count > len(self.whole) - self.at:
-            raise self.broken(f"expected {count:,} bytes at {self.at:,}, but it has {len(self.whole):,}: truncated?")
+            raise self.broken(
+                f"expected {count:,} bytes at offset {self.at:,}, but it ends at {len(self.whole):,}; truncated?"
+            )
 
 
 def _read(reader: _Reader) -> WordVectors:
@@ -74,19 +76,20 @@ def _read(reader: _Reader) -> WordVectors:
         raise reader.broken(f"it is not a fastText model in version {VERSIONS[0]} or {VERSIONS[1]}")
     width, _, _, _, _, _, _, kind, buckets, least, most, _, _ = reader.take("12id")
     if width < 1 or buckets < 0:
-        raise reader.broken(f"its settings give dimension {width} and {buckets} buckets")
+        raise reader.broken(f"its header gives the dimension as {width} and the number of buckets as {buckets}")
     if version == VERSIONS[0] and kind == SUPERVISED:
         most = 0  # these older models have no character n-grams
     words = _dictionary(reader)
     (quantised,) = reader.take("?")
     if quantised:
         raise reader.broken(
-            "its vectors are quantized (product codes instead of numbers), which is not supported; "
-            "use the model from before `fasttext quantize`"
+            "its vectors are product-quantized, which is not supported; use the model from before `fasttext quantize`"
         )
     rows, columns = reader.take("qq")
     if columns != width or rows != len(words) + buckets:
-        raise reader.broken(f"its matrix is {rows:,} × {columns}, not {len(words):,} + {buckets:,} rows of {width}")
+        raise reader.broken(
+            f"its matrix is {rows:,} × {columns}; expected {len(words):,} + {buckets:,} rows of {width}"
+        )
     matrix = reader.matrix(rows, columns)
     if not np.isfinite(matrix).all():
         raise reader.broken("its vectors contain NaN or infinity; training diverged, or the file is damaged")
@@ -97,9 +100,9 @@ def _dictionary(reader: _Reader) -> list[str]:
     size, count, labels = reader.take("iii")
     _, pruned = reader.take("qq")
     if size != count + labels or min(size, count, labels) < 0:
-        raise reader.broken(f"its dictionary has {size:,} entries, {count:,} words and {labels:,} labels")
+        raise reader.broken(f"its dictionary claims {size:,} entries, {count:,} words and {labels:,} labels")
     if pruned >= 0:
-        raise reader.broken("its n-grams were pruned, as `fasttext quantize` does")
+        raise reader.broken("its n-grams were pruned, as by `fasttext quantize`, which is not supported")
     found: list[str] = []
     for _ in range(size):
         word = reader.word()

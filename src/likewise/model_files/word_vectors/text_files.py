@@ -55,7 +55,7 @@ def read_array_vectors(folder: Path, words: str, vectors: str) -> WordVectors:
     column = parquet.read_table(folder / words).column(0).to_pylist()
     values = np.load(folder / vectors, allow_pickle=False)
     if values.ndim != 2 or len(values) != len(column):
-        raise BadModel(f"{folder} contains {len(column):,} words and vectors of shape {values.shape}")
+        raise BadModel(f"{folder} contains {len(column):,} words, but an array of shape {values.shape}")
     return WordVectors(column, np.concatenate([np.zeros((1, values.shape[1]), np.float32), values.astype(np.float32)]))
 
 
@@ -89,7 +89,7 @@ def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
         raise BadModel(f"{where}: the word {parts[0]!r} is not UTF-8") from None
     except ValueError as error:
         raise BadModel(f"{where}: {error}; expected a word and {width} numbers") from None
-    if not sum(map(abs, vector)) <= LARGEST:  # also if one is NaN
+    if not sum(map(abs, vector)) <= LARGEST:  # also true if a value is NaN
         raise BadModel(f"{where}: the vector of {word!r} contains NaN or infinity")
     return word, vector
 

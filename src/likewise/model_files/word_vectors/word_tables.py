@@ -15,7 +15,7 @@ from ...array_types import Float
 from ..cached import cached_folder
 from ..folder import Manifest, write_json, write_manifest
 
-FORMAT = 1  # format of converted folders; changing it means all of them are converted again
+FORMAT = 1  # version of the converted folders; a new version makes all of them be converted again
 UNKNOWN = "[UNK]"
 WORDS_OR_MARKS = r"[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]"
 """How texts are split: into runs of letters, combining marks and digits; any other non-space character is a token."""
@@ -23,10 +23,10 @@ WORDS_OR_MARKS = r"[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]"
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words and their vectors: row 0 is zeros, for unknown words; then comes one row per word and per n-gram bucket.
+    """Words and their vectors: row 0 is all zeros, for unknown words; one row per word and per n-gram bucket follows.
 
-    N-grams have `least` to `most` letters (`likewise.arrays.ngram_hashing`); the row of a word already includes those
-    of its n-grams.
+    Character n-grams have `least` to `most` characters (`likewise.arrays.ngram_hashing`); a word's row already includes
+    the vectors of its n-grams.
     """
 
     words: Sequence[str]
@@ -65,12 +65,12 @@ def write_word_vectors(folder: Path, vectors: WordVectors) -> None:
 
 
 def converted_folder(name: str, key: str, read: Callable[[], WordVectors]) -> Path:
-    """The cache folder with this name and key; if it does not exist, it is made by converting the result of `read`."""
+    """Return the cache folder for this name and key; if it does not exist yet, convert the result of `read`."""
     return cached_folder(name, f"{FORMAT} {key}", lambda partial: write_word_vectors(partial, read()))
 
 
 def _tokenizer(words: Sequence[str]) -> dict[str, Any]:
-    """The tokenizer.json of whole words; of equal words, the first is used."""
+    """A tokenizer.json that keeps words whole; if a word is repeated, its first row is used."""
     vocabulary = {UNKNOWN: 0}
     for i, word in enumerate(words, 1):
         vocabulary.setdefault(word, i)
