@@ -47,7 +47,7 @@ FILES = (
     "util/test_tensor.py",
 )
 SOURCE_MODEL = "bert-tiny-splade"
-REFUSALS = re.compile(r"(?:has no attribute|has no|does not take|is not served:) '?(\w+)")
+REFUSALS = re.compile(r"(?:has no attribute|has no|does not take|is not supported:) '?(\w+)")
 Outcomes = dict[str, dict[str, str]]
 
 
@@ -89,7 +89,7 @@ def verdict(test: str, outcome: dict[str, str]) -> tuple[str, str]:
     if known:
         return "differs", known
     named = REFUSALS.search(outcome["error"])
-    return ("refused", f"`{named[1]}` is not served") if named else ("unexplained", outcome["error"])
+    return ("refused", f"`{named[1]}` is not supported") if named else ("unexplained", outcome["error"])
 
 
 def compared(theirs: Outcomes, ours: Outcomes) -> list[dict[str, str]]:

@@ -124,7 +124,7 @@ def test_the_bundled_model_learns_two_topics_and_an_attribute_that_crosses_them(
 
 BAD = {
     "unhashable": ([[{"a": 1}]] * 8, r"labels\[0\] is .*; expected labels of type str"),
-    "alone": ([*LABELS[:7], "other"], "class 'other' has one text, in row 7"),
+    "alone": ([*LABELS[:7], "other"], "class 'other' has only one text, in row 7"),
     "a str": ("aabbaabb", "labels is one str"),
     "0 and 1": ([[1, 0, 0]] * 8, r"labels\[0\] .* not a row of 0 and 1"),
 }

@@ -1,6 +1,6 @@
 """Turns a column of texts into a column of vectors, in pandas, polars, and Hugging Face datasets.
 
-None of these libraries is imported here: a frame is recognized by its methods.
+This module does not import these libraries; it recognizes a data frame by its methods.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,14 +11,14 @@ from ..errors import BadInput
 
 
 def with_vectors(frame: Any, embedder: Embedder, column: str = "text", into: str = "vector", **options: Any) -> Any:
-    """A new frame with an additional column: float32 arrays in polars, or one NumPy array per row in pandas.
+    """Return a new frame with an added column: float32 arrays in polars, or one NumPy array per row in pandas.
 
-    The options are passed to `Embedder.encode`.
+    Further options are passed to `Embedder.encode`.
     """
     if not hasattr(frame, "columns") or not (hasattr(frame, "with_columns") or hasattr(frame, "assign")):
-        raise BadInput(f"expected a pandas or polars frame; got a {type(frame).__name__}")
+        raise BadInput(f"expected a pandas or polars DataFrame; got a {type(frame).__name__}")
     if column not in frame.columns:
-        raise BadInput(f"the frame has no column {column!r}; it has {', '.join(map(str, frame.columns))}")
+        raise BadInput(f"the frame has no column {column!r}; its columns are {', '.join(map(str, frame.columns))}")
     vectors = embedder.encode(frame[column], **options)
     if hasattr(frame, "assign"):
         return frame.assign(**{into: list(vectors)})

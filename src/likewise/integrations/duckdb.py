@@ -18,7 +18,7 @@ except ImportError:
 
 
 def register_embedder(connection: Any, embedder: Embedder, name: str = "embed") -> None:
-    """Add the function `name(text) → FLOAT[E]` to a connection; texts arrive in batches, and null stays null."""
+    """Add the function `name(text) → FLOAT[E]` to a connection; it receives texts in batches, and null stays null."""
 
     def embed(texts: Any) -> Any:
         given = texts.to_pylist()

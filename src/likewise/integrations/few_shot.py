@@ -1,8 +1,8 @@
-"""A classifier from a few texts per class: the model learns which texts belong together, and a regression then
-classifies them [extra: torch].
+"""Few-shot classification: an embedder is fine-tuned on a few texts per class, then a logistic regression classifies
+its vectors [extra: torch].
 
-As in SetFit (Tunstall et al. 2022, section 3), pairs of examples are labelled 1 if they share a label and 0 otherwise,
-the embedder is trained to produce these cosines, and a logistic regression reads its vectors.
+As in SetFit (Tunstall et al. 2022, section 3), pairs of examples get the target 1 if they share a label and 0
+otherwise, and the embedder is trained to produce these targets as cosines.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from ..train import TrainSettings, load_data, train
 
 
 class FewShotClassifier:
-    """Learns a `Classifier` from a few examples per class, on a model that it trains for them.
+    """Fine-tunes an embedder on a few examples per class, and fits a `Classifier` on its vectors.
 
     >>> FewShotClassifier("likewise-mini").fit(texts, labels).predict(["a new text"])    # doctest: +SKIP
     """
@@ -31,10 +31,10 @@ class FewShotClassifier:
     def __init__(
         self, model: str | Embedder, *, pairs: int = 20, settings: TrainSettings | None = None, seed: int = 0
     ) -> None:
-        """Take a model's name or folder, or an embedder loaded with `engine="torch"`.
+        """Pass a model's name or folder, or an embedder loaded with `engine="torch"`.
 
-        For each example, draw `pairs` pairs that share a label and as many that share none, using `seed`. The default
-        settings are one epoch with batches of 16 and a learning rate of 2e-5.
+        For each example, `pairs` pairs with a common label and as many without one are drawn, using `seed`. The default
+        settings are one epoch with a batch size of 16 and a learning rate of 2e-5.
         """
         self.model, self.pairs, self.seed = model, whole_number("pairs", pairs), seed
         self.settings = settings or TrainSettings(epochs=1, batch_size=16, learning_rate=2e-5, show_progress_bar=False)
@@ -42,12 +42,12 @@ class FewShotClassifier:
     def fit(self, texts: Sequence[str], labels: Sequence[Any] | np.ndarray) -> Classifier:
         """Learn from these examples, with a label or a list of labels for each, as `Classifier.fit` does.
 
-        The result's `embedder` is a trained copy; one that you pass is not modified. For each of up to five folds
-        another copy is trained without the fold's texts, because a model is overconfident about texts that it has seen:
-        this takes about five times as long as training once.
+        The result's `embedder` is a trained copy; an embedder that you pass is not modified. For each of up to five
+        folds, another copy is trained without the fold's texts, because a model is overconfident about texts that it
+        was trained on. This takes about five times as long as training once.
 
         Raises:
-            BadInput: texts or labels cannot be learnt from; the message names the row.
+            BadInput: the texts or labels are invalid; the message names the row.
         """
         rows = checked_rows(texts)
         wanted, given = targets(len(rows), labels), self.model
@@ -65,9 +65,9 @@ class FewShotClassifier:
 
 
 def label_pairs(texts: Sequence[str], truth: Float[np.ndarray, "N C"], count: int, seed: int) -> dict[str, list[Any]]:
-    """For each text, `count` partners that share a label, with score 1, and `count` that share none, with score 0.
+    """For each text, `count` pairs with a common label, with score 1, and `count` without one, with score 0.
 
-    A text without partners of one kind has no pairs of that kind.
+    A text without candidates for one kind of pair gets no pairs of that kind.
     """
     random = np.random.default_rng(seed)
     columns: dict[str, list[Any]] = {"sentence1": [], "sentence2": [], "score": []}

@@ -18,14 +18,14 @@ except ImportError:
 
 
 class _LoadedLater:
-    """A component whose attributes are its arguments, so that pipelines can be saved; the model is loaded later."""
+    """A component that stores only its arguments, so that pipelines can be saved, and loads the model on first use."""
 
     def __init__(self, model: str = DEFAULT_MODEL, precision: str | None = None) -> None:
         self.model, self.precision = model, precision
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model with the stored name."""
+        """The model, loaded on first use."""
         return Embedder.load(self.model, precision=self.precision)
 
     def warm_up(self) -> None:
@@ -49,7 +49,7 @@ class LikewiseDocumentEmbedder(_LoadedLater):
 
     @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
     def run(self, documents: list[Document]) -> dict[str, Any]:
-        """Return `documents`: copies of the given documents with their vectors; the originals are unchanged."""
+        """Return `documents`: copies of the documents with their vectors; the originals are not modified."""
         vectors = self.embedder.encode_document([document.content or "" for document in documents])
         pairs = zip(documents, vectors.tolist(), strict=True)
         return {"documents": [replace(document, embedding=vector) for document, vector in pairs]}

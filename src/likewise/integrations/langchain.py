@@ -13,7 +13,7 @@ except ImportError:
 
 
 class EmbedderEmbeddings(Embeddings):  # type: ignore[misc]
-    """Embeddings for LangChain's vector stores; queries and documents get the model's prompts, if it has any."""
+    """Embeddings for LangChain vector stores; the model's prompts, if any, are added to queries and documents."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder

@@ -16,13 +16,13 @@ except ImportError:
 
 
 class EmbedderEmbedding(BaseEmbedding):  # type: ignore[misc]
-    """An embedding model for LlamaIndex's indexes; queries and texts get the model's prompts, if it has any."""
+    """An embedding model for LlamaIndex indexes; the model's prompts, if any, are added to queries and texts."""
 
     _embedder: Embedder = PrivateAttr()
 
     @classmethod
     def of(cls, embedder: Embedder, *, batch: int = 256) -> "EmbedderEmbedding":
-        """Wrap an embedder; LlamaIndex passes `batch` texts at a time, which are then batched by tokens."""
+        """Wrap an embedder; LlamaIndex passes `batch` texts per call, which the embedder batches by token count."""
         found = cls(model_name=str(embedder.fingerprint), embed_batch_size=batch)
         found._embedder = embedder
         return found

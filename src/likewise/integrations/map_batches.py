@@ -1,6 +1,6 @@
 """EncodeBatches turns the texts of a distributed table into vectors, batch by batch, for Ray Data, Spark and Daft.
 
-None of these libraries is imported here: they call the object with their own batches, in their own processes. Each
+This module does not import these libraries: they call the object with their own batches, in their own processes. Each
 process loads the model once, for its first batch.
 """
 
@@ -35,7 +35,7 @@ class EncodeBatches:
         return Embedder.load(self.model, **self.options)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without the loaded model, because each process loads its own."""
+        """The state to pickle, without the model, because each process loads its own copy."""
         return {key: value for key, value in vars(self).items() if key != "embedder"}
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,5 +48,5 @@ class EncodeBatches:
             yield frame.assign(**{self.vectors: list(self.encode(frame[self.column]))})
 
     def encode(self, texts: Iterable[str]) -> Any:
-        """The vectors of texts, (n, E), in float32."""
+        """The float32 vectors (n, E) of the texts."""
         return self.embedder.encode(list(texts), show_progress_bar=False)

@@ -17,11 +17,11 @@ from ..evaluate.models import models_by_name
 from ..runtime.installation import missing_extra
 
 OF_MTEB = ("task_metadata", "hf_split", "hf_subset", "batch_size", "show_progress_bar", "num_workers")
-"""Arguments of mteb that do not affect results; likewise chooses its own batches."""
+"""Arguments that mteb passes and that do not affect results; likewise chooses its own batches."""
 
 
 class ForMteb:
-    """Wraps an embedder in mteb's encoder interface."""
+    """Adapts an embedder to mteb's encoder interface."""
 
     def __init__(self, embedder: Embedder, name: str, meta: Any) -> None:
         self._embedder, self.name, self.mteb_model_meta = embedder, name, meta
@@ -31,13 +31,13 @@ class ForMteb:
     def encode(
         self, inputs: Iterable[Mapping[str, Any]], *, prompt_type: Any = None, **options: Any
     ) -> Float[np.ndarray, "N E"]:
-        """Encode the texts (key "text") of all batches together, so that they can be sorted by length.
+        """Encode the texts (key "text") of all batches at once, so that they can be sorted by length.
 
         Raises:
-            BadInput: `encode_kwargs` contains an option that has no effect here, such as a precision.
+            BadInput: `encode_kwargs` contains an unsupported option, such as a precision.
         """
         if unknown := [name for name in options if name not in OF_MTEB]:
-            raise BadInput(f"encode for mteb has no option {', '.join(unknown)}; leave it out of encode_kwargs")
+            raise BadInput(f"encode does not support {', '.join(unknown)} in mteb; remove it from encode_kwargs")
         texts = [text for batch in inputs for text in batch["text"]]
         return self._embedder.encode(texts, prompt_name=self._prompt(prompt_type), show_progress_bar=False)
 
@@ -46,7 +46,7 @@ class ForMteb:
         return self._similarity(*(np.atleast_2d(np.asarray(x)) for x in (a, b)))
 
     def similarity_pairwise(self, a: Any, b: Any) -> Float[np.ndarray, " N"]:
-        """The model's own similarity between rows at the same position."""
+        """The model's own similarity between each row of `a` and the row of `b` at the same position."""
         return self._pairwise(*(np.atleast_2d(np.asarray(x)) for x in (a, b)))
 
     def _prompt(self, kind: Any) -> str | None:
@@ -56,9 +56,10 @@ class ForMteb:
 
 
 def for_mteb(embedder: Embedder, name: str | None = None) -> ForMteb:
-    """An object for `mteb.evaluate`; mteb's tables refer to the model as `name`.
+    """Wrap an embedder for `mteb.evaluate`; results in mteb list the model as `name`.
 
-    The revision is the fingerprint, the engine and the precision, so that results cached by mteb are this model's.
+    The revision consists of the fingerprint, the engine and the precision, so that mteb never returns results cached
+    for a different model.
     """
     try:
         from mteb.models import ModelMeta

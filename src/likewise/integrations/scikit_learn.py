@@ -25,7 +25,7 @@ LOAD = lru_cache(4)(Embedder.load)  # so that a grid search loads each model onc
 class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns texts into vectors; its parameters select the model and can be varied in a grid search.
 
-    `GridSearchCV(pipeline, {"embeddingtransformer__pooling": ["mean", "cls", "max"]})` compares poolings.
+    `GridSearchCV(pipeline, {"embeddingtransformer__pooling": ["mean", "cls", "max"]})` compares pooling methods.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         overflow: str = "warn",
         normalize_embeddings: bool = False,
     ) -> None:
-        """See `Embedder.load` and `Embedder.encode`; `model` may also be an embedder, which is used as it is."""
+        """See `Embedder.load` and `Embedder.encode`; `model` may also be an embedder, which is used unchanged."""
         self.model, self.pooling, self.engine, self.precision = model, pooling, engine, precision
         self.max_seq_length, self.overflow, self.normalize_embeddings = max_seq_length, overflow, normalize_embeddings
 
     def fit(self, texts: Iterable[str], y: Any = None) -> "EmbeddingTransformer":  # noqa: ARG002
-        """Learn nothing, but load the model, so that a wrong name raises an error here."""
+        """Load the model, so that a wrong name raises an error early; nothing is learned."""
         self.n_features_out_ = self.embedder.dimension
         return self
 
@@ -58,12 +58,12 @@ class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         return np.array([f"embedding{i}" for i in range(self.embedder.dimension)], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """True, because it can transform texts without being fitted."""
+        """Always True, because texts can be transformed without fitting."""
         return True
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder for these parameters."""
+        """The embedder selected by the parameters."""
         if isinstance(self.model, Embedder):
             return self.model
         names = ("pooling", "engine", "precision", "max_seq_length")

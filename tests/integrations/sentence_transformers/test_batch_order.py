@@ -66,7 +66,7 @@ def test_labels_need_an_even_batch_of_four_and_two_rows_of_two_labels():
     labels = [0.0, 0.0, 1.0, 1.0, 1.0, 2.0]
     assert label_groups(source([""] * 6, labels=labels), 4) == {0.0: [0, 1], 1.0: [2, 3, 4]}
     for size in (2, 3, 5):
-        with pytest.raises(BadInput, match=f"the batch size is {size}; .*an even one of at least 4"):
+        with pytest.raises(BadInput, match=f"the batch size is {size}; .*an even batch size of at least 4"):
             label_groups(source([""] * 6, labels=labels), size)
     for few, number in ((None, 0), (labels[:3], 1)):
         with pytest.raises(BadInput, match=f"{number} do$"):

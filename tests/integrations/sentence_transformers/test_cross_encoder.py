@@ -52,7 +52,7 @@ def test_a_prompt_is_a_text_or_a_name(tmp_path):
     [
         ({"batch_size": 0}, "batch_size is 0"),
         ({"chunk_size": 0}, "chunk_size is 0"),
-        ({"pool": {}}, "what start_multi_process_pool returned"),
+        ({"pool": {}}, "the return value of start_multi_process_pool"),
         ({"zzz": 1}, r"CrossEncoder\.predict\(\) .* not use: \['zzz'\]"),
     ],
 )

@@ -49,7 +49,7 @@ def test_an_option_of_retrieval_that_is_not_served_is_refused(option):
 
 
 def test_retrieval_without_relevant_documents_is_refused_with_what_was_found():
-    with pytest.raises(BadInput, match="and a corpus; found 0 such queries and 1 documents"):
+    with pytest.raises(BadInput, match="in a corpus; found 0 such queries and a corpus of 1 documents"):
         InformationRetrievalEvaluator({"q": "a cat"}, {"d": "a dog"}, {})
 
 

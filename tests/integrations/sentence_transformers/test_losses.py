@@ -160,7 +160,7 @@ def test_a_matryoshka_loss_is_the_weighted_sum_over_its_dimensions(weights):
     parts = [inner(F.normalize(a[:, :n], dim=1), F.normalize(b[:, :n], dim=1), score=scores) for n in (8, 3)]
     wanted = sum(w * float(part) for w, part in zip(weights or (1, 1), parts, strict=True))
     assert float(whole(a, b, score=scores)) == pytest.approx(wanted, rel=1e-5)
-    with pytest.raises(BadInput, match=r"matryoshka_dims are \[9, 3\]; the model has 8"):
+    with pytest.raises(BadInput, match=r"matryoshka_dims are \[9, 3\], but the model has 8"):
         losses.MatryoshkaLoss(Model(), inner, [9, 3])
     with pytest.raises(BadInput, match="does not take n_dims_per_step=1"):
         losses.MatryoshkaLoss(Model(), inner, [8, 3], n_dims_per_step=1)

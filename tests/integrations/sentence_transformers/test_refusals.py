@@ -67,7 +67,7 @@ def test_what_is_not_there_is_pythons_own_error(model):
 @pytest.mark.usefixtures("unchecked")
 def test_inputs_that_are_no_texts_are_refused_by_name(model):
     for wrong in ({"text": "a"}, np.zeros((2, 2)), 7):
-        with pytest.raises(BadInput, match=r"^inputs is (?s:.*); expected a str or a list of str$"):
+        with pytest.raises(BadInput, match=r"^inputs is (?s:.*); expected a string or a list of strings$"):
             model.encode(wrong)
     for wrong in ([("a", "b")], [np.zeros(3)], [None]):
         with pytest.raises(BadInput, match=r"^inputs\[0\] is .*; expected a str$"):

@@ -133,9 +133,9 @@ def test_a_pool_and_several_cores_are_this_process(model, vectors):
     with pytest.raises(BadInput, match="each call runs on one device"):
         model.start_multi_process_pool(["cpu", "cuda"])
     model.stop_multi_process_pool(pool)
-    with pytest.raises(BadInput, match="what start_multi_process_pool returned"):
+    with pytest.raises(BadInput, match="the return value of start_multi_process_pool"):
         model.encode(TEXTS, pool={"processes": []})
-    with pytest.raises(BadInput, match="what start_multi_process_pool returned"):
+    with pytest.raises(BadInput, match="the return value of start_multi_process_pool"):
         model.stop_multi_process_pool({"processes": []})
 
 
@@ -281,9 +281,9 @@ def test_weights_that_torch_has_in_fp32_are_not_loaded_again_for_training(folder
 def test_a_model_that_was_passed_in_is_moved_by_torch_or_not_at_all(folders):
     assert SentenceTransformer(Embedder.load(folders("bert"), engine="torch")).to("meta").device.type == "meta"
     model = SentenceTransformer(Embedder.load(folders("bert"), engine="numpy"))
-    with pytest.raises(BadInput, match="was passed in, on cpu; load it with device='cuda'"):
+    with pytest.raises(BadInput, match="was passed in, loaded on cpu; load it with device='cuda'"):
         model.to("cuda")
-    with pytest.raises(BadInput, match="was passed in, in fp32; to train it, load it with .*'torch'"):
+    with pytest.raises(BadInput, match="was passed in, loaded in fp32; to train it, load it with .*'torch'"):
         model.use_torch()
 
 

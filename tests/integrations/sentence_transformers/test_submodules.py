@@ -41,7 +41,7 @@ for missing in ("datasets", "readers", "sparse_encoder"):
     try:
         exec(f"import PEER.{missing}")
     except ModuleNotFoundError as error:
-        assert f"{missing} is not served by likewise's stand-in" in str(error), error
+        assert f"{missing} is not part of likewise's replacement" in str(error), error
         assert "docs/drop-in.md" in str(error)
         continue
     raise AssertionError(missing)

@@ -256,7 +256,7 @@ def test_a_run_that_was_killed_resumes_to_the_same_bits(made, folders, tmp_path)
 def test_resuming_without_a_checkpoint_is_refused(made, tmp_path):
     with pytest.raises(BadInput, match="no checkpoint to resume from"):
         made().train(resume_from_checkpoint=True)
-    with pytest.raises(BadInput, match="not a checkpoint that can be resumed"):
+    with pytest.raises(BadInput, match="cannot resume from"):
         made().train(resume_from_checkpoint=str(tmp_path))
 
 
@@ -325,11 +325,11 @@ ONE_LOSS = {"loss": {"a": losses.CoSENTLoss}}
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"train_dataset": ROWS}, "for a, but train_dataset is one data set"),
-        ({"train_dataset": NAMED}, "train_dataset has 'b', which has no loss; there are losses for a"),
-        ({"train_dataset": {"b": []}}, "train_dataset has 'b', which has no loss"),
-        ({"eval_dataset": ROWS}, "for a, but eval_dataset is one data set"),
-        ({"eval_dataset": {"dev": ROWS}}, "eval_dataset has 'dev', which has no loss"),
+        ({"train_dataset": ROWS}, "for a, but train_dataset is a single data set"),
+        ({"train_dataset": NAMED}, "train_dataset contains 'b', which has no loss; losses are defined for a"),
+        ({"train_dataset": {"b": []}}, "train_dataset contains 'b', which has no loss"),
+        ({"eval_dataset": ROWS}, "for a, but eval_dataset is a single data set"),
+        ({"eval_dataset": {"dev": ROWS}}, "eval_dataset contains 'dev', which has no loss"),
     ],
 )
 def test_a_data_set_without_a_loss_is_refused_when_the_trainer_is_made(folders, data, words):
@@ -397,7 +397,7 @@ def test_the_end_of_an_epoch_cannot_be_requested(made):
     def stop(*_, **__):
         return TrainerControl(should_epoch_stop=True)
 
-    with pytest.raises(BadInput, match="should_epoch_stop, which is not served; set should_training_stop"):
+    with pytest.raises(BadInput, match="should_epoch_stop, which is not supported; set should_training_stop"):
         made([SimpleNamespace(on_step_end=stop)]).train()
 
 
@@ -433,13 +433,13 @@ def test_use_cpu_moves_the_model(folders, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"args": {}, "model": None}, "model is a NoneType; SentenceTransformerTrainer trains a model of this package"),
+        ({"args": {}, "model": None}, "SentenceTransformerTrainer only trains models of this package"),
         ({"args": SimpleNamespace()}, "args is a SimpleNamespace; expected SentenceTransformerTrainingArguments"),
         ({"loss": torch.nn.MSELoss()}, "the loss is a MSELoss; expected one of this package's losses"),
         ({"loss": cross_encoder_losses.MSELoss(None)}, "MSELoss is for a reranker, but this is an embedder"),
         (
             {"args": SentenceTransformerTrainingArguments("out", eval_strategy="epoch")},
-            "eval_strategy is 'epoch', but there is no eval_dataset or evaluator",
+            "eval_strategy is 'epoch', but eval_dataset and evaluator are missing",
         ),
     ],
 )
@@ -465,11 +465,11 @@ def test_rates_by_their_names_are_rates_of_our_weights(made):
     assert rates[r"^encoder\.blocks\.0\.norm1\.weight$"] == 1e-4  # the last pattern counts
     assert rates[r"^encoder\.embeddings\.norm\.bias$"] == 1
     assert r"^encoder\.blocks\.1\.qkv\.weight$" not in rates
-    with pytest.raises(BadInput, match="'query', but .*query.weight, .*value.weight are one weight here: match all"):
+    with pytest.raises(BadInput, match="'query', but here .*query.weight, .*value.weight are fused; match all of them"):
         rates_by_weight(embedder, {"query": 1.0})
     with pytest.raises(BadInput, match="needs an encoder of this library"):
         rates_by_weight(SimpleNamespace(encoder=SimpleNamespace(config={"model_type": "xlnet"})), {"query": 1.0})
-    with pytest.raises(BadInput, match=r"'heads', which matches no encoder weight, such as model\.0\.model\.emb"):
+    with pytest.raises(BadInput, match=r"'heads', which matches no encoder weight \(example: model\.0\.model\.emb"):
         rates_by_weight(embedder, {"heads": 1.0})
 
 
@@ -526,7 +526,7 @@ def test_report_to_wandb_names_the_run(made, monkeypatch):
 def test_a_prompt_that_fits_no_column_and_no_data_set_causes_a_warning(prompts, unused, recwarn):
     read_data({"a": ROWS, "b": ROWS}, losses.CoSENTLoss(None), prompts, all_data=True)
     found = [str(one.message).partition(" is not used")[0] for one in recwarn]
-    assert found == ([f"the prompt of {unused!r}"] if unused else [])
+    assert found == ([f"the prompt for {unused!r}"] if unused else [])
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -594,7 +594,7 @@ def test_arguments_are_in_one_table_each_and_a_misspelt_one_gets_the_nearest():
 def test_what_is_not_served_can_be_imported_and_says_what_to_use_when_it_is_made(module):
     assert not hasattr(module, "zzz")
     for name, way in module.REFUSED.items():
-        with pytest.raises(BadInput, match=f"{name} is not served") as error:
+        with pytest.raises(BadInput, match=f"{name} is not supported") as error:
             getattr(module, name)()
         assert str(error.value).endswith(way)
         table = RERANKER_OBJECTIVES if module is cross_encoder_losses else OBJECTIVES
@@ -647,7 +647,7 @@ def test_an_overridden_hook_is_refused_when_the_class_is_made(name):
 
 @pytest.mark.parametrize("name", UNCALLED)
 def test_a_callback_with_an_event_that_is_never_called_is_refused(made, name):
-    with pytest.raises(BadInput, match=f"has {name}, which is not called"):
+    with pytest.raises(BadInput, match=f"overrides {name}, which is never called"):
         made([type("Own", (TrainerCallback,), {name: lambda self, *args, **more: None})])
 
 

@@ -81,7 +81,7 @@ def test_what_depends_on_other_arguments_is_filled_in():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"eval_strategy": "epoch"}, "eval_strategy is 'epoch' and save_strategy 'steps'; make them equal"),
+        ({"eval_strategy": "epoch"}, "eval_strategy is 'epoch' and save_strategy is 'steps'; make them equal"),
         ({"eval_strategy": "steps", "eval_steps": 3, "save_steps": 10}, r"save_steps \(10\) .* multiple of eval_steps"),
         ({"eval_strategy": "steps", "eval_steps": 5, "save_steps": 10}, None),
         ({"eval_strategy": "epoch", "save_strategy": "epoch"}, None),
@@ -103,7 +103,7 @@ def test_the_best_model_has_a_checkpoint(arguments, message):
 )
 def test_a_run_is_reported_to_what_is_named(given, reports):
     assert Arguments("out", report_to=given).reports == reports
-    with pytest.raises(BadInput, match="report_to='mlflow' is not served"):
+    with pytest.raises(BadInput, match="report_to='mlflow' is not supported"):
         Arguments("out", report_to=["wandb", "mlflow"])
 
 

@@ -70,11 +70,11 @@ def test_data_come_as_columns_rows_or_several_of_these_by_name():
     by_name = {"x": losses.MultipleNegativesRankingLoss(None), "y": losses.MultipleNegativesRankingLoss(None, scale=3)}
     found = read_data({"x": PAIRS, "y": rows}, by_name, None)
     assert [one.objective for one in found] == [*by_name.values()]
-    with pytest.raises(BadInput, match="the data are a int; expected a datasets.Dataset"):
+    with pytest.raises(BadInput, match="the data are of type int; expected a datasets.Dataset"):
         only(3, by_name["x"])
     with pytest.raises(BadInput, match="the data are a list; expected a datasets.Dataset"):
         only({"x": [rows[0], 3]}, by_name["x"])
-    with pytest.raises(BadInput, match="an IterableDataset is not served"):
+    with pytest.raises(BadInput, match="an IterableDataset is not supported"):
         only(SimpleNamespace(column_names=["a"]), by_name["x"])
 
 
@@ -94,7 +94,7 @@ def test_a_prompt_is_of_all_columns_of_one_or_of_a_data_set(prompts, name, wante
 
 
 def test_prompts_by_data_set_need_data_sets_with_names():
-    with pytest.raises(BadInput, match=r"the prompts are by data set \(x, y\), but there is only one"):
+    with pytest.raises(BadInput, match=r"prompts are given by data set \(x, y\), but the only data set has no name"):
         prompts_of(BY_SET, None)
 
 
@@ -144,7 +144,7 @@ def test_early_stopping_needs_a_metric_and_evaluations():
 
 def test_a_metric_is_found_with_and_without_its_prefix():
     assert metric_value("eval_m", {"eval_m": 1.5}) == metric_value("m", {"eval_m": 1.5}) == 1.5
-    with pytest.raises(BadInput, match="metric_for_best_model is 'eval_x', but the evaluation has eval_m"):
+    with pytest.raises(BadInput, match="metric_for_best_model is 'eval_x', but the evaluation returned eval_m"):
         metric_value("x", {"eval_m": 1.5})
 
 

@@ -160,7 +160,7 @@ def test_quantization_refuses_what_has_no_range():
         util.quantize_embeddings(np.ones((3, 4), np.int8), "binary")
     with pytest.raises(BadInput, match="Precision 'int4' is not supported; expected one of"):
         util.quantize_embeddings(VECTORS, "int4")
-    with pytest.raises(BadInput, match=r"ranges have the shape \(2, 3\); expected \(2, 8\)"):
+    with pytest.raises(BadInput, match=r"ranges have shape \(2, 3\); expected \(2, 8\)"):
         util.quantize_embeddings(VECTORS, "int8", ranges=np.ones((2, 3)))
     calibrated = util.quantize_embeddings(VECTORS[:1], "uint8", calibration_embeddings=VECTORS)
     np.testing.assert_array_equal(calibrated, util.quantize_embeddings(VECTORS, "uint8")[:1])

@@ -4,8 +4,8 @@
 >>> model = SentenceTransformer("likewise-mini")
 >>> util.cos_sim(model.encode("A cat sleeps."), model.encode("A kitten naps."))           # doctest: +SKIP
 
-An application only has to change this import; libraries that import sentence-transformers themselves get this package
-instead after `stand_in()`. docs/drop-in.md lists what is not supported.
+An application only has to change this import. After `stand_in()`, libraries that import sentence-transformers
+themselves get this package instead. docs/drop-in.md lists what is not supported.
 """
 
 import sys
@@ -53,7 +53,7 @@ __all__ = [
     "util",
 ]
 __version__ = "6.2.0"
-"""The version of sentence-transformers that these signatures follow."""
+"""The version of sentence-transformers whose signatures this package follows."""
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -79,7 +79,7 @@ __getattr__, __dir__ = lazy_names(
 def stand_in() -> ModuleType:
     """Make `import sentence_transformers` return the drop-in in this process, even if that library is installed.
 
-    Call it before importing a library that uses it:
+    Call it before importing a library that uses sentence-transformers:
 
     >>> from likewise.integrations.sentence_transformers import stand_in
     >>> stand_in()                                                              # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""CrossEncoder: a `Reranker` with the signatures of sentence-transformers, so that only an import changes."""
+"""CrossEncoder: a `Reranker` with the API of sentence-transformers, so that programs only change an import."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -20,17 +20,17 @@ from .sentence_transformer import as_output
 from .util import as_array, as_tensor
 
 Activation = str | Callable[[Any], Any]
-"""A name such as `"Sigmoid"` or `"torch.nn.Identity"`, or a function of a tensor (of an array, without torch)."""
+"""A name such as `"Sigmoid"` or `"torch.nn.Identity"`, or a function of a tensor (without torch, of an array)."""
 
 
 class CrossEncoder(DropInModel):
-    """A model that scores pairs of texts, called as in sentence-transformers.
+    """A model that scores pairs of texts, with the API of sentence-transformers.
 
     >>> model = CrossEncoder("cross-encoder/ms-marco-MiniLM-L6-v2")                      # doctest: +SKIP
     >>> model.rank("how do cats sleep", ["Cats nap.", "Shares fell."])                   # doctest: +SKIP
     [{'corpus_id': 0, 'score': 0.93}, {'corpus_id': 1, 'score': 0.02}]
 
-    `CrossEncoder(Reranker.load(name, engine="native", precision="int8"))` uses a reranker directly.
+    `CrossEncoder(Reranker.load(name, engine="native", precision="int8"))` wraps a loaded reranker.
     """
 
     loaded: Reranker
@@ -86,7 +86,7 @@ class CrossEncoder(DropInModel):
 
     @property
     def activation_fn(self) -> Any:
-        """Converts logits to scores: a torch module, the function that was set, or, without torch, its name."""
+        """Converts logits to scores: a torch module, the function that was set, or, without torch, a name."""
         if callable(self._activation) or not has_torch():
             return self._activation
         return getattr(import_module("torch").nn, _class_name(self._activation))()
@@ -96,7 +96,7 @@ class CrossEncoder(DropInModel):
         _activated(np.zeros((1, self.num_labels), np.float32), activation)  # rejects an unknown activation right away
         self._activation = activation
 
-    max_length = DropInModel.max_seq_length  # the older names
+    max_length = DropInModel.max_seq_length  # the older names of these two
     default_activation_function = activation_fn
 
     @accepts_older_names(("num_workers",), sentences="inputs", activation_fct="activation_fn")
@@ -116,9 +116,9 @@ class CrossEncoder(DropInModel):
         chunk_size: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        """The scores of pairs of texts, or of one pair; each pair gets a row of scores if there are several labels.
+        """The score of each pair of texts, or of a single pair; with several labels, each pair gets a row of scores.
 
-        Batches are sized by tokens and do not affect results, so `batch_size` is checked but otherwise ignored.
+        Batches are sized by token count and do not affect results, so `batch_size` is validated but otherwise ignored.
 
         Raises:
             BadInput: an option is unknown or unsupported, or an input is not a pair of texts.
@@ -159,7 +159,7 @@ class CrossEncoder(DropInModel):
         pool: dict[str, Any] | None = None,
         chunk_size: int | None = None,
     ) -> list[dict[str, Any]]:
-        """The documents ranked by score with the query, best first: `corpus_id`, `score` and, if requested, `text`.
+        """Rank documents by their score with the query, best first: `corpus_id`, `score` and, if requested, `text`.
 
         Raises:
             BadInput: the model has several labels.
@@ -177,7 +177,7 @@ class CrossEncoder(DropInModel):
         return [{"corpus_id": int(i), "score": float(scores[i]), **text} for i, text in zip(order, texts, strict=True)]
 
     def is_singular_input(self, inputs: Any) -> bool:
-        """Whether this is one pair of texts rather than a list of pairs."""
+        """Whether the input is a single pair of texts rather than a list of pairs."""
         return checked_pairs(inputs)[1]
 
 
@@ -191,13 +191,13 @@ def checked_pairs(inputs: Any) -> tuple[list[Any], bool]:
 
 
 def _class_name(activation: str) -> str:
-    """The name of an activation in torch: `"torch.nn.Sigmoid"` and `"sigmoid"` are `"Sigmoid"`."""
+    """The name of an activation in torch: `"torch.nn.Sigmoid"` and `"sigmoid"` both become `"Sigmoid"`."""
     name = str(activation).rpartition(".")[2]
     return next((known for known in HEAD_ACTIVATIONS if known.lower() == name.lower()), name)
 
 
 def _activated(logits: Float[np.ndarray, "N C"], activation: Activation) -> Float[np.ndarray, "N ..."]:
-    """Apply an activation to logits: a named one in NumPy, a function to a tensor (or an array, without torch)."""
+    """Apply an activation to logits: names run in NumPy, and functions get a tensor (without torch, an array)."""
     if callable(activation):
         return np.asarray(as_array(activation(as_tensor(logits) if has_torch() else logits)), np.float32)
     name = _class_name(activation)

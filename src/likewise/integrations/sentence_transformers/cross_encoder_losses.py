@@ -1,4 +1,4 @@
-"""The losses of sentence-transformers' cross-encoders that exist here, under their names."""
+"""The supported cross-encoder losses of sentence-transformers, under their original names."""
 
 from typing import Any
 
@@ -17,11 +17,11 @@ REFUSED = {
     "ListNetLoss": f"{RANKING}, with a column per candidate",
     "RankNetLoss": "likewise train --kind cross-encoder --objective margin",
 }
-"""The losses that do not exist here, and what to use instead."""
+"""Maps each unsupported loss to what to use instead."""
 
 
 class BinaryCrossEntropyLoss(PairRegression):
-    """Binary cross-entropy of a pair's logit and its label or score from 0 to 1."""
+    """Binary cross-entropy between a pair's logit and its label or its score from 0 to 1."""
 
     def __init__(self, model: Any, activation_fn: Any = None, pos_weight: Any = None, **options: Any) -> None:  # noqa: ARG002
         super().__init__("bce")
@@ -31,7 +31,7 @@ class BinaryCrossEntropyLoss(PairRegression):
 
 
 class CrossEntropyLoss(PairClassification):
-    """Cross-entropy of a pair's label."""
+    """Cross-entropy between a pair's logits and its label."""
 
     def __init__(self, model: Any, activation_fn: Any = None, **options: Any) -> None:
         super().__init__(model.num_labels)
@@ -39,7 +39,7 @@ class CrossEntropyLoss(PairClassification):
 
 
 class MSELoss(PairRegression):
-    """Squared error of a pair's logit and its score, such as a teacher's logit."""
+    """Squared error between a pair's logit and its target score, such as a teacher's logit."""
 
     def __init__(self, model: Any, activation_fn: Any = None, **options: Any) -> None:  # noqa: ARG002
         super().__init__("mse")

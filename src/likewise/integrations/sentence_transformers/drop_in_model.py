@@ -1,4 +1,4 @@
-"""The parts common to `SentenceTransformer` and `CrossEncoder`: prompts, lengths, devices, process pools, saving."""
+"""What `SentenceTransformer` and `CrossEncoder` share: prompts, lengths, devices, process pools, saving."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -24,15 +24,15 @@ LOGGER = logging.getLogger("sentence_transformers")
 
 
 class DropInModel:
-    """A model of this library with the methods and attributes of sentence-transformers' models."""
+    """A model of this library with the methods and attributes of sentence-transformers models."""
 
     model_type: str
     loaded: Any
-    """The embedder or reranker of this library."""
+    """The underlying embedder or reranker of this library."""
     prompts: dict[str, str]
     default_prompt_name: str | None
     default_prompts: tuple[str, ...] = ()
-    """Prompt names that every model has, even if the prompts are empty."""
+    """Prompt names that every model defines, even if the prompts are empty."""
     _load_on: Callable[..., Any] | None = None
     """Loads the model onto a device; None if a loaded model was passed."""
     card: Callable[[str], str] | None = None
@@ -43,11 +43,11 @@ class DropInModel:
     training = False
 
     def _construct(self, load: Callable[..., Any], given: Mapping[str, Any], max_length: int | None = None) -> None:
-        """Use the model among the constructor's arguments, or load the one that they name."""
+        """Use the model passed to the constructor, or load the model that its arguments specify."""
         check_constructor(self.model_type, given)
         options = load_options(self.model_type, given["model_kwargs"], given["processor_kwargs"])
         options |= {} if max_length is None else {"max_seq_length": max_length}
-        self.model_card_data = given["model_card_data"] or SimpleNamespace()  # applications store values for cards here
+        self.model_card_data = given["model_card_data"] or SimpleNamespace()  # filled in by applications
         model = given["model_name_or_path"]
         self.name = model if isinstance(model, str) else "model"
         if hasattr(model, "manifest"):
@@ -58,16 +58,16 @@ class DropInModel:
         self._set_prompts(given["prompts"], given["default_prompt_name"])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A copy with its own settings; it shares the weights if no call can change or move them."""
+        """Copy the settings; the weights are shared if no call can change or move them."""
         twin = object.__new__(type(self))
         vars(twin).update({name: deepcopy(value, memo) for name, value in vars(self).items() if name != "loaded"})
         twin.loaded = deepcopy(self.loaded, memo) if hasattr(self.loaded, "cuda") else copy(self.loaded)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings for pickling; the model is loaded again from its name or folder."""
+        """The settings to pickle; unpickling loads the model again from its name or folder."""
         if self._load_on is None:
-            raise BadInput("a loaded model that was passed in cannot be pickled; construct it with a name or folder")
+            raise BadInput("a loaded model that was passed in cannot be pickled; pass its name or folder instead")
         return {**vars(self), "loaded": (str(self.loaded.device), self.loaded.manifest, self.max_seq_length)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -83,10 +83,10 @@ class DropInModel:
         self._named_prompt(self.default_prompt_name, "Default prompt")
 
     def _prompt_text(self, prompt: str | None, prompt_name: str | None) -> str:
-        """The prompt before each text; as in sentence-transformers, `prompt` takes precedence over `prompt_name`."""
+        """The prompt to put before each text; as in sentence-transformers, `prompt` overrides `prompt_name`."""
         if prompt is not None:
             if prompt_name is not None:
-                LOGGER.warning(  # worded as in sentence-transformers, like the errors below: applications match it
+                LOGGER.warning(  # worded as in sentence-transformers, because applications match it
                     "Provide either a `prompt`, a `prompt_name`, or neither, but not both. "
                     "Ignoring the `prompt_name` in favor of `prompt`."
                 )
@@ -108,12 +108,12 @@ class DropInModel:
 
     @property
     def dtype(self) -> Any:
-        """The model's precision as a torch data type or, without torch, its name."""
+        """The model's precision as a torch dtype or, without torch, its name."""
         name = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}[self.loaded.precision]
         return getattr(import_module("torch"), name) if has_torch() else name
 
     def to(self, device: Any = None) -> Any:
-        """Move the model to another device; unless torch can move the weights, they are loaded again there."""
+        """Move the model to another device; weights that torch cannot move are loaded again on that device."""
         present = str(self.loaded.device)
         if isinstance(device, list | tuple):
             raise refuse(type(self).__name__, "device", device)
@@ -124,7 +124,7 @@ class DropInModel:
         elif self._load_on is not None:
             self._load_as(str(device), self.loaded.manifest, self.max_seq_length)
         else:
-            raise BadInput(f"a loaded model was passed in, on {present}; load it with device={str(device)!r}")
+            raise BadInput(f"the model was passed in, loaded on {present}; load it with device={str(device)!r} instead")
         return self
 
     def cpu(self) -> Any:
@@ -134,18 +134,18 @@ class DropInModel:
         return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     def eval(self) -> Any:
-        """The model itself: only a trainer trains it."""
+        """Return the model itself, which is always in eval mode outside a trainer."""
         return self
 
     train = eval  # noqa: A003
 
     def use_torch(self) -> None:
-        """Load the weights into torch in fp32, with gradients, for training; until then any engine may run."""
+        """Load the weights into torch in fp32, with gradients, for training; until then, any engine may be used."""
         model, options = self.loaded, {"engine": "torch", "precision": "fp32"}
         if hasattr(model, "cuda") and model.precision == "fp32":
             return
         if self._load_on is None:
-            raise BadInput(f"the model was passed in, in {model.precision}; to train it, load it with {options}")
+            raise BadInput(f"the model was passed in, loaded in {model.precision}; to train it, load it with {options}")
         self._load_as(str(model.device), model.manifest, self.max_seq_length, **options)
 
     def _load_as(self, device: str, manifest: Any, max_seq_length: int, **options: str) -> None:
@@ -155,7 +155,7 @@ class DropInModel:
         self.loaded.manifest, self.max_seq_length = manifest, max_seq_length
 
     def _use(self, device: Any, pool: Any, chunk_size: int | None) -> None:
-        """Move to the device given for a call; a pool, or several CPUs, stands for this process with all its cores."""
+        """Move to the device given for a call; a pool or several CPUs mean this process, which uses all cores."""
         if chunk_size is not None:
             whole_number("chunk_size", chunk_size)
         if pool is not None:
@@ -166,20 +166,20 @@ class DropInModel:
             self.to(device)
 
     def start_multi_process_pool(self, target_devices: list[str] | None = None) -> dict[str, Any]:
-        """Return a pool without processes: `encode` and `predict` already use every core in this process."""
+        """Return a pool without processes, because `encode` and `predict` already use every core in this process."""
         if target_devices is not None:
             self._use(list(target_devices), None, None)
         return {"input": None, "output": None, "processes": []}
 
     @staticmethod
     def stop_multi_process_pool(pool: dict[str, Any]) -> None:
-        """Check that this is a pool; there are no processes to stop."""
+        """Check that the argument is a pool; there are no processes to stop."""
         if not isinstance(pool, Mapping) or set(pool) != {"input", "output", "processes"}:
-            raise BadInput(f"pool is {pool!r:.80}; expected what start_multi_process_pool returned")
+            raise BadInput(f"pool is {pool!r:.80}; expected the return value of start_multi_process_pool")
 
     @property
     def max_seq_length(self) -> int:
-        """The maximum number of input tokens, including special ones; longer texts are truncated. It can be set."""
+        """The maximum number of input tokens, including special tokens; longer texts are truncated. It can be set."""
         return int(self.loaded.tokenizer.max_seq_length)
 
     @max_seq_length.setter
@@ -197,7 +197,7 @@ class DropInModel:
         return TokenizerView(self.loaded.tokenizer)
 
     def preprocess(self, inputs: list[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
-        """The ids of texts or text pairs, padded to equal length, and their mask; arrays if torch is not installed."""
+        """The padded ids of texts or text pairs, and their mask, as tensors (without torch, as arrays)."""
         self._check_extra("preprocess", kwargs)
         return encoded_batch(self.loaded.tokenizer, inputs, prompt or "")
 
@@ -205,19 +205,19 @@ class DropInModel:
         return self.preprocess(texts, **kwargs)
 
     def supports(self, modality: Any) -> bool:
-        """Whether inputs of this kind are supported; only text is."""
+        """Whether inputs of this modality are supported, which is true only of text."""
         return modality in self.modalities
 
     def get_model_kwargs(self) -> list[str]:
-        """Names of additional options for `encode`, of which there are none."""
+        """The names of additional options for `encode`: always an empty list."""
         return []
 
     def get_backend(self) -> str:
-        """Always `"torch"`, since applications check this before loading a model; another engine may run it."""
+        """Always `"torch"`, because applications check this; the model may actually run on another engine."""
         return self.backend
 
     def evaluate(self, evaluator: Any, output_path: str | None = None) -> Any:
-        """Return what an evaluator from sentence-transformers computes for this model."""
+        """Run a sentence-transformers evaluator on this model and return its result."""
         return evaluator(self) if output_path is None else evaluator(self, output_path)
 
     def save(
@@ -239,7 +239,7 @@ class DropInModel:
                     partial.write_text(self.card(Path(path).resolve().name), "utf-8")
 
     def push_to_hub(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
-        """Raise BadInput with what to do instead: nothing here writes to the hub."""
+        """Raise BadInput, because this library does not upload to the hub; the message says what to do instead."""
         raise BadInput(f"{type(self).__name__} has no push_to_hub; save_pretrained(folder), then hf upload NAME FOLDER")
 
     def save_pretrained(self, path: str | Path, **options: Any) -> None:
@@ -251,7 +251,7 @@ class DropInModel:
         return replace(own, prompts=named, default_prompt=self.default_prompt_name if named else None)
 
     def _check_extra(self, method: str, options: Mapping[str, Any]) -> None:
-        """Reject additional options of a call; a router's task is accepted, though no model here has a router."""
+        """Reject unknown options of a call; `task`, an option for routers, is accepted but ignored."""
         if options.get("processing_kwargs"):
             raise refuse(method, "processing_kwargs", options["processing_kwargs"])
         if unknown := [name for name in options if name not in ("task", "processing_kwargs")]:

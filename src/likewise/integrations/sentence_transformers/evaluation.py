@@ -1,6 +1,6 @@
-"""The evaluators of sentence-transformers that exist here, under their names: metrics by name, for a drop-in model."""
+"""The supported evaluators of sentence-transformers, under their original names; they return metrics by name."""
 
-# ruff: noqa: ARG002, no result depends on the size of batches
+# ruff: noqa: ARG002, no result depends on the batch size
 
 import csv
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ Metrics = dict[str, float]
 
 
 class BaseEvaluator:
-    """The base of evaluators; a program's own evaluator overrides `__call__`."""
+    """The base class of evaluators; custom evaluators override `__call__`."""
 
     greater_is_better = True
     primary_metric: str | None = None
@@ -31,21 +31,21 @@ class BaseEvaluator:
         raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
     def prefix_name_to_metrics(self, metrics: Mapping[str, float], name: str) -> Metrics:
-        """The metrics, with the evaluator's name as a prefix, also of `primary_metric`."""
+        """Prefix the names of the metrics, and `primary_metric`, with the evaluator's name."""
         prefix = f"{name}_" if name else ""
         if self.primary_metric is not None and not self.primary_metric.startswith(prefix):
             self.primary_metric = prefix + self.primary_metric
         return {prefix + key: float(value) for key, value in metrics.items()}
 
     def store_metrics_in_model_card_data(self, model: Any, metrics: Any, epoch: float = 0, step: int = 0) -> None:
-        """Do nothing: the card lists the scores of the finished model."""
+        """Do nothing, because the model card lists the scores of the final model."""
 
 
 SentenceEvaluator = BaseEvaluator
 
 
 class SequentialEvaluator(BaseEvaluator):
-    """Runs evaluators in turn; `main_score_function` chooses among their main scores, by default the last."""
+    """Runs evaluators in turn; `main_score_function` reduces their main scores to one, by default the last."""
 
     def __init__(
         self, evaluators: Sequence[Any], main_score_function: Callable[[list[float]], float] = lambda scores: scores[-1]
@@ -65,7 +65,7 @@ class SequentialEvaluator(BaseEvaluator):
 
 
 class _Evaluator(BaseEvaluator, ABC):
-    """An evaluator with a name and a CSV file, to which each evaluation adds a line."""
+    """An evaluator with a name and a CSV file, to which each evaluation appends a line."""
 
     kind = ""
 
@@ -85,11 +85,11 @@ class _Evaluator(BaseEvaluator, ABC):
 
     @abstractmethod
     def compute_metrics(self, model: Any) -> Metrics:
-        """The metrics, without the evaluator's name."""
+        """Compute the metrics, without the evaluator's name in their names."""
 
 
 class _EmbeddingEvaluator(_Evaluator):
-    """An evaluator of vectors, by one or more similarities."""
+    """An evaluator of embeddings, with one or more similarities."""
 
     metrics: tuple[str, ...] = ()
     main_metric = "{}"
@@ -103,23 +103,23 @@ class _EmbeddingEvaluator(_Evaluator):
         self.truncate_dim = truncate_dim
 
     def names(self, model: Any) -> list[str]:
-        """The similarities to use, by default the model's own; this also sets the primary metric."""
+        """The names of the similarities to use, by default the model's own; this also sets `primary_metric`."""
         self.similarity_fn_names = self.similarity_fn_names or [model.similarity_fn_name]
         several = "max" if len(self.similarity_fn_names) > 1 else self.similarity_fn_names[0]
         self.primary_metric = self.main_metric.format(self.main or several)
         return self.similarity_fn_names
 
     def pairwise(self, name: str, a: Any, b: Any) -> np.ndarray:
-        """The similarity of the vectors at equal positions."""
+        """The similarity between vectors at the same position."""
         return np.asarray(as_array(SimilarityFunction.to_similarity_pairwise_fn(name)(a, b)), np.float64)
 
     def vectors(self, model: Any, texts: Iterable[str], role: str = "", **prompt: Any) -> np.ndarray:
-        """The vectors of texts, as queries or documents if a role is given."""
+        """Encode texts, as queries or documents if a role is given."""
         encode = getattr(model, f"encode_{role}" if role else "encode")
         return np.asarray(encode(list(texts), truncate_dim=self.truncate_dim, show_progress_bar=False, **prompt))
 
     def with_highest(self, by_similarity: Mapping[str, Metrics], pattern: str) -> Metrics:
-        """The metrics of all similarities by name and, if there are several, the highest value of each."""
+        """The metrics of all similarities and, if there are several similarities, the highest value of each metric."""
         found = {pattern.format(s, metric): v for s, some in by_similarity.items() for metric, v in some.items()}
         if len(by_similarity) > 1:
             for metric in next(iter(by_similarity.values())):
@@ -128,7 +128,7 @@ class _EmbeddingEvaluator(_Evaluator):
 
 
 class EmbeddingSimilarityEvaluator(_EmbeddingEvaluator):
-    """Pearson's and Spearman's correlation of the similarities of pairs with their scores."""
+    """Pearson and Spearman correlation between the similarities of pairs and their gold scores."""
 
     kind, main_metric = "similarity_evaluation", "spearman_{}"
 
@@ -161,7 +161,7 @@ class EmbeddingSimilarityEvaluator(_EmbeddingEvaluator):
 
 
 class TripletEvaluator(_EmbeddingEvaluator):
-    """The share of triplets whose positive is more similar to the anchor than the negative, by a margin."""
+    """The fraction of triplets whose positive is more similar to the anchor than the negative by a margin."""
 
     kind, main_metric = "triplet_evaluation", "{}_accuracy"
 
@@ -274,8 +274,8 @@ class InformationRetrievalEvaluator(_EmbeddingEvaluator):
         refuse_argument(what, "write_predictions", write_predictions, "likewise evaluate writes runs")
         self.queries = {key: text for key, text in queries.items() if relevant_docs.get(key)}
         if not self.queries or not corpus:
-            found = f"{len(self.queries)} such queries and {len(corpus)} documents"
-            raise BadInput(f"{what} needs a query with relevant documents, and a corpus; found {found}")
+            found = f"{len(self.queries)} such queries and a corpus of {len(corpus)} documents"
+            raise BadInput(f"{what} needs queries with relevant documents in a corpus; found {found}")
         self.corpus, self.relevant_docs = corpus, relevant_docs
         self.prompts = {
             "query": {"prompt": query_prompt, "prompt_name": query_prompt_name},
@@ -309,7 +309,7 @@ class InformationRetrievalEvaluator(_EmbeddingEvaluator):
         }
 
     def _values(self, metric: str, ranked: np.ndarray, relevant: Sequence[Any], k: int) -> np.ndarray:
-        """A metric for each query; as in sentence-transformers, average precision is over at most k documents."""
+        """A metric for each query; as in sentence-transformers, average precision considers at most k documents."""
         sizes = [min(len(some), k) if metric == "map" else len(some) for some in relevant]
         judged = np.zeros((len(sizes), max(sizes)))
         for row, size in zip(judged, sizes, strict=True):
@@ -318,7 +318,7 @@ class InformationRetrievalEvaluator(_EmbeddingEvaluator):
 
 
 class CrossEncoderCorrelationEvaluator(_Evaluator):
-    """Pearson's and Spearman's correlation of a cross-encoder's scores with those of the pairs."""
+    """Pearson and Spearman correlation between a cross-encoder's scores and the gold scores of pairs."""
 
     kind, primary_metric = "CrossEncoderCorrelationEvaluator", "spearman"
 
@@ -344,9 +344,9 @@ class CrossEncoderCorrelationEvaluator(_Evaluator):
 class CrossEncoderRerankingEvaluator(_Evaluator):
     """How well a cross-encoder ranks the candidates of queries: mean average precision, MRR and nDCG at `at_k`.
 
-    Each sample has a `query`, `positive` texts, and either `negative` texts or `documents` in the order of a first
-    stage. The metrics of that order are reported beside those of the cross-encoder, as `base_…`. Positive texts that
-    are not among the documents are candidates too, unless `always_rerank_positives` is false; the base ranks them last.
+    Each sample has a `query`, `positive` texts, and either `negative` texts or `documents` as ranked by a first stage.
+    The metrics of the first stage are reported beside those of the cross-encoder, as `base_…`. Positive texts missing
+    from the documents are also candidates, unless `always_rerank_positives` is false; the first stage ranks them last.
     """
 
     def __init__(
@@ -368,10 +368,10 @@ class CrossEncoderRerankingEvaluator(_Evaluator):
         for sample in samples.values() if isinstance(samples, Mapping) else samples:
             self._add(sample, always_rerank_positives)
         if not self.candidates:
-            raise BadInput(f"{type(self).__name__} has no samples")
+            raise BadInput(f"{type(self).__name__} got no samples; expected at least one")
 
     def _add(self, sample: Mapping[str, Any], always_rerank_positives: bool) -> None:
-        """Read a sample: a query, its candidates and which of them are relevant; and the order of its documents."""
+        """Read a sample: a query, its candidates with their relevance, and the first stage's ranking."""
         if not {"query", "positive"} <= {*sample} or ("negative" in sample) == ("documents" in sample):
             raise BadInput(
                 "each sample needs 'query', 'positive', and exactly one of 'negative' and 'documents'; "
@@ -398,7 +398,7 @@ class CrossEncoderRerankingEvaluator(_Evaluator):
         return {**self._means(ranked, ""), **(self._means(self.base, "base_") if self.base else {})}
 
     def _means(self, rows: Sequence[np.ndarray], prefix: str) -> Metrics:
-        """The metrics of relevances in the order of a ranking, as means over queries."""
+        """The mean metrics over queries, given each query's relevance values in ranked order."""
         ranked = np.zeros((len(rows), max(map(len, rows))))
         for padded, row in zip(ranked, rows, strict=True):
             padded[: len(row)] = row
@@ -410,18 +410,18 @@ class CrossEncoderRerankingEvaluator(_Evaluator):
 
 
 REFUSED = {
-    "NanoBEIREvaluator": "InformationRetrievalEvaluator over files on this machine",
+    "NanoBEIREvaluator": "InformationRetrievalEvaluator on local files",
     "RerankingEvaluator": "InformationRetrievalEvaluator",
-    "ParaphraseMiningEvaluator": "BinaryClassificationEvaluator over labelled pairs",
+    "ParaphraseMiningEvaluator": "BinaryClassificationEvaluator on labelled pairs",
     "TranslationEvaluator": "InformationRetrievalEvaluator, with the translations as documents",
     "LabelAccuracyEvaluator": "BinaryClassificationEvaluator",
     **dict.fromkeys(
-        ("MSEEvaluator", "MSEEvaluatorFromDataFrame"), "EmbeddingSimilarityEvaluator over the teacher's similarities"
+        ("MSEEvaluator", "MSEEvaluatorFromDataFrame"), "EmbeddingSimilarityEvaluator with the teacher's similarities"
     ),
     "CrossEncoderClassificationEvaluator": "CrossEncoderCorrelationEvaluator",
-    "CrossEncoderNanoBEIREvaluator": "CrossEncoderRerankingEvaluator over files on this machine",
+    "CrossEncoderNanoBEIREvaluator": "CrossEncoderRerankingEvaluator on local files",
 }
-"""The evaluators that do not exist here, and what to use instead."""
+"""Maps each unsupported evaluator to what to use instead."""
 
 
 def _check_lengths(**columns: Sequence[Any]) -> None:

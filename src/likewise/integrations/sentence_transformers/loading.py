@@ -12,20 +12,20 @@ from ...runtime.home_folder import expanded
 
 Model = TypeVar("Model")
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
-"""Maps names of torch data types to the precisions of `load`."""
+"""Maps torch dtype names to the precisions of `load`."""
 UNUSED = {
     "model_kwargs": {"attn_implementation", "use_safetensors", "low_cpu_mem_usage"},
     "processor_kwargs": {"use_fast", "clean_up_tokenization_spaces"},
 }
-"""Settings without effect here: the engine chooses the attention; weights are safetensors; tokenizers are fast."""
+"""Settings that have no effect: the engine chooses the attention, weights are safetensors, tokenizers are fast."""
 ORGANIZATIONS = {"SentenceTransformer": "sentence-transformers", "CrossEncoder": "cross-encoder"}
-"""The hub organization assumed for names that lack one."""
+"""The hub organization assumed for names without one."""
 UNSERVED = {
-    "modules": "Embedder.load(folder, pooling='mean') loads an encoder's folder with a pooling of your choice",
-    "trust_remote_code": "code in a model folder is never run; engine='torch' supports many more model families",
+    "modules": "Embedder.load(folder, pooling='mean') loads an encoder folder with the pooling mode that you choose",
+    "trust_remote_code": "code in a model folder never runs; engine='torch' supports many more model families",
     "config_kwargs": "edit the model's config.json",
     "backend": "SentenceTransformer(Embedder.load(name, engine='native', precision='int8')) chooses an engine",
-    "device_map": "a model runs on one device: device='cuda:1'",
+    "device_map": "a model runs on one device; select it with device='cuda:1'",
     "load_in_8bit": "likewise model quantize writes an int8 model for the native engine",
     "quantization_config": "likewise model quantize writes an int8 model for the native engine",
     "num_labels": "likewise.Reranker.start(model, labels) creates an untrained reranker",
@@ -35,11 +35,11 @@ UNSERVED = {
     "keep_in_fp32_modules": "",
     "chat_template": "",
 }
-"""Options of sentence-transformers that are rejected if set, and what to do instead."""
+"""Maps each option of sentence-transformers that is rejected if set to what to do instead."""
 
 
 def refuse(what: str, name: str, value: Any, way: str | None = None) -> BadInput:
-    """The error for an unsupported option, with what to do instead, by default that of `UNSERVED`."""
+    """The error for an unsupported option; it says what to do instead, by default as in `UNSERVED`."""
     way = UNSERVED[name] if way is None else way
     return BadInput(f"{what} does not take {name}={value!r:.80}" + f"; {way}" * bool(way))
 
@@ -51,14 +51,14 @@ def refuse_argument(what: str, name: str, value: Any, way: str) -> None:
 
 
 def refused_classes(module: str, ways: Mapping[str, str]) -> Callable[[str], type]:
-    """The `__getattr__` of a module with classes that can be imported, and whose constructors raise BadInput."""
+    """A module's `__getattr__` for unsupported classes, which can be imported but raise BadInput when constructed."""
 
     def attribute(name: str) -> type:
         if name not in ways:
             raise AttributeError(f"{module} has no {name!r}")
 
         def refuse_construction(self: object, *arguments: Any, **options: Any) -> None:  # noqa: ARG001
-            raise BadInput(f"{name} is not served: {ways[name]}")
+            raise BadInput(f"{name} is not supported: {ways[name]}")
 
         return type(name, (), {"__init__": refuse_construction})
 
@@ -66,14 +66,14 @@ def refused_classes(module: str, ways: Mapping[str, str]) -> Callable[[str], typ
 
 
 def check_constructor(what: str, given: Mapping[str, Any]) -> None:
-    """Reject unsupported options unless their values have no effect."""
+    """Reject unsupported options, unless their values have no effect."""
     for name, value in given.items():
         if name in UNSERVED and name != "device" and value and not (name == "backend" and value == "torch"):
             raise refuse(what, name, value)
 
 
 def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kwargs: Mapping[str, Any] | None) -> Any:
-    """`precision` and `max_seq_length` for `load`, extracted from settings meant for transformers."""
+    """Extract `precision` and `max_seq_length` for `load` from settings meant for transformers."""
     model, processor = dict(model_kwargs or {}), dict(processor_kwargs or {})
     dtypes = [model.pop(name) for name in ("torch_dtype", "dtype") if model.get(name) is not None]
     length = processor.pop("model_max_length", None)
@@ -81,7 +81,7 @@ def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kw
         check_constructor(what, given)
         unknown = sorted(name for name, value in given.items() if name not in UNUSED[kind] and value is not None)
         if unknown:
-            raise BadInput(f"{what} does not take {unknown[0]!r} in {kind}; only transformers has this setting")
+            raise BadInput(f"{what} does not take {unknown[0]!r} in {kind}; this setting exists only in transformers")
     return {"precision": _precision(what, dtypes[0]) if dtypes else "fp32", "max_seq_length": length}
 
 
@@ -93,7 +93,7 @@ def load_model(
     device: Any,
     **more: Any,
 ) -> Model:
-    """Load a model by name or folder, as the constructor's hub options say; `more` is passed to `load`."""
+    """Load a model by name or folder, following the constructor's hub options; `more` is passed to `load`."""
     name = given["model_name_or_path"]
     if name is None:
         raise BadInput(f"{what} needs the name or folder of a model; {UNSERVED['modules']}")

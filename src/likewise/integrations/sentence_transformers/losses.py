@@ -1,10 +1,10 @@
-"""The losses of sentence-transformers that exist here, under their names: objectives with its formulas and defaults.
+"""The supported losses of sentence-transformers, under their original names, with the same formulas and defaults.
 
-If its formula differs from that of our objective (false negatives, sums, scales), it is implemented here.
-Losses that do not exist are refused when they are constructed, with what to use instead.
+Losses whose formula differs from that of our objective (false negatives, sums, scales) are implemented here.
+Constructing an unsupported loss raises an error that says what to use instead.
 """
 
-# ruff: noqa: ARG002, arguments of sentence-transformers without a use here
+# ruff: noqa: ARG002, arguments of sentence-transformers that have no effect here
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -62,7 +62,7 @@ class SiameseDistanceMetric(StrEnum):
 
 
 class BatchHardTripletLossDistanceFunction(StrEnum):
-    """The distances of the losses that find triplets in a batch."""
+    """The distances of the losses that mine triplets in a batch."""
 
     cosine_distance = "cosine"
     euclidean_distance = eucledian_distance = "euclidean"
@@ -92,7 +92,7 @@ class CosineSimilarityLoss(Regression):
 
 
 class CoSENTLoss(CoSENT):
-    """Only the order of the scores matters, not their values."""
+    """Only the ranking of the scores matters, not their values."""
 
     def __init__(self, model: Any, scale: float = 20.0, similarity_fct: Any = pairwise_cos_sim) -> None:
         super().__init__(scale)
@@ -108,9 +108,9 @@ class AnglELoss(AnglE):
 
 
 class MultipleNegativesRankingLoss(Contrastive):
-    """The other rows' texts are negatives, all of them: unlike `Contrastive`, equal texts are not masked.
+    """In-batch negatives: all texts of other rows; unlike in `Contrastive`, duplicate texts are not masked.
 
-    `batch_sampler="no_duplicates"` avoids equal texts in a batch.
+    `batch_sampler="no_duplicates"` avoids duplicate texts within a batch.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class MultipleNegativesRankingLoss(Contrastive):
 
 
 class CachedMultipleNegativesRankingLoss(MultipleNegativesRankingLoss):
-    """The same loss for batches that do not fit in memory: at most `mini_batch_size` texts are encoded at once."""
+    """The same loss for batches that exceed memory: at most `mini_batch_size` texts are encoded at once."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class CachedMultipleNegativesSymmetricRankingLoss(CachedMultipleNegativesRanking
 
 
 class GISTEmbedLoss(Objective):
-    """In-batch negatives, except those that a guide finds more similar than the positive (Solatorio 2024, GISTEmbed).
+    """In-batch negatives, except texts that a guide finds more similar than the positive (Solatorio 2024, GISTEmbed).
 
     The guide's vectors are computed once, before training.
     """
@@ -197,7 +197,7 @@ class GISTEmbedLoss(Objective):
             raise BadInput(f"the guide is a {type(guide).__name__}; expected a SentenceTransformer of this package")
         if gather_across_devices:
             raise refuse_option(self, "gather_across_devices", True, "torchrun -m likewise train always gathers")
-        self._guide = (guide,)  # not a part of the loss
+        self._guide = (guide,)  # a tuple, so that the guide is not a submodule of the loss
         self.temperature, self.margin = temperature, margin
         self.margin_strategy = known_name("margin_strategy", margin_strategy, ("absolute", "relative"))
         self.contrast_anchors, self.contrast_positives = contrast_anchors, contrast_positives
@@ -208,10 +208,10 @@ class GISTEmbedLoss(Objective):
         return str(self._guide[0].loaded.fingerprint)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "GISTEmbedLoss":
-        return copy(self)  # neither the guide nor the numbers change
+        return copy(self)  # neither the guide nor the settings change
 
     def vectors_of(self, columns: Sequence[Sequence[str]]) -> np.ndarray:
-        """The guide's vectors of all texts in a row, concatenated."""
+        """The guide's vectors of all texts in each row, concatenated."""
         encode = partial(self._guide[0].loaded.encode, prompt="", show_progress_bar=False)
         return np.concatenate([encode(list(column)) for column in columns], axis=1)
 
@@ -232,7 +232,7 @@ class GISTEmbedLoss(Objective):
 
 
 class CachedGISTEmbedLoss(GISTEmbedLoss):
-    """The same loss, in parts of at most `mini_batch_size` texts."""
+    """The same loss; at most `mini_batch_size` texts are encoded at once."""
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ class CachedGISTEmbedLoss(GISTEmbedLoss):
 
 
 class TripletLoss(Triplet):
-    """The anchor should be nearer to the positive than to the negative, by a margin of 5."""
+    """The anchor should be closer to the positive than to the negative, by a margin of 5."""
 
     def __init__(
         self, model: Any, distance_metric: str = TripletDistanceMetric.EUCLIDEAN, triplet_margin: float = 5
@@ -259,7 +259,7 @@ class TripletLoss(Triplet):
 
 
 class ContrastiveLoss(MarginPairs):
-    """Pairs labelled 1 should be near, pairs labelled 0 farther apart than the margin."""
+    """Pairs labelled 1 should be close together, pairs labelled 0 farther apart than the margin."""
 
     def __init__(
         self,
@@ -274,7 +274,7 @@ class ContrastiveLoss(MarginPairs):
 
 
 class OnlineContrastiveLoss(MarginPairs):
-    """The sum, not the mean, over the batch's hard pairs; if all have one label, those beyond their mean are hard."""
+    """The sum, not the mean, over a batch's hard pairs; if all labels are equal, pairs beyond their mean are hard."""
 
     def __init__(
         self, model: Any, distance_metric: str = SiameseDistanceMetric.COSINE_DISTANCE, margin: float = 0.5
@@ -290,7 +290,7 @@ class OnlineContrastiveLoss(MarginPairs):
 
 
 class SoftmaxLoss(Classification):
-    """A linear classifier over both vectors and their difference; its weights are created at once."""
+    """A linear classifier over both vectors and their difference; its weights are created on construction."""
 
     def __init__(
         self,
@@ -329,7 +329,7 @@ class BatchHardTripletLoss(BatchTriplets):
 
 
 class BatchSemiHardTripletLoss(BatchHardTripletLoss):
-    """For each pair with one label, the nearest negative that is farther than the positive."""
+    """For each pair with the same label, the nearest negative that is farther away than the positive."""
 
     strategy_name = "semi-hard"
 
@@ -341,14 +341,14 @@ class BatchAllTripletLoss(BatchHardTripletLoss):
 
 
 class MSELoss(Distillation):
-    """Squared error between the vectors of all texts of a row and a teacher's vector, the label."""
+    """Squared error between the vectors of all texts in a row and the label, a teacher's vector."""
 
     def __init__(self, model: Any, projection_dim: int | None = None) -> None:
         super().__init__(projection_dim)
 
 
 class MarginMSELoss(MarginMSE):
-    """Squared error between the margin of the dot products and a teacher's margin, the label."""
+    """Squared error between the margin of the dot products and the label, a teacher's margin."""
 
     def __init__(self, model: Any, similarity_fct: Any = pairwise_dot_score) -> None:
         super().__init__("cosine" if similarity_fct is pairwise_cos_sim else "dot")
@@ -357,7 +357,7 @@ class MarginMSELoss(MarginMSE):
 
 
 class DistillKLDivLoss(ScoreDistillation):
-    """KL divergence from a teacher's scores of the candidates, times the student's squared temperature."""
+    """KL divergence from a teacher's scores for the candidates, times the student's squared temperature."""
 
     def __init__(
         self,
@@ -378,7 +378,7 @@ class DistillKLDivLoss(ScoreDistillation):
 
 
 class MatryoshkaLoss(Matryoshka):
-    """Any of these losses over vectors that are truncated to several dimensions and renormalized."""
+    """Any of these losses on vectors that are truncated to several dimensions and renormalized."""
 
     def __init__(
         self,
@@ -390,11 +390,11 @@ class MatryoshkaLoss(Matryoshka):
     ) -> None:
         found = model.get_embedding_dimension()
         if any(dimension > found for dimension in matryoshka_dims):
-            raise BadInput(f"matryoshka_dims are {list(matryoshka_dims)}; the model has {found}")
+            raise BadInput(f"matryoshka_dims are {list(matryoshka_dims)}, but the model has {found}")
         super().__init__(loss, matryoshka_dims, matryoshka_weights)
         self.max_tokens_per_step = getattr(loss, "max_tokens_per_step", None)
         if n_dims_per_step != -1:
-            raise refuse_option(self, "n_dims_per_step", n_dims_per_step, "every dimension is trained in every step")
+            raise refuse_option(self, "n_dims_per_step", n_dims_per_step, "every step trains all dimensions")
 
     def forward(self, *vectors: Tensor, **numbers: Tensor) -> Loss:
         losses = [
@@ -409,8 +409,8 @@ REFUSED = {
     "AdaptiveLayerLoss": "likewise train --objective contrastive:layers=3 trains the last three layers",
     "Matryoshka2dLoss": "likewise train --objective contrastive:layers=3,dimensions=64+256",
     "MegaBatchMarginLoss": "CachedMultipleNegativesRankingLoss with a large batch",
-    "BatchHardSoftMarginTripletLoss": "BatchHardTripletLoss, which has a hard margin",
-    "EmbedDistillLoss": "MSELoss, over a teacher's vectors",
+    "BatchHardSoftMarginTripletLoss": "BatchHardTripletLoss, which uses a hard margin",
+    "EmbedDistillLoss": "MSELoss with a teacher's vectors as labels",
     "DenoisingAutoEncoderLoss": "likewise train --objective tsdae",
     **dict.fromkeys(
         ("ContrastiveTensionLoss", "ContrastiveTensionLossInBatchNegatives", "ContrastiveTensionDataLoader"),
@@ -418,7 +418,7 @@ REFUSED = {
     ),
     "GlobalOrthogonalRegularizationLoss": "leave it out",
 }
-"""The losses that do not exist here, and what to use instead."""
+"""Maps each unsupported loss to what to use instead."""
 
 
 __getattr__ = refused_classes(__name__, REFUSED)

@@ -1,4 +1,4 @@
-"""Stand-ins for the classes in `sentence_transformers.models`, for libraries that check if a model is one of them."""
+"""Placeholders for the classes in `sentence_transformers.models`, for libraries that check a module's class."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from .loading import refuse
 
 
 class _Module:
-    """Always raises an error: load a model from its folder instead of assembling torch modules."""
+    """Raises an error when constructed: load a model from its folder instead of assembling torch modules."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         raise refuse(type(self).__name__, "modules", arguments or options)

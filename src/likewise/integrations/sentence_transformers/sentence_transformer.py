@@ -1,4 +1,4 @@
-"""SentenceTransformer: an `Embedder` with the signatures of sentence-transformers, so that only an import changes."""
+"""SentenceTransformer: an `Embedder` with the API of sentence-transformers, so that programs only change an import."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,13 +25,13 @@ OUTPUTS = ("sentence_embedding", "token_embeddings", None)
 
 
 class SentenceTransformer(DropInModel):
-    """A model that encodes texts, called as in sentence-transformers.
+    """A model that encodes texts, with the API of sentence-transformers.
 
     >>> model = SentenceTransformer("likewise-mini")
     >>> model.encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    `SentenceTransformer(Embedder.load(name, engine="native", precision="int8"))` uses an embedder directly.
+    `SentenceTransformer(Embedder.load(name, engine="native", precision="int8"))` wraps a loaded embedder.
     """
 
     loaded: Embedder
@@ -90,9 +90,9 @@ class SentenceTransformer(DropInModel):
         chunk_size: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        """One vector per text, as in sentence-transformers; texts that are too long are truncated silently.
+        """Return one vector per text, as in sentence-transformers; texts that are too long are truncated silently.
 
-        Batches are sized by tokens and do not affect results, so `batch_size` is checked but otherwise ignored.
+        Batches are sized by token count and do not affect results, so `batch_size` is validated but otherwise ignored.
 
         Raises:
             BadInput: an option is unknown or unsupported; the message gives the reason.
@@ -124,12 +124,12 @@ class SentenceTransformer(DropInModel):
 
     @wraps(encode, assigned=(), updated=())
     def encode_document(self, *arguments: Any, **options: Any) -> Any:
-        """Like `encode`, with the model's document prompt: the first that exists of document, passage and corpus."""
+        """Like `encode`, with the model's document prompt: the first of document, passage and corpus that exists."""
         return self._encode_as("document", *arguments, **options)
 
     @accepts_older_names(sentences="inputs")
     def _encode_as(self, role: str, *arguments: Any, **options: Any) -> Any:
-        """Call `encode` with all arguments by name, which its overrides may rely on."""
+        """Call `encode` with all arguments by name, because subclasses that override it may rely on this."""
         given = signature(SentenceTransformer.encode).bind(self, *arguments, **options).arguments
         more = given.pop("kwargs", {})
         del given["self"]
@@ -146,7 +146,7 @@ class SentenceTransformer(DropInModel):
     def _per_token(
         self, texts: list[str], output: str | None, options: Mapping[str, Any], truncate_dim: int | None
     ) -> list[Any]:
-        """The token tensors of every text; with output None, also its ids, mask and vector, by name."""
+        """The token tensor of each text or, if `output` is None, a dictionary with its ids, mask and vector as well."""
         if output not in OUTPUTS:
             raise BadInput(f"output_value is {output!r}; expected one of {', '.join(map(repr, OUTPUTS))}")
         require_torch(f"output_value={output!r}")
@@ -173,7 +173,7 @@ class SentenceTransformer(DropInModel):
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
     ) -> Any:
-        """Like `encode`, but without a pool: this process already uses every core."""
+        """Like `encode`; the pool is not used, because this process already uses every core."""
         options = {name: value for name, value in locals().items() if name not in ("self", "sentences")}
         return self.encode(sentences, **options)
 
@@ -187,22 +187,22 @@ class SentenceTransformer(DropInModel):
         self._similarity_name = "cosine" if function is None else similarity_name(function)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """The similarity between all pairs of vectors, as a tensor or, without torch, an array."""
+        """The similarity between every vector of both arguments, as a tensor (without torch, as an array)."""
         return SimilarityFunction.to_similarity_fn(self.similarity_fn_name)(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """The similarity between vectors at the same position, as a tensor or, without torch, an array."""
+        """The similarity between vectors at the same position, as a tensor (without torch, as an array)."""
         return SimilarityFunction.to_similarity_pairwise_fn(self.similarity_fn_name)(embeddings1, embeddings2)
 
     def get_embedding_dimension(self) -> int:
-        """The dimension of the vectors, after truncation if any."""
+        """The dimension of the vectors, after any truncation."""
         return min(self.loaded.dimension, self.truncate_dim or self.loaded.dimension)
 
     get_sentence_embedding_dimension = get_embedding_dimension  # the older name
 
     @contextmanager
     def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
-        """A context in which vectors are truncated to this many dimensions."""
+        """Context manager in which vectors are truncated to this many dimensions."""
         before = self.truncate_dim
         try:
             self.truncate_dim = truncate_dim
@@ -213,22 +213,22 @@ class SentenceTransformer(DropInModel):
     truncate_sentence_embeddings = truncate_embeddings  # the older name
 
     def set_pooling_include_prompt(self, include_prompt: bool) -> None:
-        """Set whether to pool a prompt's tokens together with those of the text."""
+        """Set whether pooling includes the tokens of the prompt."""
         self.loaded.manifest = replace(self.loaded.manifest, include_prompt=bool(include_prompt))
 
     def is_singular_input(self, inputs: Any) -> bool:
-        """Whether this is one text rather than a list of texts."""
+        """Whether the input is a single text rather than a list of texts."""
         return isinstance(inputs, str)
 
     @staticmethod
     def load(input_path: str) -> "SentenceTransformer":
-        """Load a model by its path; sentence-transformers keeps this for older code."""
+        """Load a model from a folder, as older code for sentence-transformers does."""
         return SentenceTransformer(input_path)
 
     def _current_manifest(self) -> Any:
         if self.truncate_dim is not None:
             load = f"Embedder.load(name, truncate_dim={self.truncate_dim})"
-            raise BadInput(f"vectors are truncated to {self.truncate_dim}, which a folder cannot record; save {load}")
+            raise BadInput(f"vectors are truncated to {self.truncate_dim} dimensions, which save ignores; save {load}")
         chosen = self.loaded.manifest.similarity or self.similarity_fn_name != "cosine"
         return replace(super()._current_manifest(), similarity=self.similarity_fn_name if chosen else None)
 
@@ -238,12 +238,12 @@ def checked_inputs(inputs: Any) -> tuple[list[str], bool]:
     if isinstance(inputs, str):
         return [inputs], True
     if not is_list_of_rows(inputs):
-        raise BadInput(f"inputs is {describe_value(inputs)}; expected a str or a list of str")
+        raise BadInput(f"inputs is {describe_value(inputs)}; expected a string or a list of strings")
     return checked_texts(inputs, "inputs"), False
 
 
 def as_output(rows: Any, convert_to_numpy: bool, convert_to_tensor: bool, device: Any) -> Any:
-    """Rows as sentence-transformers returns them: an array, one tensor, or a list of tensors (possibly empty)."""
+    """Convert rows to what sentence-transformers returns: an array, one tensor, or a list of tensors."""
     if convert_to_numpy and not convert_to_tensor:
         return as_array(rows) if len(rows) else np.array([])
     require_torch("a tensor")

@@ -1,6 +1,6 @@
-"""The submodules of sentence-transformers from which programs import, and the modules of this package with their names.
+"""Maps the submodules of sentence-transformers that programs import from to modules of this package.
 
-They can be imported below this package, and below `sentence_transformers` after `stand_in()`.
+They can be imported from this package and, after `stand_in()`, from `sentence_transformers`.
 """
 
 import sys
@@ -40,28 +40,28 @@ SUBMODULES = {
     "training_args": "training.training_arguments",
     **{f"util.{name}": "util" for name in ("environment", "quantization", "retrieval", "similarity", "tensor")},
 }
-"""Each submodule, and the module of this package whose names it has."""
+"""Maps each submodule to the module of this package that provides its names."""
 
 
 class Alias(ModuleType):
-    """A module with the names of another one, which is imported when the first of them is looked up."""
+    """A module with the names of another module, which is imported when a name is first looked up."""
 
     def __init__(self, name: str, home: str) -> None:
         super().__init__(name, f"The names of {home}, as in sentence-transformers.")
         self.__spec__ = ModuleSpec(name, None, is_package=True)
-        self.__path__: list[str] = []  # so that submodules are looked for, and their absence is explained
+        self.__path__: list[str] = []  # so that imports of submodules reach `MissingSubmodules`
         self.__dict__["__getattr__"] = lambda attribute: _attribute(name, home, attribute)
         self.__dict__["__dir__"] = lambda: dir(import_module(home))
 
 
 def _attribute(alias: str, home: str, name: str) -> Any:
-    if name.startswith("__") and home not in sys.modules:  # what asks every module for it should not import them all
+    if name.startswith("__") and home not in sys.modules:  # for tools that inspect every module
         raise AttributeError(f"{alias} has no {name!r}")
     return getattr(import_module(home), name)
 
 
 def add_submodules(package: str) -> None:
-    """Make the submodules importable below this package, without importing what they stand for."""
+    """Make the submodules importable from a package, without importing the modules they stand for."""
     for name, home in SUBMODULES.items():
         if (package, name) != (OURS, home):  # a module of this package needs no alias
             sys.modules[f"{package}.{name}"] = Alias(f"{package}.{name}", f"{OURS}.{home}".rstrip("."))
@@ -69,7 +69,7 @@ def add_submodules(package: str) -> None:
 
 
 class MissingSubmodules(MetaPathFinder):
-    """Explains why a submodule of this package cannot be imported; asked after every other finder."""
+    """Explains why a submodule of this package cannot be imported; runs after all other finders."""
 
     def __init__(self, package: str) -> None:
         self.package = package
@@ -77,7 +77,7 @@ class MissingSubmodules(MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:  # noqa: ARG002
         if name.startswith(f"{self.package}."):
             raise ModuleNotFoundError(
-                f"{name} is not served by likewise's stand-in for sentence-transformers; {PAGE} lists the submodules "
-                "that are",
+                f"{name} is not part of likewise's replacement for sentence-transformers; {PAGE} lists the supported "
+                "submodules",
                 name=name,
             )

@@ -1,4 +1,4 @@
-"""A model's tokenizer, with the methods of transformers' tokenizers that applications use to count and cut tokens."""
+"""A model's tokenizer, with the methods of transformers tokenizers that applications use to count and split tokens."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -16,7 +16,7 @@ UNTRUNCATED = (False, None, "do_not_truncate")
 
 
 class TokenizerView:
-    """Ids, word pieces and text from a model's tokenizer."""
+    """Converts between text, word pieces and ids with a model's tokenizer."""
 
     is_fast = True
 
@@ -30,7 +30,7 @@ class TokenizerView:
 
     @property
     def model_max_length(self) -> int:
-        """The maximum number of input tokens, including special ones."""
+        """The maximum number of input tokens, including special tokens."""
         return self._tokenizer.max_seq_length
 
     @property
@@ -68,13 +68,13 @@ class TokenizerView:
         """The `input_ids` and `attention_mask` of one or more texts, as lists; options as in `encode`."""
         for name in ("padding", "return_tensors"):
             if options.pop(name, None):
-                raise BadInput(f"the drop-in's tokenizer returns lists without {name}; to pad, use model.preprocess")
+                raise BadInput(f"this tokenizer returns lists without {name}; to pad, use model.preprocess")
         ids: Any = self.encode(text, **options) if isinstance(text, str) else [self.encode(t, **options) for t in text]
         mask = [1] * len(ids) if isinstance(text, str) else [[1] * len(row) for row in ids]
         return {"input_ids": ids, "attention_mask": mask}
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
-        """The text that these ids stand for."""
+        """Convert ids to text."""
         return self._tokenizer.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens)
 
     def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
@@ -91,7 +91,7 @@ class TokenizerView:
 
 
 def encoded_batch(tokenizer: Tokenizer, inputs: Sequence[Any], prompt: str) -> dict[str, Any]:
-    """The ids of texts or text pairs, truncated and padded to equal length, with mask and segments."""
+    """The ids of texts or text pairs, truncated and padded to equal length, with their masks and segments."""
     rows = [_ids_and_segments(tokenizer, text, prompt) for text in inputs]
     width = max((len(ids) for ids, _ in rows), default=0)
     known = (tokenizer.token_ids_by_name.get(name) for name in ("[PAD]", "<pad>", "<|endoftext|>"))
@@ -110,7 +110,7 @@ def _ids_and_segments(tokenizer: Tokenizer, given: Any, prompt: str) -> tuple[li
         ids = tokenizer.with_special_tokens(tokenizer.token_ids([prompt + given])[0][: tokenizer.max_content_length])
         return ids, [0] * len(ids)
     if isinstance(given, Mapping) or len(given) != 2 or not all(isinstance(text, str) for text in given):
-        raise BadInput(f"an input is {given!r:.60}; expected a text or a pair of texts")
+        raise BadInput(f"one input is {given!r:.60}; expected a text or a pair of texts")
     first, second = tokenizer.token_ids([prompt + given[0], given[1]])
     kept = truncate_longest_first(len(first), len(second), tokenizer.max_seq_length - tokenizer.pair.specials)
     return tokenizer.pair.ids(first[: kept[0]], second[: kept[1]]), tokenizer.pair.kinds(*kept)

@@ -1,8 +1,8 @@
 """The `util` module of sentence-transformers: similarities, search, paraphrases, communities, quantization.
 
 If torch is installed, functions return tensors for any input, as in sentence-transformers; without torch, they accept
-and return NumPy arrays. Scores, pairs, groups and bytes equal those of sentence-transformers, except for the order of
-ties: it is arbitrary there, and by row here.
+and return NumPy arrays. Scores, pairs, groups and bytes equal those of sentence-transformers, except that ties are in
+row order here, whereas their order in sentence-transformers is arbitrary.
 """
 
 import logging
@@ -25,11 +25,11 @@ from ...search.pairs import BLOCK, PairColumns, of_neighbours, without_own
 
 LOGGER = logging.getLogger("sentence_transformers")
 Table = Any
-"""A tensor or array of vectors, one row per text, or a list of rows."""
+"""A tensor or array with one row per text, or a list of rows."""
 
 
 def as_tensor(vectors: Table) -> Any:
-    """Convert numbers to a tensor; tensors keep their device and gradient, and arrays are not copied."""
+    """Convert vectors to a tensor; tensors keep their device and gradient, and arrays are not copied."""
     require_torch("a tensor")
     torch = import_module("torch")
     if isinstance(vectors, torch.Tensor):
@@ -42,7 +42,7 @@ def as_tensor(vectors: Table) -> Any:
 
 
 def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
-    """Convert numbers to an array; tensors are detached and copied from their device, and bfloat16 becomes float32."""
+    """Convert vectors to an array; tensors are detached and copied to the CPU, and bfloat16 becomes float32."""
     if isinstance(vectors, list | tuple) and vectors and hasattr(vectors[0], "detach"):
         return np.stack([as_array(row) for row in vectors])
     if not hasattr(vectors, "detach"):
@@ -52,13 +52,13 @@ def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
 
 
 def as_rows(vectors: Table) -> Any:
-    """Vectors as a tensor (N, D), or an array without torch; one vector becomes a row, half precision float32."""
+    """Convert to a tensor (N, D), or an array without torch; a vector becomes a row, and half precision float32."""
     rows = at_least_float32(vectors)
     return rows[None] if rows.ndim == 1 else rows
 
 
 def at_least_float32(vectors: Table) -> Any:
-    """Vectors as a tensor, or as an array without torch; half precision becomes float32, so that fewer scores tie."""
+    """Convert to a tensor, or an array without torch; half precision becomes float32, so that fewer scores tie."""
     if not has_torch():
         found = as_array(vectors)
         return found.astype(np.float32) if found.dtype == np.float16 else found
@@ -75,12 +75,12 @@ def _convert_to_batch(a: Any) -> Any:
 
 
 def truncate_embeddings(embeddings: Table, truncate_dim: int | None) -> Any:
-    """The first `truncate_dim` numbers of each vector, or all of them if it is None."""
+    """Keep the first `truncate_dim` dimensions of each vector, or all if `truncate_dim` is None."""
     return embeddings[..., :truncate_dim]
 
 
 def batch_to_device(batch: dict[str, Any], target_device: Any) -> dict[str, Any]:
-    """Move the tensors in a dictionary to a device, and return the same dictionary."""
+    """Move the tensors in a dictionary to a device; the dictionary is changed in place and returned."""
     batch.update({name: value.to(target_device) for name, value in batch.items() if hasattr(value, "to")})
     return batch
 
@@ -98,7 +98,7 @@ _EXACT = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² is inaccurate f
 
 
 def normalize_embeddings(embeddings: Table) -> Any:
-    """Vectors scaled to length 1; a zero vector stays zero."""
+    """Scale vectors to unit length; zero vectors stay zero."""
     if not has_torch():
         found = as_array(embeddings)
         return unit(np.atleast_2d(found)).reshape(found.shape)
@@ -119,12 +119,12 @@ def dot_score(a: Table, b: Table) -> Any:
 
 
 def euclidean_sim(a: Table, b: Table) -> Any:
-    """Minus the Euclidean distance between every row of `a` and every row of `b`."""
+    """The negative Euclidean distance between every row of `a` and every row of `b`."""
     return _table("euclidean", lambda x, y: -import_module("torch").cdist(x, y, 2.0, _EXACT), a, b)
 
 
 def manhattan_sim(a: Table, b: Table) -> Any:
-    """Minus the Manhattan distance between every row of `a` and every row of `b`."""
+    """The negative Manhattan distance between every row of `a` and every row of `b`."""
     return _table("manhattan", lambda x, y: -import_module("torch").cdist(x, y, 1.0), a, b)
 
 
@@ -139,17 +139,17 @@ def pairwise_dot_score(a: Table, b: Table) -> Any:
 
 
 def pairwise_euclidean_sim(a: Table, b: Table) -> Any:
-    """Minus the Euclidean distance between row i of `a` and row i of `b`."""
+    """The negative Euclidean distance between row i of `a` and row i of `b`."""
     return _rows("euclidean", lambda x, y: -import_module("torch").linalg.vector_norm(x - y, dim=-1), a, b)
 
 
 def pairwise_manhattan_sim(a: Table, b: Table) -> Any:
-    """Minus the Manhattan distance between row i of `a` and row i of `b`."""
+    """The negative Manhattan distance between row i of `a` and row i of `b`."""
     return _rows("manhattan", lambda x, y: -(x - y).abs().sum(-1), a, b)
 
 
 class SimilarityFunction(Enum):
-    """The similarities by name, with the functions that compute them for all pairs of rows or row by row."""
+    """The supported similarities, with functions that compute them for all pairs of rows or row by row."""
 
     COSINE = "cosine"
     DOT_PRODUCT = "dot"
@@ -173,16 +173,16 @@ class SimilarityFunction(Enum):
 
 
 def similarity_name(function: Any) -> str:
-    """The name of a similarity, given by name or as a `SimilarityFunction`."""
+    """The name of a similarity passed as a name or as a `SimilarityFunction`."""
     name = getattr(function, "value", function)
     if name not in _FUNCTIONS:
         known = ", ".join(_FUNCTIONS)
-        raise BadInput(f"similarity_fn_name is {name!r}; it only supports {known} (no MultiVectorEncoder is)")
+        raise BadInput(f"similarity_fn_name is {name!r}; it only supports {known}, none of MultiVectorEncoder")
     return str(name)
 
 
 def metric_of(function: Compare) -> str | None:
-    """The name of the similarity that this function computes; None if it is the caller's own function."""
+    """The name of the similarity that a function computes; None if the function is the caller's own."""
     return {compare: name for name, (compare, _) in _FUNCTIONS.items()}.get(function)
 
 
@@ -214,12 +214,12 @@ def semantic_search(
     top_k: int = 10,
     score_function: Compare = cos_sim,
 ) -> list[list[dict[str, int | float]]]:
-    """For each query, the `top_k` most similar corpus rows as `corpus_id` and `score`, best first.
+    """Find the `top_k` most similar corpus rows of each query, as `corpus_id` and `score`, best first.
 
-    Chunk sizes are accepted but ignored, since they do not affect the result.
+    Chunk sizes are accepted but ignored, because they do not affect the result.
 
     Raises:
-        BadInput: a number is NaN or infinite, `top_k` is below 1, or the dimensions differ.
+        BadInput: a value is NaN or infinite, `top_k` is below 1, or the dimensions differ.
     """
     whole_number("query_chunk_size", query_chunk_size)
     whole_number("corpus_chunk_size", corpus_chunk_size)
@@ -264,7 +264,7 @@ def paraphrase_mining_embeddings(
     """The best pairs as [score, i, j] with i < j: at most `max_pairs`, each among the `top_k` of one of its rows.
 
     Raises:
-        BadInput: a number is NaN or infinite, or an option is below 1.
+        BadInput: a value is NaN or infinite, or an option is below 1.
     """
     whole_number("query_chunk_size", query_chunk_size)
     whole_number("corpus_chunk_size", corpus_chunk_size)
@@ -282,7 +282,7 @@ def community_detection(
     batch_size: int = 1024,
     show_progress_bar: bool = False,  # noqa: ARG001, groups are found in one pass of the compiled scan
 ) -> list[list[int]]:
-    """Groups of rows whose cosine to a centre reaches `threshold`, largest first, each starting with its centre."""
+    """Find groups of rows whose cosine with a centre is at least `threshold`, largest first; the centre comes first."""
     whole_number("batch_size", batch_size)
     if len(embeddings) < max(1, min_community_size) or threshold > 1:
         return []
@@ -292,7 +292,7 @@ def community_detection(
 
 
 def _hits(queries: Any, corpus: Any, k: int, score: Compare) -> Hits:
-    """The k rows with the highest scores for each query, by the compiled scan or the caller's own function."""
+    """The k rows with the highest scores for each query, from the compiled scan or the caller's own function."""
     k, metric = whole_number("top_k", k), metric_of(score)
     if metric is not None:
         return search(as_array(queries), as_array(corpus), k, metric=metric)
@@ -321,7 +321,7 @@ def _best_pairs(pairs: PairColumns, count: int) -> PairColumns:
 
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 STEPS = 255
-FEW = 100  # with fewer rows, ranges are unreliable
+FEW = 100  # ranges from fewer rows are unreliable
 
 
 def quantize_embeddings(
@@ -339,21 +339,21 @@ def quantize_embeddings(
         calibration_embeddings: vectors from which to compute the ranges instead of `embeddings`.
 
     Raises:
-        BadInput: the precision is unknown, the vectors are already quantized, or a single vector gives no range.
+        BadInput: the precision is unknown, the vectors are already quantized, or ranges need more than one vector.
     """
     check_precision(precision)
     if isinstance(embeddings, list) and not embeddings:
         return np.empty((0, 0), np.float32)
     vectors = as_array(embeddings)
     if vectors.dtype in (np.int8, np.uint8):
-        raise BadInput(f"the embeddings are {vectors.dtype}; expected unquantized floating-point numbers")
+        raise BadInput(f"the embeddings have dtype {vectors.dtype}; expected unquantized floating-point numbers")
     if precision == "float32":
         return np.asarray(vectors, np.float32)
     if precision in ("int8", "uint8"):
         limits = _ranges(vectors, precision, calibration_embeddings) if ranges is None else as_array(ranges)
         if limits.shape != (wanted := (2, vectors.shape[-1])):
             raise BadInput(
-                f"ranges have the shape {limits.shape}; expected {wanted}: the minimum and maximum of each dimension"
+                f"ranges have shape {limits.shape}; expected {wanted}: the minimum and maximum of each dimension"
             )
         lowest, highest = limits.astype(np.float32, copy=False)
         steps = (highest - lowest) / STEPS

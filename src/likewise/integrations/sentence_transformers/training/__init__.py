@@ -1,1 +1,1 @@
-"""Training programs written for sentence-transformers: their arguments, data, order of batches, callbacks, trainers."""
+"""Runs training programs written for sentence-transformers: arguments, data, batch order, callbacks, trainers."""

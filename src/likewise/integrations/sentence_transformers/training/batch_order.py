@@ -1,7 +1,7 @@
-"""The order of batches in sentence-transformers, reproduced, so that a program trains on the same batches here.
+"""Reproduces the batch order of sentence-transformers, so that programs train on the same batches.
 
-An epoch's generator is seeded with seed + epoch. Several data sets share it, so the order in which their samplers draw
-from it matters: all samplers are generators that draw only when a batch is requested.
+Each epoch's generator is seeded with seed + epoch. If several data sets share it, the order in which their samplers
+draw from it matters, so all samplers are generators that draw only when a batch is requested.
 """
 
 import math
@@ -19,12 +19,12 @@ from ....train.data.schedule import DataSource, StepBatches
 from .training_arguments import BatchSamplers, MultiDatasetBatchSamplers, SentenceTransformerTrainingArguments
 
 Rows = list[int]
-MORE_PASSES = 2  # how often the data are reshuffled if a pass without duplicates yields too few full batches
+MORE_PASSES = 2  # the maximum number of reshuffles if a pass without duplicates yields too few batches
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OrderedSource(DataSource):
-    """A data set, with what its sampler reads: its texts as given (without prompts), and its labels, if any."""
+    """A data set with what its sampler reads: the texts as given (without prompts), and the labels, if any."""
 
     rows: TrainingRows
     texts: Sequence[Sequence[str]]  # by column
@@ -57,7 +57,7 @@ def _shuffled(sampling: Sampling) -> Iterator[Rows]:
 
     def rows() -> Iterator[int]:
         yield from sampling.permutation(count)
-        sampling.permutation(count)  # torch's RandomSampler draws once more at its end
+        sampling.permutation(count)  # torch's RandomSampler draws once more at the end
 
     drawn = rows()
     while batch := list(islice(drawn, sampling.batch_size)):
@@ -80,7 +80,7 @@ def _without_duplicates(sampling: Sampling) -> Iterator[Rows]:
 
 
 def _one_pass(sampling: Sampling) -> Iterator[Rows]:
-    """Batches in which no text occurs in two rows; a row that would repeat one waits for a later batch."""
+    """Batches in which no text occurs in two rows; a row that would repeat a text is deferred to a later batch."""
     waiting = deque(sampling.permutation(len(sampling.rows), torch.int32))
     while waiting:
         batch: Rows = []
@@ -100,7 +100,7 @@ def _one_pass(sampling: Sampling) -> Iterator[Rows]:
 
 
 def _grouped_by_label(sampling: Sampling) -> Iterator[Rows]:
-    """Labels take turns contributing two rows, in a new order each round, while two labels have rows left."""
+    """Labels take turns contributing two rows, in a new order each round, until fewer than two have rows left."""
     sampling.generator.manual_seed(sampling.seed)
     queues: dict[float, deque[int]] = {}
     for label, rows in label_groups(sampling.rows, sampling.batch_size).items():
@@ -121,10 +121,10 @@ def _grouped_by_label(sampling: Sampling) -> Iterator[Rows]:
 
 
 def label_groups(rows: OrderedSource, batch_size: int) -> dict[float, Rows]:
-    """The rows of each label that has at least two."""
+    """The rows of each label that has at least two rows."""
     if batch_size < 4 or batch_size % 2:
         raise BadInput(
-            f"the batch size is {batch_size}; batch_sampler='group_by_label' needs an even one of at least 4"
+            f"the batch size is {batch_size}; batch_sampler='group_by_label' needs an even batch size of at least 4"
         )
     groups: dict[float, Rows] = defaultdict(list)
     for row, label in enumerate(rows.labels or ()):
@@ -132,8 +132,8 @@ def label_groups(rows: OrderedSource, batch_size: int) -> dict[float, Rows]:
     usable = {label: found for label, found in groups.items() if len(found) >= 2}
     if len(usable) < 2:
         raise BadInput(
-            "batch_sampler='group_by_label' needs a column of labels, two of which have at least two rows; "
-            f"{len(usable)} do"
+            "batch_sampler='group_by_label' needs a label column in which at least two labels have two or more rows; "
+            f"found {len(usable)}"
         )
     return usable
 
@@ -147,7 +147,7 @@ SAMPLERS: dict[str, Callable[[Sampling], Iterator[Rows]]] = {
 
 
 def batch_count(sampler: str, rows: OrderedSource, batch_size: int, drop_last: bool) -> int:
-    """The number of batches used to plan steps; without duplicates, a pass may yield more."""
+    """The number of batches for planning steps; a pass without duplicates may yield more."""
     if sampler != BatchSamplers.GROUP_BY_LABEL:
         return len(rows) // batch_size if drop_last else math.ceil(len(rows) / batch_size)
     pairs = sorted((len(found) // 2 for found in label_groups(rows, batch_size).values()), reverse=True)
@@ -157,7 +157,7 @@ def batch_count(sampler: str, rows: OrderedSource, batch_size: int, drop_last: b
 
 @dataclass(frozen=True, eq=False)
 class PeerSchedule:
-    """The batches of sentence-transformers' samplers, by epoch; the last step of an epoch may have fewer batches."""
+    """The batches drawn by sentence-transformers samplers, by epoch; an epoch's last step may have fewer batches."""
 
     sources: Sequence[OrderedSource]
     args: SentenceTransformerTrainingArguments
@@ -167,7 +167,7 @@ class PeerSchedule:
         if not self.batches_per_epoch:
             sizes = ", ".join(str(len(source)) for source in self.sources)
             raise BadInput(
-                f"{sizes} rows do not fill a batch of {self.batch_size}; lower the batch size, or keep partial ones"
+                f"{sizes} rows do not fill a batch of {self.batch_size}; lower the batch size, or keep partial batches"
             )
 
     @cached_property
@@ -177,7 +177,7 @@ class PeerSchedule:
 
     @property
     def batches_per_epoch(self) -> int:
-        """The number of batches used to plan steps."""
+        """The number of batches for planning steps."""
         if self.args.multi_dataset_batch_sampler == MultiDatasetBatchSamplers.ROUND_ROBIN:
             return min(self._counts) * len(self._counts)
         return sum(self._counts)
@@ -201,7 +201,7 @@ class PeerSchedule:
                     yield [(self.sources[k], self.sources[k].rows.take(rows)) for k, rows in batches]
 
     def epoch(self, number: int) -> Iterator[tuple[int, Rows]]:
-        """The batches of an epoch: the number of the source, and its rows."""
+        """The batches of an epoch, each as the index of its source and the rows."""
         seed, drop_last = self.args.seed + number, self.args.dataloader_drop_last
         generator = torch.Generator().manual_seed(seed)
         batches = [

@@ -1,4 +1,4 @@
-"""Callbacks of a trainer, with the events and names of transformers; those of transformers itself work too."""
+"""Trainer callbacks with the events and names of transformers; callbacks written for transformers work too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class TrainerState:
     total_loss: float = 0.0
     """The sum of the losses of all steps."""
     patience_counters: list[int] = field(default_factory=list)
-    """How many evaluations each EarlyStoppingCallback has seen without an improvement."""
+    """The number of evaluations without improvement that each EarlyStoppingCallback has counted."""
     is_local_process_zero = is_world_process_zero = True
 
 
@@ -42,9 +42,9 @@ class TrainerControl:
 
 
 class TrainerCallback:
-    """The base of callbacks: override the events of interest, each called with `args`, `state`, `control` and more.
+    """The base class of callbacks: override events, which are called with `args`, `state`, `control` and more.
 
-    An event may change `control`. `model` and, if there are any, `logs` or `metrics` are passed by name.
+    An event may change `control`. `model` and, for some events, `logs` or `metrics` are passed by keyword.
     """
 
     def on_init_end(self, args: Any, state: TrainerState, control: TrainerControl, **more: Any) -> None: ...
@@ -60,11 +60,11 @@ class TrainerCallback:
 
 
 UNCALLED = ("on_substep_end", "on_pre_optimizer_step", "on_optimizer_step", "on_prediction_step", "on_predict")
-"""Events of transformers that are inside a step here, or belong to unsupported methods."""
+"""Events of transformers that are never called here: they happen within a step or in unsupported methods."""
 
 
 class EarlyStoppingCallback(TrainerCallback):
-    """Stops the run after this many evaluations in a row whose metric is not better by more than the threshold."""
+    """Stops the run after this many consecutive evaluations whose metric has not improved by more than a threshold."""
 
     def __init__(self, early_stopping_patience: int = 1, early_stopping_threshold: float = 0.0) -> None:
         if early_stopping_patience < 1 or early_stopping_threshold < 0:
@@ -78,7 +78,7 @@ class EarlyStoppingCallback(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **more: Any) -> None:  # noqa: ARG002
         if args.metric_for_best_model is None or args.eval_strategy == "no":
-            raise BadInput("EarlyStoppingCallback needs metric_for_best_model, and eval_strategy steps or epoch")
+            raise BadInput("EarlyStoppingCallback needs metric_for_best_model, and eval_strategy 'steps' or 'epoch'")
 
     def on_evaluate(self, args: Any, state: TrainerState, control: TrainerControl, **more: Any) -> None:
         value = metric_value(args.metric_for_best_model, more["metrics"])
@@ -93,15 +93,15 @@ def metric_value(metric: str, metrics: Mapping[str, float]) -> float:
     """The value of `metric_for_best_model` in the results of `evaluate`."""
     name = metric if metric.startswith("eval_") else f"eval_{metric}"
     if name not in metrics:
-        raise BadInput(f"metric_for_best_model is {name!r}, but the evaluation has {', '.join(metrics)}")
+        raise BadInput(f"metric_for_best_model is {name!r}, but the evaluation returned {', '.join(metrics)}")
     return metrics[name]
 
 
 def check_callback(callback: Any) -> Any:
-    """The callback, created from its class if needed; rejects events that are never called here."""
+    """Return the callback, instantiating a class; reject overridden events that are never called here."""
     made = callback() if isinstance(callback, type) else callback
     base = next((one for one in type(made).__mro__ if one.__name__ == "TrainerCallback"), TrainerCallback)
     overridden = [name for name in UNCALLED if getattr(type(made), name, None) is not getattr(base, name, None)]
     if overridden:
-        raise BadInput(f"{type(made).__name__} has {overridden[0]}, which is not called here; use on_step_end")
+        raise BadInput(f"{type(made).__name__} overrides {overridden[0]}, which is never called here; use on_step_end")
     return made

@@ -22,9 +22,9 @@ Columns = Mapping[str, Sequence[Any]]
 def read_data(
     data: Any, losses: Objective | Mapping[str, Objective], prompts: Any, *, all_data: bool = False
 ) -> list[OrderedSource]:
-    """Read one data set or several, with the loss that each one trains (see `check_losses`).
+    """Read one or several data sets, each with the loss that it trains (see `check_losses`).
 
-    If these are `all_data` of a run, a prompt that fits none of them causes a warning.
+    If these are all the data of a run (`all_data`), a prompt that matches no data set or column causes a warning.
     """
     several = named_sets(data)
     sets = several or {"": columns_of(data)}
@@ -38,12 +38,12 @@ def read_data(
 
 
 def named_sets(data: Any) -> dict[str, Columns]:
-    """The data sets of a DatasetDict, or of a dictionary of data sets; empty if this is one data set."""
+    """The data sets in a DatasetDict or a dictionary of data sets; empty if `data` is a single data set."""
     return {name: columns_of(data[name], name) for name in set_names(data)}
 
 
 def set_names(data: Any) -> list[str]:
-    """The names of the data sets of `named_sets`."""
+    """The names of the data sets in `named_sets`."""
     if not isinstance(data, Mapping):
         return []
     are_sets = (hasattr(one, "column_names") or isinstance(one, Mapping) or _is_rows(one) for one in data.values())
@@ -51,7 +51,7 @@ def set_names(data: Any) -> list[str]:
 
 
 def check_losses(what: str, data: Any, losses: Any) -> None:
-    """Check that losses that are given by data set cover all data sets, if any are given.
+    """Check that losses given by data set name, if any, cover all data sets.
 
     Raises:
         BadInput: a data set has no loss.
@@ -60,13 +60,13 @@ def check_losses(what: str, data: Any, losses: Any) -> None:
         return
     names, known = set_names(data), ", ".join(losses)
     if not names:
-        raise BadInput(f"the losses are for {known}, but {what} is one data set; expected a dictionary by these names")
+        raise BadInput(f"losses are given for {known}, but {what} is a single data set; expected a dictionary by name")
     if missing := [name for name in names if name not in losses]:
-        raise BadInput(f"{what} has {missing[0]!r}, which has no loss; there are losses for {known}")
+        raise BadInput(f"{what} contains {missing[0]!r}, which has no loss; losses are defined for {known}")
 
 
 def _is_rows(data: Any) -> bool:
-    """Whether it is a list of rows, which may be empty."""
+    """Whether `data` is a list of rows, possibly empty."""
     return isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data[:1])
 
 
@@ -74,16 +74,16 @@ def columns_of(data: Any, name: str = "") -> Columns:
     """The columns of a `datasets.Dataset`, of a mapping of columns, or of a list of rows."""
     if hasattr(data, "column_names") and not hasattr(data, "__len__"):
         raise BadInput(
-            "an IterableDataset is not served, as its order cannot be reproduced; pass list(dataset), or a file to "
-            "likewise train, which reads streams"
+            "an IterableDataset is not supported, because its order cannot be reproduced; pass list(dataset), or use "
+            "likewise train with a file, which it streams"
         )
     columns = columns_in_memory(data)
     if columns == {}:
         raise BadInput(f"the data{f' of {name!r}' if name else ''} have no rows")
     if columns is None:
         raise BadInput(
-            f"the data are a {type(data).__name__}; expected a datasets.Dataset, a dictionary of columns, a list of "
-            "rows, or a dictionary of these by name"
+            f"the data are of type {type(data).__name__}; expected a datasets.Dataset, a dictionary of columns, a list "
+            "of rows, or a dictionary of these by name"
         )
     return columns
 
@@ -91,18 +91,18 @@ def columns_of(data: Any, name: str = "") -> Columns:
 def _warn_of_unused_prompts(prompts: Mapping[str, Any], known: Container[str]) -> None:
     nested = (key for value in prompts.values() if isinstance(value, Mapping) for key in value)
     if unused := [key for key in (*prompts, *nested) if key not in known]:
-        warnings.warn(f"the prompt of {unused[0]!r} is not used: no column or data set is called so", stacklevel=5)
+        warnings.warn(f"the prompt for {unused[0]!r} is not used: no column or data set has this name", stacklevel=5)
 
 
 def prompts_of(prompts: Any, name: str | None) -> str | Mapping[str, str]:
-    """The prompt of all columns of a data set, or its prompts by column."""
+    """The prompt for all columns of a data set, or its prompts by column name."""
     if not isinstance(prompts, Mapping):
         return prompts or ""
     if name is not None and name in prompts:
         return prompts[name]  # type: ignore[no-any-return]
     nested = any(isinstance(value, Mapping) for value in prompts.values())
     if nested and name is None:
-        raise BadInput(f"the prompts are by data set ({', '.join(prompts)}), but there is only one, without a name")
+        raise BadInput(f"prompts are given by data set ({', '.join(prompts)}), but the only data set has no name")
     return {} if nested else prompts
 
 
@@ -120,12 +120,12 @@ def _source(name: str, columns: Columns, objective: Objective, prompts: str | Ma
         prompted = [[by_column.get(column, "") + text for text in values] for column, values in read.items()]
         read["guide"] = list(guided.vectors_of(prompted))
     rows = TrainingRows.of(read, objective, prompts=by_column)
-    by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors are not groups
+    by_label = None if labels is None or np.ndim(labels[0]) else labels  # a teacher's vectors do not form groups
     return OrderedSource(rows=rows, objective=objective, name=name or "data", texts=[*texts.values()], labels=by_label)
 
 
 def _as_read(texts: Columns, labels: Sequence[Any] | None, objective: Objective, name: str) -> dict[str, Sequence[Any]]:
-    """The columns by the names that the objective reads: texts in order, then the labels."""
+    """The columns under the names that the objective reads: texts by position, then the labels."""
     reads, loss = objective.reads(), type(objective).__name__
     count = len(texts)
     if count < len(reads.texts) or (count > len(reads.texts) and not reads.more_texts):

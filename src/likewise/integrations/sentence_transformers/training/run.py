@@ -1,4 +1,4 @@
-"""What happens between the steps of a run: callbacks, logs, evaluations, checkpoints in folders `checkpoint-N`."""
+"""What happens between the steps of a run: callbacks, logs, evaluations, and checkpoints in `checkpoint-N` folders."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ STATE = "trainer_state.json"
 
 
 class RunFlow:
-    """A run in progress, as its callbacks see it. It is itself called after each step of `likewise.train`."""
+    """A run in progress, as callbacks see it; `likewise.train` calls the object after each step."""
 
     def __init__(self, trainer: Any, schedule: PeerSchedule, max_steps: int) -> None:
         self.trainer, self.max_steps, self.event = trainer, max_steps, trainer.call_event
@@ -52,7 +52,7 @@ class RunFlow:
             self.event("on_epoch_end")
             self._act(self._due("epoch"))
         if self.trainer.control.should_epoch_stop:
-            raise BadInput("a callback set control.should_epoch_stop, which is not served; set should_training_stop")
+            raise BadInput("a callback set control.should_epoch_stop, which is not supported; set should_training_stop")
 
     def begin_step(self) -> None:
         """Call the events that precede a step."""
@@ -68,7 +68,7 @@ class RunFlow:
         return bool(step % self.steps_per_epoch == 0 or step == self.max_steps or self.trainer.stops())
 
     def _due(self, interval: str) -> Mapping[str, bool]:
-        """The actions that are due by the arguments: `log`, `evaluate`, `save`."""
+        """Which of the actions `log`, `evaluate` and `save` are due according to the arguments."""
         args, step, last = self.args, self.state.global_step, self.state.global_step >= self.max_steps
         chosen = {
             "log": (args.logging_strategy, "logging_steps", args.logging_first_step and step == 1),
@@ -83,12 +83,12 @@ class RunFlow:
         return {**due, "evaluate": due["evaluate"] and not delayed}
 
     def _act(self, due: Mapping[str, bool]) -> None:
-        """Do what is due or was requested by a callback: log, evaluate, then have a checkpoint written."""
+        """Do what is due or what a callback requested: log, evaluate, then mark a checkpoint as due."""
         if (due["log"] or self.trainer.control.should_log) and self.losses:
             self._log()
         if due["evaluate"] or self.trainer.control.should_evaluate:
             self._evaluate()
-        control = self.trainer.control  # perhaps another, returned by on_log or on_evaluate
+        control = self.trainer.control  # on_log or on_evaluate may have returned a new one
         self.save_due |= due["save"] or control.should_save
         control.should_log = control.should_evaluate = control.should_save = False
 
@@ -110,13 +110,13 @@ class RunFlow:
 
 
 class RunFolders(RunCheckpoints):
-    """Checkpoints in folders that sentence-transformers can load; they contain what is needed to resume exactly."""
+    """Checkpoints that sentence-transformers can load, with everything needed to resume the run exactly."""
 
     def __init__(self, flow: RunFlow, folder: Path | None, identity: Mapping[str, Any], writes: bool) -> None:
         super().__init__(folder=folder, identity=identity, writes=writes)
         self.flow, self.root = flow, folder
         self.own: list[str] = []
-        """The names of the checkpoints that this run has written, before it was resumed too."""
+        """The names of the checkpoints written by this run, including those from before it was resumed."""
 
     def save(self, state: RunState) -> None:
         """Write a checkpoint if one is due; then begin the next step."""
@@ -144,7 +144,7 @@ class RunFolders(RunCheckpoints):
         self._remove_older()
 
     def _remove_older(self) -> None:
-        """Of this run's checkpoints, keep as many as `save_total_limit` says, among them the best and the newest."""
+        """Keep at most `save_total_limit` of this run's checkpoints, always including the best and the newest."""
         limit, best = self.flow.args.save_total_limit, self.flow.state.best_model_checkpoint
         if (limit or 0) < 1 or self.root is None:
             return
@@ -174,13 +174,13 @@ class RunFolders(RunCheckpoints):
         self.flow.begin_step()
 
     def clear(self) -> None:
-        """Prevent resuming from an earlier run's checkpoints; their models stay."""
+        """Prevent resuming from an earlier run's checkpoints; their models are kept."""
         for folder in checkpoint_folders(self.root):
             shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
 
 
 def checkpoint_folders(root: Path | None) -> list[Path]:
-    """The folders checkpoint-N, by N."""
+    """The checkpoint-N folders, sorted by N."""
     if root is None or not root.is_dir():
         return []
     found = [path for path in root.glob("checkpoint-*") if path.name.rpartition("-")[2].isdecimal()]
@@ -188,13 +188,13 @@ def checkpoint_folders(root: Path | None) -> list[Path]:
 
 
 def folder_to_resume(given: Any, root: Path) -> Path | None:
-    """The checkpoint to resume from: the given one, or the newest complete one if `given` is true; None to start."""
+    """The checkpoint to resume from: the given one, or the newest complete one if `given` is True; None: start anew."""
     if not given:
         return None
     if not isinstance(given, bool):
         chosen = Path(given)
         if checkpoints.latest_checkpoint(chosen / CHECKPOINTS) is None:
-            raise BadInput(f"{chosen} is not a checkpoint that can be resumed: it has no {CHECKPOINTS}/step-…")
+            raise BadInput(f"cannot resume from {chosen}: it has no {CHECKPOINTS}/step-…")
         return chosen
     found = [one for one in checkpoint_folders(root) if checkpoints.latest_checkpoint(one / CHECKPOINTS)]
     if not found:
@@ -204,7 +204,7 @@ def folder_to_resume(given: Any, root: Path) -> Path | None:
 
 @contextmanager
 def without_default_prompt(model: Any) -> Iterator[None]:
-    """Inside the context, texts get no default prompt, since sentence-transformers trains without it."""
+    """Context manager that disables the default prompt, because sentence-transformers trains without it."""
     before = model.loaded.manifest
     model.loaded.manifest = replace(before, default_prompt=None)
     try:

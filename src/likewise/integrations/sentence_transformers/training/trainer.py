@@ -1,4 +1,4 @@
-"""SentenceTransformerTrainer and CrossEncoderTrainer: training programs run on `likewise.train`."""
+"""SentenceTransformerTrainer and CrossEncoderTrainer, implemented with `likewise.train`."""
 
 import re
 import time
@@ -43,24 +43,24 @@ HOOKS = (
     *("get_multi_dataset_batch_sampler", "create_optimizer", "create_scheduler", "get_data_collator", "prepare_loss"),
     *("create_optimizer_and_scheduler", "evaluation_loop", "collect_features", "get_optimizer_cls_and_kwargs"),
 )
-"""Methods of sentence-transformers' trainers that would never be called here."""
+"""Methods of sentence-transformers trainers that are never called here."""
 UNSERVED = {
-    "data_collator": "texts are read as they are",
-    "processing_class": "the model has its tokenizer",
-    "tokenizer": "the model has its tokenizer",
-    "model_init": "pass model, loaded anew for each trainer",
-    "compute_metrics": "evaluator computes metrics",
+    "data_collator": "texts are read without a collator",
+    "processing_class": "the model's own tokenizer is used",
+    "tokenizer": "the model's own tokenizer is used",
+    "model_init": "pass model, and load it again for each trainer",
+    "compute_metrics": "use evaluator to compute metrics",
     "optimizers": "AdamW is used; the arguments set its options",
     "optimizer_cls_and_kwargs": "AdamW is used; the arguments set its options",
-    "preprocess_logits_for_metrics": "evaluator computes metrics",
+    "preprocess_logits_for_metrics": "use evaluator to compute metrics",
 }
 
 PREFIXES = ("model.0.model.", "model.0.auto_model.")
-"""Prefixes that current and older sentence-transformers put before transformers' names of an encoder's weights."""
+"""The prefixes that current and older sentence-transformers add to the names of encoder weights in transformers."""
 
 
 class TrainOutput(NamedTuple):
-    """What `train` returns."""
+    """The result of `train`."""
 
     global_step: int
     training_loss: float
@@ -68,7 +68,7 @@ class TrainOutput(NamedTuple):
 
 
 class SentenceTransformerTrainer:
-    """Trains a `SentenceTransformer` of the drop-in as sentence-transformers' trainer does: same batches, same losses.
+    """Trains a drop-in `SentenceTransformer` like the sentence-transformers trainer, with the same batches and losses.
 
     >>> SentenceTransformerTrainer(model, args, dataset, loss=losses.CoSENTLoss(model)).train()  # doctest: +SKIP
     """
@@ -79,8 +79,8 @@ class SentenceTransformerTrainer:
         super().__init_subclass__(**options)
         if overridden := [name for name in HOOKS if name in vars(cls)]:
             raise BadInput(
-                f"{cls.__name__} overrides {overridden[0]}, which is never called here; for your own loss, write an "
-                "Objective (likewise.train.objectives); for other hooks, callbacks"
+                f"{cls.__name__} overrides {overridden[0]}, which is never called here; to use your own loss, write an "
+                "Objective (likewise.train.objectives); for other hooks, use callbacks"
             )
 
     def __init__(
@@ -109,7 +109,7 @@ class SentenceTransformerTrainer:
         if not isinstance(self.args, SentenceTransformerTrainingArguments):
             raise BadInput(f"args is a {type(args).__name__}; expected {self.arguments.__name__} of this package")
         if not hasattr(model, "use_torch"):
-            raise BadInput(f"model is a {type(model).__name__}; {what} trains a model of this package")
+            raise BadInput(f"model is a {type(model).__name__}; {what} only trains models of this package")
         if self.args.use_cpu:
             model.to("cpu")
         model.use_torch()
@@ -120,7 +120,7 @@ class SentenceTransformerTrainer:
         check_losses("train_dataset", train_dataset, self.loss)
         check_losses("eval_dataset", eval_dataset, self.loss)
         if eval_dataset is None and evaluator is None and self.args.eval_strategy != "no":
-            raise BadInput(f"eval_strategy is {self.args.eval_strategy!r}, but there is no eval_dataset or evaluator")
+            raise BadInput(f"eval_strategy is {self.args.eval_strategy!r}, but eval_dataset and evaluator are missing")
         self.state, self.control = TrainerState(), TrainerControl()
         self.callbacks = [check_callback(one) for one in callbacks or ()]
         self.call_event("on_init_end")
@@ -144,24 +144,24 @@ class SentenceTransformerTrainer:
         return CoSENTLoss(self.model)
 
     def add_callback(self, callback: Any) -> None:
-        """Add a callback, or one of this class."""
+        """Add a callback, or an instance of a callback class."""
         self.callbacks.append(check_callback(callback))
 
     def remove_callback(self, callback: Any) -> None:
-        """Remove a callback, or the first of this class."""
+        """Remove a callback, or the first instance of a callback class."""
         matches = (one for one in self.callbacks if one is callback or type(one) is callback)
         if (found := next(matches, None)) is not None:
             self.callbacks.remove(found)
 
     def call_event(self, name: str, **more: Any) -> None:
-        """Call an event of every callback; a control that it returns replaces the previous one."""
+        """Call an event of every callback; if a callback returns a control, it replaces the previous one."""
         for callback in self.callbacks:
             handler = getattr(callback, name, None)
             if handler is not None:
                 self.control = handler(self.args, self.state, self.control, model=self.model, **more) or self.control
 
     def log(self, logs: Mapping[str, float]) -> None:
-        """Add numbers to the history, and pass them to the callbacks."""
+        """Add values to the log history, and pass them to the callbacks."""
         line = {**logs, "epoch": self.state.epoch}
         self.state.log_history.append({**line, "step": self.state.global_step})
         self.call_event("on_log", logs=line)
@@ -169,10 +169,10 @@ class SentenceTransformerTrainer:
     def train(self, resume_from_checkpoint: str | bool | None = None) -> TrainOutput:
         """Train the model in place, and restore the best weights at the end if `load_best_model_at_end` is set.
 
-        `resume_from_checkpoint` is a folder checkpoint-N, or True for the newest one in `output_dir`.
+        `resume_from_checkpoint` is a checkpoint-N folder, or True for the newest checkpoint in `output_dir`.
         """
         if self.train_dataset is None:
-            raise BadInput(f"{type(self).__name__} has no train_dataset")
+            raise BadInput(f"{type(self).__name__} has no train_dataset; pass one to the constructor")
         given = self.args.resume_from_checkpoint if resume_from_checkpoint is None else resume_from_checkpoint
         resumed = folder_to_resume(given, Path(self.args.output_dir))
         self.resume_folder = resumed or Path()
@@ -250,15 +250,15 @@ class SentenceTransformerTrainer:
         return TrainOutput(self.state.global_step, loss, {**metrics, "epoch": self.state.epoch})
 
     def _tokens(self) -> int | None:
-        """The maximum number of tokens that a loss allows to be encoded at once."""
+        """The maximum number of tokens that the losses allow to be encoded at once."""
         losses = self.loss.values() if isinstance(self.loss, dict) else [self.loss]
         limits = [found for one in losses if (found := getattr(one, "max_tokens_per_step", None)) is not None]
         return min(limits, default=None)
 
     def evaluate(self, eval_dataset: Any = None, *, metric_key_prefix: str = "eval") -> dict[str, float]:
-        """The mean loss over each evaluation data set, and the evaluator's metrics.
+        """Compute the mean loss on each evaluation data set, and the evaluator's metrics.
 
-        `eval_dataset` replaces the trainer's own data; a str names one of its data sets.
+        `eval_dataset` replaces the trainer's own data; a string names one of its data sets.
         """
         data, name = self.eval_dataset if eval_dataset is None else eval_dataset, ""
         if isinstance(data, str):
@@ -279,7 +279,7 @@ class SentenceTransformerTrainer:
         return self.eval_dataset[name]
 
     def _eval_losses(self, data: Any, prefix: str, only: str) -> dict[str, float]:
-        """The mean loss over each data set; `only` is the name of a single one, whose metrics have no name in them."""
+        """The mean loss on each data set; `only` names a single data set, whose metric names omit its name."""
         found = {}
         sets = named_sets(data)
         for name, one in (sets or {only: data}).items():
@@ -294,7 +294,7 @@ class SentenceTransformerTrainer:
         return found
 
     def _mean_loss(self, source: OrderedSource) -> tuple[float, int]:
-        """The mean over rows of the losses of their batches, and the number of rows."""
+        """The mean batch loss, weighted by rows, and the number of rows."""
         total, rows = 0.0, 0
         schedule = PeerSchedule([source], self.args, self.args.per_device_eval_batch_size)
         for ((_, batch),) in schedule.steps(0, schedule.batches_per_epoch, 1):
@@ -333,12 +333,12 @@ class SentenceTransformerTrainer:
         self.model.save_pretrained(output_dir or self.args.output_dir)
 
     def push_to_hub(self, *arguments: Any, **options: Any) -> None:
-        """Raise BadInput with what to do instead, as the model does."""
+        """Raise BadInput that says what to do instead, as the model's method does."""
         self.model.push_to_hub(*arguments, **options)
 
 
 class CrossEncoderTrainer(SentenceTransformerTrainer):
-    """Trains a `CrossEncoder` of the drop-in in the same way."""
+    """Trains a drop-in `CrossEncoder` in the same way."""
 
     arguments = CrossEncoderTrainingArguments
 
@@ -356,11 +356,11 @@ REPORTERS: Mapping[str, Callable[[Path, str | None], Any]] = {
     "tensorboard": lambda folder, _: TensorBoard(folder / "runs"),
     "wandb": lambda _, name: WeightsAndBiases(name=name),
 }
-"""The callbacks that report each step, by their names in `report_to`."""
+"""The callbacks that log each step, by their names in `report_to`."""
 
 
 def rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:
-    """The learning rate as transformers computes it: it rises linearly from 0 over the warm-up, then decays."""
+    """The learning rate factor as in transformers: a linear warm-up from 0, then decay."""
     warmup = round(settings.warmup_ratio * max_steps)
     if step < warmup:
         return step / warmup
@@ -371,7 +371,7 @@ def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, floa
     """The learning rate of each encoder weight that a pattern matches, as `TrainSettings.learning_rates`.
 
     Raises:
-        BadInput: a pattern matches no weight, or only a part of one that is fused here: a query without its key.
+        BadInput: a pattern matches no weight, or only part of a weight that is fused here, such as query without key.
     """
     names = _their_names(embedder) if rates else {}
     found: dict[str, float] = {}
@@ -380,11 +380,11 @@ def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, floa
         matched = {ours: [_matches(searched, name) for name in theirs] for ours, theirs in names.items()}
         if not any(any(parts) for parts in matched.values()):
             some = PREFIXES[0] + next(iter(names.values()))[0]
-            raise BadInput(f"learning_rate_mapping has {pattern!r}, which matches no encoder weight, such as {some}")
+            raise BadInput(f"learning_rate_mapping has {pattern!r}, which matches no encoder weight (example: {some})")
         torn = next((ours for ours, parts in matched.items() if any(parts) and not all(parts)), None)
         if torn is not None:
             raise BadInput(
-                f"learning_rate_mapping has {pattern!r}, but {', '.join(names[torn])} are one weight here: match all"
+                f"learning_rate_mapping has {pattern!r}, but here {', '.join(names[torn])} are fused; match all of them"
             )
         found |= {f"^{re.escape(ours)}$": rate for ours, parts in matched.items() if all(parts)}
     return found
@@ -395,9 +395,9 @@ def _matches(pattern: re.Pattern[str], name: str) -> bool:
 
 
 def _their_names(embedder: Any) -> dict[str, tuple[str, ...]]:
-    """The names of the encoder's weights in transformers, by ours."""
+    """Maps our names of the encoder's weights to their names in transformers."""
     family = FAMILIES.get(family_name(embedder.encoder.config))
     if family is None:
-        raise BadInput("learning_rate_mapping needs an encoder of this library; this one runs in transformers")
+        raise BadInput("learning_rate_mapping needs an encoder of this library, but this one runs in transformers")
     ours = [name for name, _ in embedder.encoder.named_parameters()]
     return {f"encoder.{name}": file_names(name, family.names) for name in ours}

@@ -90,42 +90,42 @@ WITHOUT_EFFECT = (
     "ddp_timeout", "project", "hub_strategy", "hub_model_id", "hub_private_repo", "hub_token", "hub_always_push",
     "hub_revision", "ignore_data_skip", "logging_nan_inf_filter", "tf32", "bf16_full_eval", "length_column_name",
 )  # fmt: skip
-"""Arguments that affect no result here: rows are in memory, weights are safetensors, and a loss that is NaN or
-infinite is an error."""
+"""Arguments that do not affect results here: rows are in memory, weights are safetensors, and a NaN or infinite loss
+raises an error."""
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "leave it out": {
         "torch_compile": False, "torch_compile_backend": None, "torch_compile_mode": None, "use_liger_kernel": False,
         "liger_kernel_config": None, "accelerator_config": None, "debug": "",
     },
-    "leave it out: a step that does not fit in memory is computed in parts": {"auto_find_batch_size": False},
-    "leave it out: every step seeds its generators, so runs repeat": {"full_determinism": False},
+    "leave it out: a step that does not fit in memory is split into parts": {"auto_find_batch_size": False},
+    "leave it out: every step seeds its generators, so runs are reproducible": {"full_determinism": False},
     "EarlyStoppingCallback's state is always restored": {"restore_callback_states_from_checkpoint": False},
     "trainer.save_model(folder), then hf upload": {"push_to_hub": False},
-    "AdamW is used; set adam_beta1, adam_beta2, adam_epsilon": {"optim": "adamw_torch_fused", "optim_args": None},
+    "only AdamW is used; set adam_beta1, adam_beta2, adam_epsilon": {"optim": "adamw_torch_fused", "optim_args": None},
     "likewise train --lora-rank trains adapters": {"optim_target_modules": None},
     "the schedules linear, cosine, constant and constant_with_warmup have no options": {"lr_scheduler_kwargs": None},
     "train each route as a separate model": {"router_mapping": {}},
-    "no loss smooths labels": {"label_smoothing_factor": 0.0},
-    "dropout is the noise that training adds": {"neftune_noise_alpha": None},
+    "label smoothing is not supported by any loss": {"label_smoothing_factor": 0.0},
+    "dropout is the only noise during training": {"neftune_noise_alpha": None},
     "gradient_checkpointing=True, without options": dict.fromkeys(
         ("activation_checkpointing", "activation_checkpointing_kwargs", "gradient_checkpointing_kwargs")
     ),
-    "evaluation is in fp32": {"fp16_full_eval": False},
-    "seed and batch_sampler order the rows": {"data_seed": None, "train_sampling_strategy": "random"},
+    "evaluation runs in fp32": {"fp16_full_eval": False},
+    "seed and batch_sampler determine the order of rows": {"data_seed": None, "train_sampling_strategy": "random"},
     "a callback of likewise.train counts tokens (StepState.tokens)": {"include_num_input_tokens_seen": "no"},
-    "an evaluator computes metrics": {"include_for_metrics": [], "batch_eval_metrics": False},
-    "the column label, labels, score or scores holds the labels": {"label_names": None},
+    "use an evaluator to compute metrics": {"include_for_metrics": [], "batch_eval_metrics": False},
+    "name the label column label, labels, score or scores": {"label_names": None},
     "save_steps": {"enable_jit_checkpoint": False},
     "use_cpu=True": {"no_cuda": False},
     "torchrun -m likewise train uses several GPUs": dict.fromkeys(
         ("parallelism_config", "fsdp", "fsdp_config", "deepspeed")
     ),
-    "a callback with on_log can report anywhere": dict.fromkeys(
+    "write a callback with on_log to report elsewhere": dict.fromkeys(
         ("trackio_space_id", "trackio_bucket_id", "trackio_static_space_id")
     ),
 }  # fmt: skip
-"""What to do instead of setting arguments that are not supported, and sentence-transformers' defaults of these."""
+"""Maps what to do instead to the unsupported arguments, with their defaults in sentence-transformers."""
 REFUSED = {name: (default, way) for way, defaults in WAYS.items() for name, default in defaults.items()}
 
 BY_PATTERN = "TrainSettings(learning_rates=…) with likewise.train.train"
@@ -141,7 +141,7 @@ STRATEGIES = {
 
 
 class SentenceTransformerTrainingArguments:
-    """How to train, with the names and defaults of sentence-transformers.
+    """Training arguments with the names and defaults of sentence-transformers.
 
     >>> SentenceTransformerTrainingArguments("out", num_train_epochs=1, warmup_steps=0.1).learning_rate
     5e-05
@@ -162,11 +162,11 @@ class SentenceTransformerTrainingArguments:
         self.output_dir = output_dir or "trainer_output"
         for name, known in STRATEGIES.items():
             value = getattr(self, name)
-            vars(self)[name] = known_name(name, str(getattr(value, "value", value)), known)  # an enum's value, if any
+            vars(self)[name] = known_name(name, str(getattr(value, "value", value)), known)  # unwraps enum members
         self._complete()
 
     def __getattr__(self, name: str) -> Any:
-        """The default of an unsupported argument, for callbacks that read it."""
+        """Return the default of an unsupported argument, for callbacks that read it."""
         if name in REFUSED:
             return REFUSED[name][0]
         raise AttributeError(f"{type(self).__name__} has no {name!r}")
@@ -174,7 +174,7 @@ class SentenceTransformerTrainingArguments:
     def _complete(self) -> None:
         """Fill in the arguments that depend on others, as sentence-transformers does, and check them."""
         if self.fp16 and not self.bf16:
-            warnings.warn("fp16=True trains in bf16 here: the same memory, and no loss scaling", stacklevel=4)
+            warnings.warn("fp16=True trains in bf16 here, which needs no loss scaling and no more memory", stacklevel=4)
             self.bf16 = True
         if self.warmup_ratio is not None and not self.warmup_steps:
             self.warmup_steps = self.warmup_ratio
@@ -191,7 +191,7 @@ class SentenceTransformerTrainingArguments:
         if self.load_best_model_at_end:
             self._check_best()
         if reports := [name for name in self.reports if name not in ("tensorboard", "wandb")]:
-            raise BadInput(f"report_to={reports[0]!r} is not served; a callback with on_log can report anywhere")
+            raise BadInput(f"report_to={reports[0]!r} is not supported; write a callback with on_log instead")
 
     @property
     def reports(self) -> list[str]:
@@ -202,8 +202,8 @@ class SentenceTransformerTrainingArguments:
         """Reject settings whose checkpoints would not contain every evaluated model."""
         if self.save_strategy not in ("best", self.eval_strategy):
             raise BadInput(
-                "load_best_model_at_end needs a checkpoint of each evaluated model: eval_strategy is "
-                f"{self.eval_strategy!r} and save_strategy {self.save_strategy!r}; make them equal"
+                "load_best_model_at_end needs a checkpoint of each evaluated model, but eval_strategy is "
+                f"{self.eval_strategy!r} and save_strategy is {self.save_strategy!r}; make them equal"
             )
         if self.save_strategy == "steps" and (self.save_steps / self.eval_steps) % 1 > 1e-9:
             raise BadInput(
@@ -212,7 +212,7 @@ class SentenceTransformerTrainingArguments:
             )
 
     def resolved_steps(self, name: str, max_steps: int) -> int:
-        """`logging_steps`, `eval_steps`, `save_steps` or `warmup_steps` as whole steps; below 1, a share of the run."""
+        """`logging_steps`, `eval_steps`, `save_steps` or `warmup_steps` in steps; below 1, a fraction of the run."""
         value = getattr(self, name) or 0
         return math.ceil(value * max_steps) if 0 < value < 1 else int(value)
 
@@ -234,7 +234,7 @@ class SentenceTransformerTrainingArguments:
             precision="bf16" if self.bf16 else "fp32",
             gradient_checkpointing=bool(self.gradient_checkpointing),
             max_tokens_per_step=max_tokens_per_step,
-            save_steps=1,  # the run's checkpoints decide
+            save_steps=1,  # `RunFolders.save` decides
             show_progress_bar=not self.disable_tqdm,
         )
 
@@ -244,7 +244,7 @@ class SentenceTransformerTrainingArguments:
 
 
 class CrossEncoderTrainingArguments(SentenceTransformerTrainingArguments):
-    """The same arguments, for a `CrossEncoderTrainer`."""
+    """The same arguments for `CrossEncoderTrainer`."""
 
     def _complete(self) -> None:
         refuse_argument(
