@@ -69,7 +69,7 @@ def test_labels_need_an_even_batch_of_four_and_two_rows_of_two_labels():
         with pytest.raises(BadInput, match=f"the batch size is {size}; .*an even batch size of at least 4"):
             label_groups(source([""] * 6, labels=labels), size)
     for few, number in ((None, 0), (labels[:3], 1)):
-        with pytest.raises(BadInput, match=f"{number} do$"):
+        with pytest.raises(BadInput, match=f"found {number}$"):
             label_groups(source([""] * 6, labels=few), 4)
     counted = [0.0] * 9 + [1.0] * 4 + [2.0] * 2 + [3.0] * 2  # 4 + 4 + 2 + 2 rows: turns while two have rows left
     for size, drop_last, count in ((4, True, 3), (4, False, 3), (8, True, 1), (8, False, 2), (10, False, 1)):

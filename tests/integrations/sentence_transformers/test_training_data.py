@@ -72,7 +72,7 @@ def test_data_come_as_columns_rows_or_several_of_these_by_name():
     assert [one.objective for one in found] == [*by_name.values()]
     with pytest.raises(BadInput, match="the data are of type int; expected a datasets.Dataset"):
         only(3, by_name["x"])
-    with pytest.raises(BadInput, match="the data are a list; expected a datasets.Dataset"):
+    with pytest.raises(BadInput, match="the data are of type list; expected a datasets.Dataset"):
         only({"x": [rows[0], 3]}, by_name["x"])
     with pytest.raises(BadInput, match="an IterableDataset is not supported"):
         only(SimpleNamespace(column_names=["a"]), by_name["x"])
