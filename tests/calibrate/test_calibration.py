@@ -169,7 +169,7 @@ def test_a_damaged_file_is_refused(calibration, change, message, tmp_path):
 def test_a_distribution_that_no_texts_can_have_is_refused(calibration, harm):
     found = calibration.as_json()
     harm(found["chance"])
-    with pytest.raises(BadInput, match="its numbers are impossible"):
+    with pytest.raises(BadInput, match="it contains impossible values"):
         Calibration.from_json(found, "c.json")
 
 
@@ -186,7 +186,7 @@ def test_a_distribution_that_no_texts_can_have_is_refused(calibration, harm):
 def test_what_no_labelled_pairs_can_give_is_refused(labelled, harm):
     found = labelled.as_json()
     harm(found["labelled"])
-    with pytest.raises(BadInput, match="its numbers are impossible"):
+    with pytest.raises(BadInput, match="it contains impossible values"):
         Calibration.from_json(found, "c.json")
 
 

@@ -94,7 +94,7 @@ def test_the_last_quantile_is_counted_and_what_is_beyond_it_is_not(pairs, beyond
         (10, 0.0, "fdr is 0.0; expected a rate above 0"),
         (10, 1.0, "fdr is 1.0"),
         (10, float("nan"), "fdr is nan"),
-        (1, 0.1, "2 cosines and 1 comparisons"),
+        (1, 0.1, "cosines has 2 entries, but comparisons is 1"),
         (-1, 0.1, "comparisons is -1"),
     ],
 )

@@ -84,7 +84,7 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, json_output, monk
     shown = capsys.readouterr().out
     assert shown.startswith("made\n  none                   toy pairs none  [stsb/test missing]\n")
     assert shown.endswith("\n\nTo see which data is missing and how to get it: likewise data list\n")
-    assert "\nall\n  every task but those of " in shown
+    assert "\nall\n  every task except those in " in shown
     assert json_output(["evaluate", "--list", "--json"])[0]["data"] == {"stsb/test": "missing"}
 
 
@@ -94,7 +94,7 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, json_output, monk
         (["--tasks", "stsx"], "there is no task or suite 'stsx'"),
         ([MODEL, "--compare"], "--compare needs at least two models; got 1"),
         ([MODEL, MODEL, "--compare", "--csv"], "--csv prints scores and no comparisons"),
-        ([MODEL, "--seed", "-1"], "the seed is -1; expected a number from 0 to 4294967295"),
+        ([MODEL, "--seed", "-1"], "the seed is -1; expected an integer from 0 to 4294967295"),
         ([MODEL, "--plot", "x.gif"], "expected an output file that ends in .png, .pdf, .svg"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),
         (["no-such-model", "-q", "--device", "gpu9"], "gpu9"),

@@ -1,4 +1,4 @@
-"""A collection in BEIR's layout, a model and a reranker, all small enough to read."""
+"""A collection in the BEIR layout, a model and a reranker, all small enough to read."""
 
 import json
 

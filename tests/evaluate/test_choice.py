@@ -76,7 +76,7 @@ def test_a_triplet_whose_sides_are_equally_near_is_wrong():
 
 
 @pytest.mark.parametrize(
-    ("kind", "metric"), [("labelled", "label 1 has a higher cosine than label 0"), ("scored", "the higher score has")]
+    ("kind", "metric"), [("labelled", "label 1 has the higher cosine"), ("scored", "the higher score has")]
 )
 def test_the_metric_says_what_an_item_is_and_columns_not_used_are_noted(kind, metric):
     source = items_of_data({**DATA[kind], "negative": ["x"] * N})
@@ -234,7 +234,8 @@ SAID = {
     ("tie", 0.05): "good is good enough: after 16 of 40 items, 1 other candidate is left, and none of them is better "
     "by 5 points or more.",
     ("undecided", 0.01): "Undecided: good leads after 16 of 40 items, but another candidate could still be better by "
-    "1 point or more. If the difference stays as it is, about 1,234 items would decide; a larger margin needs fewer.",
+    "1 point or more. If the difference stays as it is, about 1,234 items would settle it; a larger margin needs "
+    "fewer.",
 }
 
 
@@ -269,7 +270,7 @@ def test_a_report_says_what_was_shown_and_how(said, margin):
     for part in ("faq.csv: mrr@10; × 100", "(seed 7)", "95 % each", "at most 0.05, corrected for 2 candidates"):
         assert part in " ".join(report.split())
     none = replace(choice, needed=0)
-    assert ("no number of items can be predicted" in verdict(none)) is (said == "undecided")
+    assert ("no number of items would settle it" in verdict(none)) is (said == "undecided")
 
 
 @pytest.mark.parametrize(
@@ -283,8 +284,8 @@ def test_a_report_says_what_was_shown_and_how(said, margin):
         ({"one": good}, {"truncate_dim": [2, 9]}, TRIPLETS, "3 dimensions"),
         ({"one": good}, {"precision": ["fp32", "int8"]}, TRIPLETS, "already loaded"),
         ({"one": good, "two": poor}, {}, {**LABELLED, "label": [1] * N}, "equal"),
-        ({"one": good, "two": lambda texts: np.full((len(texts), 2), np.nan)}, {}, TRIPLETS, "two .* NaN"),
-        ({"one": good, "two": lambda texts: np.ones((len(texts) + 1, 2))}, {}, TRIPLETS, "two was given 48 texts"),
+        ({"one": good, "two": lambda texts: np.full((len(texts), 2), np.nan)}, {}, TRIPLETS, "two: .* NaN"),
+        ({"one": good, "two": lambda texts: np.ones((len(texts) + 1, 2))}, {}, TRIPLETS, "two: encoding 48 texts"),
         ({"one": good, "two": lambda texts: np.ones(len(texts))}, {}, TRIPLETS, r"array of shape \(48,\)"),
         ({"one": good}, {"hybrid": [0.5, -0.1]}, PAIRS, "from 0"),
         ({"one": good, "two": poor}, {}, JudgedCollection("x", ("d",), ("",), ("a cat",)), "x has no judged queries"),

@@ -113,7 +113,7 @@ def test_documents_alone_are_a_collection_without_queries(tmp_path):
 def test_judged_queries_without_a_relevant_document_are_left_out_and_counted(tmp_path):
     write(tmp_path, qrels=[*GRADES, ("3", "d1", 0), ("3", "d2", -1)])
     check(found := read_collection(tmp_path))
-    assert found.notes == ("1 judged query without a relevant document left out",)
+    assert found.notes == ("left out 1 judged query without a relevant document",)
 
 
 BAD = {
@@ -181,5 +181,5 @@ def test_missing_files_columns_and_halves_are_named(tmp_path):
     with pytest.raises(BadInput, match="found only one of them"):
         read_collection(parts["corpus"], parts["queries"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match="is not a folder in BEIR's layout"):
+    with pytest.raises(BadInput, match="is not a folder in the BEIR layout"):
         read_collection(tmp_path / "empty")

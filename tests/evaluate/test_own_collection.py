@@ -158,7 +158,7 @@ def test_a_text_whose_vector_is_not_finite_is_named_by_its_id(folder, monkeypatc
         def broken(texts, text=text):
             return np.array([[np.nan if one == text else 1.0, 2.0] for one in texts])
 
-        with pytest.raises(BadInput, match=f"of 1 texts are NaN or infinite, the first of {kind} '{place}'"):
+        with pytest.raises(BadInput, match=f"of 1 texts are NaN or infinite; the first is {kind} '{place}'"):
             EmbeddingRanker(broken).rank(collection, {})
 
 
@@ -255,7 +255,7 @@ def test_a_query_that_is_a_document_does_not_find_itself_as_in_beirs_evaluation(
     for name in results.models:
         found = results[name, "one"].result
         assert [0 in found.rankings.rows[0], 2 in found.rankings.rows[1]] == [False, False]
-        assert found.notes[0] == "2 queries are documents too, and not ranked for that query"
+        assert found.notes[0] == "2 queries are themselves documents (a document is not ranked for itself)"
     (path := tmp_path / "own.trec").write_text("a Q0 a 1 9 x\na Q0 b 2 8 x\nc Q0 d 1 5 x\n")
     assert [rows.tolist() for rows in read_run(path, itself()).rows] == [[1], [3]]
     assert results["bm25", "one"].result.rankings.by_query["mrr@10"].tolist() == [1, 1]
@@ -337,7 +337,7 @@ def test_known_items_take_titles_or_sentences_out_of_the_documents_and_say_so():
     assert sum(a != b for a, b in zip(plain.documents, texts, strict=True)) == 5
     for made, what in ((titled, "titles"), (plain, "sentences")):
         assert NOTE.format(what) in made.notes[0]
-    with pytest.raises(BadInput, match="no queries can be made from documents without titles"):
+    with pytest.raises(BadInput, match="queries can be made only from documents that have a title"):
         known_items(JudgedCollection("s", ids, none, ids))
 
 
@@ -369,5 +369,5 @@ def test_a_document_that_is_a_query_without_a_grade_above_nothing_is_left_out():
 
 def test_a_folder_of_collections_is_a_task_each(folder):
     assert [task.name for task in collection_tasks(folder.parent)] == ["beir"]
-    with pytest.raises(BadInput, match="layout and contains none"):
+    with pytest.raises(BadInput, match="has the BEIR layout"):
         collection_tasks(folder / "qrels")

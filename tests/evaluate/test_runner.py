@@ -281,7 +281,7 @@ def test_vectors_that_are_not_finite_are_zeros_and_the_others_stay():
 def test_a_seed_is_a_whole_number_of_32_bits():
     assert [EvaluationSettings(seed=seed).seed for seed in (0, 2**32 - 1)] == [0, 2**32 - 1]
     for seed in (-1, 2**32, 0.5):
-        with pytest.raises(BadInput, match=f"the seed is {seed}; expected a number from 0 to 4294967295"):
+        with pytest.raises(BadInput, match=f"the seed is {seed}; expected an integer from 0 to 4294967295"):
             EvaluationSettings(seed=seed)
 
 

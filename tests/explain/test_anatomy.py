@@ -66,7 +66,7 @@ def test_on_a_tuned_encoder_importance_is_inverted_and_sbert_wk_advised_against(
     assert found.correlation < -0.3
     assert found.verdict == "inverted"
     assert "Do not use it" in found.advice[0]
-    assert found.advice[-1] == "Use the pooling mean."
+    assert found.advice[-1] == "Use mean pooling."
 
 
 def test_an_own_sbert_wk_is_the_one_that_is_judged(minilm: Embedder, found: Anatomy) -> None:
@@ -102,7 +102,7 @@ def test_in_texts_of_one_word_no_word_has_a_sentence_to_reflect(folders) -> None
 
 def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) -> None:
     assert anatomy(minilm, [*TEXTS[:20], "", " "]).texts == 20
-    with pytest.raises(BadInput, match="the texts with words are 19; expected at least 20"):
+    with pytest.raises(BadInput, match="the number of texts that contain words is 19; expected at least 20"):
         anatomy(minilm, [*TEXTS[:19], ""])
     with pytest.raises(BadInput, match="expected a list"):
         anatomy(minilm, "one text that is long enough to hold twenty letters")
@@ -117,8 +117,8 @@ def test_one_word_that_takes_everything_is_named(found: Anatomy) -> None:
     assert not any("One word piece" in line for line in found.advice)
     stop = replace(found.words[0], piece=".", importance=6.0, seen=found.tokens // 12)
     greedy = replace(found, words=(stop, *found.words[1:]), correlation=0.5)
-    assert any("One word piece, '.', has 50% of all importance" in line for line in greedy.advice)
-    assert greedy.advice[-1] == "Use the pooling mean."
+    assert any("One word piece, '.', accounts for 50% of all importance" in line for line in greedy.advice)
+    assert greedy.advice[-1] == "Use mean pooling."
 
 
 @pytest.mark.parametrize(
@@ -193,17 +193,17 @@ def by_hand(**changes: Any) -> Anatomy:
 
 
 ADVICE = (
-    "SBERT-WK's word importance follows content here: the rank correlation of importance with idf is +0.30 (from layer "
-    "1). It is worth measuring.",
-    "One word piece, '.', has 20% of all importance, 2.0 times an equal share: sentences become similar because they "
-    "share it.",
+    "SBERT-WK's word importance reflects content in this model: the rank correlation of importance with idf is +0.30 "
+    "(from layer 1). It is worth evaluating.",
+    "One word piece, '.', accounts for 20% of all importance, 2.0 times an equal share: sentences become similar "
+    "because they share it.",
     "Words change most between layers 1 and 2 (cosine 0.50), and layer 2 is the one least explained by its neighbours.",
     "Words reflect their sentence most at layer 3 (cosine 0.25 above unrelated words); layer 0 is what a word means on "
     "its own.",
-    "Little changes in the steps 0–1 (cosine above 0.95): try omitting them.",
-    "Any two words are similar (mean cosine above 0.5) in layer 1 and 3: plain averages of such vectors compare badly "
-    "before whitening or training.",
-    "Use the pooling mean.",
+    "Little changes between layers 0–1 (cosine above 0.95): try omitting these blocks.",
+    "Any two words are similar (mean cosine above 0.5) in layer 1 and 3: plain averages of these vectors work poorly "
+    "without whitening or training.",
+    "Use mean pooling.",
 )
 
 
@@ -211,15 +211,15 @@ def test_advice_names_what_was_measured_and_what_to_do() -> None:
     assert by_hand().advice == ADVICE
     calm = by_hand(words=(), anisotropy=np.full(4, 0.5), similarity=np.full((4, 4), 0.95), correlation=-0.1)
     beginnings = (
-        "SBERT-WK's word importance is unclear here: the rank correlation of importance with idf is -0.10",
+        "SBERT-WK's word importance is unclear in this model: the rank correlation of importance with idf is -0.10",
         "Words change most between layers 0 and 1 (cosine 0.95)",
         "Words reflect their sentence most at layer 3",
-        "Use the pooling mean.",
+        "Use mean pooling.",
     )
     assert len(calm.advice) == len(beginnings)
     assert all(line.startswith(beginning) for line, beginning in zip(calm.advice, beginnings, strict=True))
     start = "compare it with sbert-wk:start=1 on labelled pairs."
-    assert by_hand(words=()).advice[-1] == f"Start from the pooling mean, and {start}"
+    assert by_hand(words=()).advice[-1] == f"Start from mean pooling, and {start}"
     assert (
         by_hand(words=(), pooling="sbert-wk:start=1").advice[-1] == f"Start from the model's own pooling, and {start}"
     )

@@ -123,7 +123,7 @@ def test_linear_heads_and_fusions_are_folded(heads, pooling, tiny, tmp_path):
 def test_a_pooling_that_is_no_sum_over_words_is_refused(pooling, folders):
     embedder = Embedder.load(folders("bert"), engine="numpy", pooling=pooling)
     with pytest.raises(
-        BadInput, match="which is not a weighted sum of all words; poolings that can be explained: mean"
+        BadInput, match="which is not a weighted sum of all words; pooling methods that can be explained: sbert-wk"
     ):
         explain_pair(embedder, A, B)
 

@@ -111,5 +111,5 @@ def test_a_setting_or_the_weights_that_are_not_there_are_a_bad_model(folder):
 
 
 def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(tmp_path):
-    with pytest.raises(BadModel, match="has the unknown pooling 'Median'; expected one of Dissection, Fusion"):
+    with pytest.raises(BadModel, match="has the unknown pooling method 'Median'; expected one of Dissection, Fusion"):
         read_pooling("Median", {}, tmp_path, 3)

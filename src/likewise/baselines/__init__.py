@@ -1,1 +1,1 @@
-"""Baseline models: tf-idf, and the architectures that the papers compare with, untrained."""
+"""Baseline models: tf-idf, and untrained models of the architectures that the papers compare with."""

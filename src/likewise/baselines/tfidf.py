@@ -1,7 +1,7 @@
-"""tf-idf: the words of a text, each weighted by how rare it is among the texts it was fitted on.
+"""tf-idf: the words of a text, each weighted by its rarity in the texts that the model was fitted on.
 
-Spärck Jones 1972; the weights are those of scikit-learn's TfidfVectorizer (smooth idf, unit length). Since vectors here
-are dense, words are hashed with signs to a fixed number of dimensions (Weinberger et al. 2009, Feature Hashing), which
+Spärck Jones 1972; the weights are those of scikit-learn's TfidfVectorizer (smooth idf, unit length). To keep vectors
+dense, words are hashed with signs to a fixed number of dimensions (Weinberger et al. 2009, Feature Hashing), which
 preserves dot products in expectation.
 """
 
@@ -25,16 +25,16 @@ WORD = re.compile(r"\b\w\w+\b")
 
 @dataclass(frozen=True)
 class TfIdf:
-    """tf-idf over words of two letters or more, lower-cased; it has to be fitted before it encodes.
+    """tf-idf over lower-cased words of two characters or more; it has to be fitted before it can encode.
 
     >>> encode = TfIdf().fitted(["A cat sleeps.", "A dog barks."])
     >>> encode(["A cat barks."]).shape
     (1, 4096)
 
     Args:
-        dimension: dimensions that words are hashed to; two words with the same hash are confused.
+        dimension: number of dimensions that words are hashed to; two words with the same hash share a dimension.
         rarity: the idf of each word, ln((1 + n) / (1 + texts with it)) + 1, when fitted on n texts.
-        texts: n.
+        texts: the number of texts, n.
     """
 
     dimension: int = WIDTH
@@ -43,7 +43,7 @@ class TfIdf:
 
     def __post_init__(self) -> None:
         if isinstance(self.dimension, bool) or not isinstance(self.dimension, int) or not 1 <= self.dimension <= WIDEST:
-            raise BadInput(f"tf-idf has the dimension {self.dimension!r}; expected a whole number from 1 to {WIDEST:,}")
+            raise BadInput(f"the tf-idf dimension is {self.dimension!r}; expected a whole number from 1 to {WIDEST:,}")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -55,22 +55,22 @@ class TfIdf:
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes vectors."""
+        """A digest of 32 hexadecimal digits that changes with everything that affects the vectors."""
         settings = repr((self.dimension, False, self.texts, sorted(self.rarity.items())))  # False: counts are linear
         return hashlib.sha256(settings.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def fitted(self, texts: Iterable[str]) -> Callable[[Sequence[str]], Float[np.ndarray, "N E"]]:
-        """A copy that is fitted to these texts: it knows how rare each word is. Each distinct text counts once."""
+        """Fit a copy to these texts and return its `encode`. Each distinct text counts once."""
         _check_list(texts)
         distinct = list(dict.fromkeys(texts))
         if not distinct:
-            raise BadInput("tf-idf cannot be fitted on no texts")
+            raise BadInput("no texts to fit tf-idf on; expected at least one")
         among = Counter(word for text in distinct for word in set(words_in(text)))
         rarity = {word: math.log((1 + len(distinct)) / (1 + count)) + 1 for word, count in among.items()}
         return replace(self, rarity=rarity, texts=len(distinct)).encode
 
     def encode(self, texts: Sequence[str]) -> Float[np.ndarray, "N E"]:
-        """One float32 vector per text, in the order given; words that were not seen in fitting are left out.
+        """One float32 vector per text, in the order given; words that were not seen during fitting are ignored.
 
         Raises:
             BadInput: the model is not fitted.
@@ -79,7 +79,7 @@ class TfIdf:
         if not self.texts:
             raise BadInput(
                 "tf-idf is not fitted yet, but the weight of a word depends on the texts it is fitted on: "
-                "TfIdf().fitted(texts) returns an encode; `likewise evaluate tf-idf` fits it on the texts of each task"
+                "TfIdf().fitted(texts) returns an encode function; `likewise evaluate tf-idf` fits it for each task"
             )
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in zip(vectors, texts, strict=True):
@@ -109,7 +109,7 @@ def words_in(text: str) -> list[str]:
 def _dimension(word: str, width: int) -> tuple[int, float]:
     """The dimension and sign of a word: the sign is the hash's highest bit, and the rest gives the dimension.
 
-    The final mix of MurmurHash3 lets all bits depend on all letters; FNV's highest bits depend on the first.
+    MurmurHash3's final mix makes every bit depend on all characters; FNV's highest bits depend on the first ones.
     """
     hashed = fnv1a(word.encode("utf-8", "surrogatepass"))
     hashed = ((hashed ^ (hashed >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF

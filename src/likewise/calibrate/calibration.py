@@ -24,14 +24,14 @@ from .labelled_pairs import CRITERIA, IsotonicFit, LabelledFit
 from .null_distribution import NullDistribution, chance_cosines
 
 MOST_TEXTS = 20_000
-"""Maximum texts to encode: more would add little information."""
+"""The maximum number of texts to encode; more would add little information."""
 PAIRS = 1_000_000  # random pairs to compare
 FORMAT = "likewise-calibration-1"
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How often random pairs reach a cosine and, given labelled pairs, how often a pair with it is positive."""
+    """How often random pairs reach a cosine and, given labelled pairs, how often pairs at that cosine are positive."""
 
     model: ModelIdentity
     chance: NullDistribution
@@ -116,7 +116,7 @@ class Calibration:
             raise BadInput(f"{source} is a damaged calibration: {error!r}; recreate it: likewise calibrate") from None
         sound = _is_curve(cosines, 1 - shares) and shares[-1] > 0 and 0 < scale < np.inf and 0 <= shape < np.inf
         if not sound or (fit and not _is_possible_fit(fit)):
-            raise BadInput(f"{source} is a damaged calibration: its numbers are impossible; recreate it: likewise "
+            raise BadInput(f"{source} is a damaged calibration: it contains impossible values; recreate it: likewise "
                            "calibrate")  # fmt: skip
         return result
 

@@ -42,7 +42,10 @@ def cut_off(calibration: Calibration, cosines: Float[np.ndarray, " n"], *, compa
     fdr, comparisons = _rate(fdr), whole_number("comparisons", comparisons, 0)
     descending = -np.sort(-np.asarray(cosines, np.float64))
     if len(descending) > comparisons:
-        raise BadInput(f"there are {len(descending):,} cosines and {comparisons:,} comparisons; expected no more")
+        raise BadInput(
+            f"cosines has {len(descending):,} entries, but comparisons is {comparisons:,}; expected at least one "
+            "comparison per cosine"
+        )
     p = calibration.chance.p_values(descending)
     found = rejections(p, comparisons, fdr)
     if not found:
@@ -60,7 +63,7 @@ def least_cosine(calibration: Calibration, *, comparisons: int, fdr: float, most
 
 
 def rejections(p: Float[np.ndarray, " n"], comparisons: int, fdr: float) -> int:
-    """How many null hypotheses are rejected by Benjamini and Hochberg, given the smallest p-values, ascending."""
+    """How many null hypotheses Benjamini and Hochberg reject, given the smallest p-values in ascending order."""
     passed = p[p <= fdr * np.arange(1, len(p) + 1) / comparisons]
     return int(np.searchsorted(p, passed[-1], side="right")) if len(passed) else 0
 

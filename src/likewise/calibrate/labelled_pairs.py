@@ -34,13 +34,13 @@ class IsotonicFit:
 
 @dataclass(frozen=True, eq=False)
 class LabelledFit:
-    """What N labelled pairs say about cosines; valid as long as positives are as frequent as among these pairs."""
+    """What N labelled pairs say about cosines; valid where positives are as frequent as among these pairs."""
 
     score: IsotonicFit
     """Maps a cosine to the fraction of positive pairs, 0 to 1."""
     threshold: Interval
     """The best cosine threshold for calling a pair positive, with a 95 % bootstrap interval: positive and negative
-    pairs are resampled separately, since a threshold needs both."""
+    pairs are resampled separately, because a threshold needs both."""
     criterion: str
     """What the threshold maximizes: `"f1"` or `"accuracy"`."""
     value: float

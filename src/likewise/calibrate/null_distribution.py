@@ -11,7 +11,7 @@ from ..errors import BadInput
 
 TAIL_SHARE = 0.02
 """The fraction of the most similar random pairs to which the tail is fitted. Chosen on development data for two models;
-.005, chosen on one model, had let the other exceed its rate on test data (docs/logbook.md)."""
+with .005, which was chosen on one model, the other exceeded its false discovery rate on test data (docs/logbook.md)."""
 LEAST_TAIL = 200  # pairs; with fewer, fitting a tail is guesswork
 COUNTED = 100  # pairs above the last counted quantile, enough to know its p-value to 10 %; beyond it, the tail is used
 STEPS = 1000  # number of quantiles to keep
@@ -29,8 +29,8 @@ class NullDistribution:
 
     The tail is a generalized Pareto distribution (Pickands 1975), never lighter than exponential: a lighter tail would
     end at some cosine and call everything above it impossible. Related texts that happen to be drawn as random pairs
-    make the tail heavier and p-values larger. A few copies among the pairs hardly do, so that p can be smaller than
-    their own share: a p-value of at least that share would never let copies be found in the texts of the calibration.
+    make the tail heavier and p-values larger. A few copies among the pairs hardly affect it, so p can be smaller
+    than the share of copies: otherwise, no copies could ever be found in the texts used for the calibration.
     """
 
     cosines: Float[np.ndarray, " K"]
@@ -68,7 +68,7 @@ class NullDistribution:
 
     @property
     def least_counted(self) -> float:
-        """The p-value at that cosine; all smaller p-values are extrapolated."""
+        """The p-value at `tail_from`; all smaller p-values are extrapolated."""
         return float(self.shares[-1])
 
     def p_values(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -108,7 +108,7 @@ def fit_pareto_tail(beyond: Float[np.ndarray, " n"]) -> tuple[float, float]:
 
 
 def _steps(count: int) -> np.ndarray:
-    """Positions of evenly spaced quantiles, denser towards the largest, leaving enough pairs above the last."""
+    """Positions of quantiles: evenly spaced, but denser near the largest, with enough pairs left above the last."""
     edge = count - COUNTED
     even = np.linspace(0, edge, STEPS)
     close = count - np.geomspace(COUNTED, count, STEPS)
@@ -160,7 +160,7 @@ def _text_pairs(texts: int, count: int, random: np.random.Generator) -> tuple[Ro
 def _query_pairs(
     excluded: Int[np.ndarray, " Q"], texts: int, count: int, random: np.random.Generator
 ) -> tuple[Rows, Rows]:
-    """Rows of queries and of texts; `excluded`: the text that is not paired with a query, or −1."""
+    """Rows of queries and of texts; `excluded` is the text that each query is not paired with, or −1."""
     if len(excluded) * texts <= count:
         left, right = np.divmod(np.arange(len(excluded) * texts), texts)
         kept = right != excluded[left]

@@ -39,7 +39,7 @@ class ClusteringMethod:
     """A function that labels unit-length rows (negative: no cluster), and the options that it takes."""
 
     find: Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]
-    by: tuple[str, ...]  # the options it takes, from `k` and `threshold`; set at most one
+    by: tuple[str, ...]  # which of `k` and `threshold` it accepts; at most one may be set
     threshold: float | None = None  # the default if neither is given; None if one of them is required
     min_size: int = 1  # the default if neither min_size nor k is given
 
@@ -58,7 +58,7 @@ def cluster_vectors(
 
     Args:
         method: average, complete, ward, kmeans, communities or hdbscan.
-        k: the number of clusters (average, complete, ward, kmeans); kmeans returns fewer if fewer directions differ.
+        k: the number of clusters (average, complete, ward, kmeans); kmeans returns fewer for fewer distinct directions.
         threshold: the minimum cosine within a cluster: for average and complete, the mean or the minimum cosine between
             two clusters that merge; for communities, the cosine to the centre.
         min_size: clusters with fewer rows are dissolved (default: depends on the method; 1 if k is given).

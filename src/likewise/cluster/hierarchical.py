@@ -70,7 +70,7 @@ def cut_at_height(tree: Float[np.ndarray, "M 4"], height: float) -> Int[np.ndarr
 
 
 def cut_at_cosine(tree: Float[np.ndarray, "M 4"], cosine: float) -> Int[np.ndarray, " N"]:
-    """The same for a tree of cosine distances: only the merges at this cosine or above are made, up to ROUNDING."""
+    """Like `cut_at_height`, for a tree of cosine distances: make only merges at this cosine or above (± ROUNDING)."""
     return cut_at_height(tree, 1 - real_number("cosine", cosine) + ROUNDING)
 
 
@@ -101,7 +101,7 @@ Row = Float[np.ndarray, " n"]
 
 
 class Merge(NamedTuple):
-    """Two clusters that merge: their distances to all other clusters, their distance to each other, and all sizes."""
+    """Two clusters that merge: their distances to all other clusters and to each other, and all cluster sizes."""
 
     a: Row
     b: Row
@@ -162,7 +162,7 @@ def linkage(
 def linkage_in_place(
     distances: Float[np.ndarray, "N N"], method: str, *, show_progress_bar: Progress = None
 ) -> Float[np.ndarray, "M 4"]:
-    """The same for a symmetric distance matrix in fp64, which is overwritten; its diagonal is not read."""
+    """Like `linkage`, but for a symmetric distance matrix in fp64, which is overwritten; its diagonal is not read."""
     chain = _Chain(distances, LINKAGES[method])
     merges = np.empty((max(0, len(distances) - 1), 4))
     with show_progress(show_progress_bar, len(distances)) as advance:
@@ -180,7 +180,7 @@ class _Chain:
         np.fill_diagonal(distances, np.inf)
         self.names = np.arange(len(distances))  # a cluster is named after one of its vectors
         self.sizes = np.ones(len(distances))
-        self.gone = np.zeros(len(distances))  # added to distances: infinite for rows that were merged into another
+        self.gone = np.zeros(len(distances))  # added to distances: infinite for rows that were merged into another row
         self.left = len(distances)
         self.chain: list[int] = []
 
@@ -199,7 +199,7 @@ class _Chain:
         return *names, height, size
 
     def _nearest_to_each_other(self) -> tuple[int, int, float]:
-        """Follow the chain to its end; on ties, it goes back rather than on, which ensures that it ends."""
+        """Follow the chain to its end; in a tie, it turns back instead of growing, which guarantees that it ends."""
         chain = self.chain
         if not chain:
             chain.append(int(np.argmax(self.sizes > 0)))

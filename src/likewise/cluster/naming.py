@@ -41,9 +41,9 @@ FUNCTION_WORDS = frozenset(
 )
 """English words that never name a cluster (function words, common verbs, numerals), needed if there are few texts.
 
-Other languages rely on the texts alone."""
+In other languages, stop words are found from the texts alone."""
 SAME_BEGINNING = 0.6
-"""If two words share this much of the shorter one's beginning, and at least four letters, only one of them is used."""
+"""If two words begin with the same letters (at least four, and this fraction of the shorter word), only one is used."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ClusterSummary:
     central: tuple[int, ...]
     """The rows closest to the cluster's mean direction, closest first."""
     cosine: float
-    """The mean cosine between its rows and that direction; 1 if all rows are copies."""
+    """The mean cosine between the cluster's rows and that direction; 1 if all rows are copies."""
 
     @property
     def name(self) -> str:
@@ -75,7 +75,9 @@ def describe_clusters(
     """The words and the most central texts of each cluster, in order of cluster number."""
     texts = list(texts)
     if not len(texts) == len(vectors) == len(labels):
-        raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected one each")
+        raise BadInput(
+            f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected equal numbers"
+        )
     summaries = []
     for rows, marks in zip(members(labels), c_tf_idf_words(texts, labels, words), strict=True):
         directions = unit(vectors[rows])
@@ -93,8 +95,8 @@ def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: i
     The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)), where tf(t, c) is its frequency in c, f(t) its
     frequency in all clusters, and A the mean number of words per cluster; unclustered texts count as one more cluster.
     Each text counts a word once. Words must be far more frequent in c than elsewhere (OVER_REPRESENTED). Stop words are
-    excluded: FUNCTION_WORDS, and words of many texts in most clusters (COMMON_SHARE, SPREAD). Ties are in alphabetical
-    order.
+    excluded: FUNCTION_WORDS, and words of many texts in most clusters (COMMON_SHARE, SPREAD). Ties are broken
+    alphabetically.
     """
     texts, clusters = list(texts), members(labels)
     bags = [Counter(word for row in rows.tolist() for word in _words(texts[row])) for rows in clusters]

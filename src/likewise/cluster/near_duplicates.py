@@ -17,7 +17,7 @@ def near_duplicates(
 
     In the given order, a row joins the nearest earlier representative if their cosine is at least `threshold`;
     otherwise, it becomes a representative itself. So every row is within the threshold of its representative (there are
-    no chains of neighbours), and no two representatives are within it of each other. `threshold=1` finds exact copies.
+    no chains of neighbours), but no two representatives are this close to each other. `threshold=1` finds exact copies.
     """
     threshold, vectors = checked_threshold(threshold), unit(checked_vectors(vectors))
     representative = np.arange(len(vectors))

@@ -1,11 +1,11 @@
-"""A disk cache for evaluation: vectors by text, results by cell. It is bounded, written atomically, and safe to delete.
+"""A disk cache for evaluation: vectors keyed by text, results keyed by cell (one model on one task).
 
     evaluation-cache/vectors/MODEL_NAME/….safetensors     keys (k, 16) and vectors (k, E): some of this model's texts
     evaluation-cache/results/….json                  one model on one task
 
-Every entry is one file, renamed into place when complete, so no entry is ever partial. A file that is damaged or
-deleted by another process counts as missing. Other files in the user's cache folder (converted word vectors, entries
-from before this layout, files of other programs) are never touched.
+The cache is bounded in size and can be deleted at any time. Every entry is one file, renamed into place when complete,
+so no entry is ever partial. A file that is damaged or deleted by another process counts as missing. Other files in the
+user's cache folder (converted word vectors, entries in an older layout, files of other programs) are never touched.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ MODEL_NAME = re.compile(r"[0-9a-f]{32}")
 VECTORS_NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
 ABOVE_RESULTS = {"cli", "serve", "integrations", "distribute", "train", "calibrate", "classify", "migrate"}
 ABOVE_VECTORS = ABOVE_RESULTS | {"evaluate", "explain", "mine", "cluster", "search", "data", "files"}
-"""The folders of this package that results and vectors do not depend on: the layers above them in pyproject.toml."""
+"""Folders of this package that results (or vectors) do not depend on: the layers above them in pyproject.toml."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Cache:
 
     @classmethod
     def of_user(cls, recompute: bool = False) -> "Cache":
-        """The cache in the folder LIKEWISE_CACHE or, if that is not set, in `likewise` in the system's cache folder."""
+        """The cache in the folder LIKEWISE_CACHE or, if that is unset, in `likewise` in the system's cache folder."""
         path = os.environ.get(CACHE_VARIABLE)
         return cls(expanded(path) if path else _system_folder() / "likewise", recompute=recompute)
 
@@ -70,7 +70,7 @@ class Cache:
         return CachedVectors.open(self.folder / SUBFOLDER / "vectors" / key)
 
     def result(self, key: str) -> Mapping[str, Any] | None:
-        """The result stored under this key; None if there is none, or with `recompute`."""
+        """The result stored under this key; None if nothing is stored or if `recompute` is set."""
         if self.recompute:
             return None
         path = self._path(key)
@@ -87,7 +87,7 @@ class Cache:
             partial.write_text(json.dumps(result), "utf-8")
 
     def prune(self) -> None:
-        """Delete the least recently used entries, and no other files, until the rest fits within the limit."""
+        """Delete the least recently used entries, and no other files, until the cache fits within the limit."""
         entries = sorted((state.st_mtime, state.st_size, path) for path, state in self._entries())
         total = sum(size for _, size, _ in entries)
         for _, size, path in entries:
@@ -102,7 +102,7 @@ class Cache:
         root = self.folder / SUBFOLDER
         of_models = [folder for folder in root.glob("vectors/*") if MODEL_NAME.fullmatch(folder.name)]
         for folder, name in [(root / "results", RESULT_NAME), *((folder, VECTORS_NAME) for folder in of_models)]:
-            if folder.is_symlink():  # its target is not this cache's
+            if folder.is_symlink():  # the target of the link does not belong to this cache
                 continue
             remove_abandoned(folder, name.pattern)
             for path in folder.glob("*"):
@@ -126,7 +126,7 @@ class CachedVectors:
         """Open the files of a folder; only text digests are read."""
         vectors = cls(folder)
         for path in sorted(folder.glob("*.safetensors")):
-            with suppress(OSError, SafetensorError), safe_open(path, "numpy") as file:  # if damaged or deleted, missing
+            with suppress(OSError, SafetensorError), safe_open(path, "numpy") as file:  # skip damaged files
                 vectors._add_locations(path, file.get_tensor("keys").tobytes())
         return vectors
 
@@ -166,7 +166,7 @@ class CachedVectors:
 
 
 class CachedEncode:
-    """A model's `encode` with the vectors computed so far, by text, and the files they are read from and stored in.
+    """A wrapper around a model's `encode` that caches vectors by text, in memory and on disk.
 
     No text is encoded twice within a run, and vectors on disk are reused between runs.
     """
@@ -179,9 +179,9 @@ class CachedEncode:
         self._bytes = 0
 
     def __call__(self, texts: Sequence[str], callback: TextsCallback, keep: int | None = None) -> np.ndarray:
-        """The vectors of the texts; `callback` receives the number of finished and of all distinct texts.
+        """The vectors of the texts; `callback` receives how many distinct texts are finished, and how many there are.
 
-        Vectors of earlier calls stay in memory up to `keep` bytes (default: MEMORY_BYTES).
+        Vectors from earlier calls stay in memory unless they exceed `keep` bytes (default: MEMORY_BYTES).
         """
         if self._bytes > (MEMORY_BYTES if keep is None else keep):
             self._vectors, self._bytes = {}, 0
@@ -217,7 +217,7 @@ def json_digest(value: Any) -> str:
 
 @cache
 def source_digest(above: frozenset[str] = frozenset(ABOVE_RESULTS)) -> str:
-    """The digest of this package's version and source, without the folders `above`, whose changes do not matter."""
+    """A digest of this package's version and source, ignoring the folders in `above`, whose changes do not matter."""
     root = Path(__file__).parent.parent
     hasher = hashlib.sha256(__version__.encode())
     for path in sorted(root.rglob("*.py")):

@@ -1,10 +1,10 @@
-"""Choose among models, precisions, dimensions and hybrid weights on your own data, with a proof and no wasted items.
+"""Choose among models, precisions, dimensions and hybrid weights on your own data, scoring no more items than needed.
 
     choice = choose(["likewise-mini", "likewise-static"], "faq.csv", variations=Variations(truncate_dim=[None, 128]))
     choice.best.name, choice.verdict
 
-Dimensions are truncated from the same vectors, and hybrid weights fuse the same two rankings, so that these
-candidates cost no encoding.
+The choice comes with a statistical guarantee (see `choose`). Candidates that differ only in dimensions reuse the same
+vectors, and those that differ only in hybrid weights fuse the same two rankings, so they need no extra encoding.
 """
 
 import time
@@ -33,7 +33,7 @@ from .statistics.significance import Interval
 class Candidate:
     """One way of computing scores: a model with options; None keeps the model's own setting.
 
-    `hybrid` is the weight of the ranking by vectors when it is fused with BM25's; None ranks by vectors alone.
+    `hybrid` is the weight of the vector ranking when it is fused with the BM25 ranking; None uses vectors alone.
     """
 
     model: str
@@ -54,9 +54,9 @@ class Variations:
     """What to try with each model; None keeps the model's own setting.
 
     Args:
-        precision: number formats.
+        precision: number formats to try.
         truncate_dim: numbers of dimensions to keep.
-        hybrid: weights, from 0 to 1, of the ranking by vectors when it is fused with BM25's; only for retrieval.
+        hybrid: weights from 0 to 1 of the vector ranking when it is fused with the BM25 ranking; only for retrieval.
 
     Raises:
         BadInput: a number is out of range.
@@ -70,10 +70,10 @@ class Variations:
         if bad := [dim for dim in self.truncate_dim if dim is not None and dim < 1]:
             raise BadInput(f"truncate_dim is {bad[0]}; expected 1 or more dimensions")
         if outside := [weight for weight in self.hybrid if weight is not None and not 0 <= weight <= 1]:
-            raise BadInput(f"the hybrid weight is {outside[0]}; expected a number from 0 (words) to 1 (vectors)")
+            raise BadInput(f"the hybrid weight is {outside[0]}; expected a number from 0 (BM25) to 1 (vectors)")
 
     def of(self, models: Iterable[str]) -> list[Candidate]:
-        """All candidates, which must differ and be at least two."""
+        """All candidates; raises unless there are at least two, all different."""
         candidates = [Candidate(*parts) for parts in product(models, self.precision, self.truncate_dim, self.hybrid)]
         if len(set(candidates)) < max(2, len(candidates)):
             names = ", ".join(one.name for one in candidates)
@@ -86,15 +86,15 @@ AS_THEY_ARE = Variations()
 
 @dataclass(frozen=True)
 class Entrant:
-    """What the race showed about a candidate; intervals are valid at any time."""
+    """What the race showed about a candidate; its intervals are valid whenever the race stops."""
 
     candidate: Candidate
-    items: int  # how many it was scored on
+    items: int  # number of items that it was scored on
     score: Interval
-    behind: Interval | None  # how far the chosen candidate is ahead on the same items; None for the chosen one
+    behind: Interval | None  # the lead of the chosen candidate on the same items; None for the chosen one
     state: str  # "chosen", "lost", "within margin" (not better than the chosen one by the margin) or "undecided"
-    texts: int  # how many its model encoded, for all its candidates together
-    cpu_seconds: float  # per million such texts
+    texts: int  # number of texts that its model encoded, for all candidates that use the model
+    cpu_seconds: float  # per million texts
     milliseconds: float  # elapsed time per text
     bytes_per_vector: int  # of a stored fp32 vector
 
@@ -115,7 +115,7 @@ class Choice:
 
     @property
     def best(self) -> Candidate:
-        """The chosen candidate: the best one, or if undecided, the one that leads."""
+        """The chosen candidate: the best one or, if the race is undecided, the current leader."""
         return self.entrants[0].candidate
 
 
@@ -125,7 +125,7 @@ class _Model:
 
     name: str
     model: Any
-    needs: int = 0  # dimensions
+    needs: int = 0  # the largest number of dimensions that a candidate keeps
     texts: int = 0
     cpu: float = 0.0
     elapsed: float = 0.0
@@ -133,7 +133,7 @@ class _Model:
     score: Callable[..., Float[np.ndarray, "v n"]] = field(init=False)
 
     def encode(self, texts: Sequence[str], role: str | None = None) -> Float[np.ndarray, "n E"]:
-        """Encode with the model's prompt for a "query" or "document", if there is a role and a prompt for it."""
+        """Encode texts with the model's prompt for the role ("query" or "document"), if there is one."""
         method = getattr(self.model, f"encode_{role}" if role else "encode", self.model)
         options = {"overflow": "truncate", "show_progress_bar": False} if isinstance(self.model, Embedder) else {}
         cpu, start = time.process_time(), time.perf_counter()
@@ -142,10 +142,10 @@ class _Model:
         self.elapsed += time.perf_counter() - start
         self.texts, self.width = self.texts + len(texts), vectors.shape[-1]
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-            raise BadInput(f"{self.name} was given {len(texts):,} texts and returned an array of shape {vectors.shape} "
-                           "or a value that is NaN or infinite")  # fmt: skip
+            raise BadInput(f"{self.name}: encoding {len(texts):,} texts returned an array of shape {vectors.shape}; "
+                           "expected one row per text, without NaN or infinity")  # fmt: skip
         if self.width < self.needs:
-            raise BadInput(f"{self.name} has {self.width} dimensions; {self.needs} cannot be kept")
+            raise BadInput(f"{self.name} has only {self.width} dimensions; truncate_dim cannot be {self.needs}")
         return vectors
 
 
@@ -164,23 +164,23 @@ def choose(
     load: Load | None = None,
     callback: Callable[[str], None] | None = None,
 ) -> Choice:
-    """Score candidates on items in a random order until one is shown to be the best, or the leader to be close enough.
+    """Score candidates on items in random order until one is shown to be the best, or the leader close enough to it.
 
-    With probability 1 − `rule.alpha`, a declared winner or tie is right: on the kind of data that the rows sample, no
-    candidate is better than the chosen one by `rule.margin` or more.
+    With probability 1 − `rule.alpha`, a declared winner or tie is correct: in the population that the rows were sampled
+    from, no candidate is better than the chosen one by `rule.margin` or more.
 
     Args:
-        models: names of models (options in parentheses, such as a pooling of other layers, make further candidates),
-            embedders, or functions of a list of texts; or a mapping of names to these.
+        models: names of models, embedders, or functions of a list of texts; or a mapping of names to these. A name can
+            have options in parentheses, such as another pooling mode, which makes it a separate candidate.
         data: triplets, pairs, labelled or scored pairs, as for `data_task`; or a collection (see `read_collection`).
-        columns: how the data's columns map.
+        columns: how the data's columns map, as for `data_task`.
         variations: precisions, dimensions and hybrid weights to try with each model.
         rule: the margin, the probability of an error, and the seed.
         load: loads a model by name and precision (default: `load_named_embedder`).
-        callback: called with a line about the progress.
+        callback: called with a one-line progress message.
 
     Raises:
-        BadInput: there are fewer than two candidates, an option does not fit the model or the data, or the data cannot
+        BadInput: there are fewer than two candidates, an option does not apply to the model or data, or the data cannot
             be read.
     """
     named = models_by_name(models)
@@ -190,7 +190,8 @@ def choose(
     else:
         source = items_of_data(data, columns, rule.seed)
     if not source.ranks and any(weight is not None for weight in variations.hybrid):
-        raise BadInput(f"{source.title} has nothing to rank; hybrid weights need anchor and positive, or a corpus")
+        raise BadInput(f"{source.title} has nothing to rank; hybrid weights need the columns anchor and positive, "
+                       "or a corpus")  # fmt: skip
     loaded = {}
     for name, precision in dict.fromkeys((one.model, one.precision) for one in candidates):
         loaded[name, precision] = model = _Model(name, _opened(named[name], name, precision, load))
@@ -214,7 +215,7 @@ def _opened(model: Any, name: str, precision: str | None, load: Load | None) -> 
 
         return load(str(model), precision) if load else load_named_embedder(model, precision=precision)
     if precision is not None:
-        raise BadInput(f"{name} is already loaded; the precision {precision} needs a model's name")
+        raise BadInput(f"{name} is already loaded; to use the precision {precision}, give the model's name instead")
     return model
 
 
@@ -222,7 +223,7 @@ def _scores(
     candidates: Sequence[Candidate], loaded: Models,
     alive: Int[np.ndarray, " k"], items: Int[np.ndarray, " n"],
 ) -> Float[np.ndarray, "k n"]:  # fmt: skip
-    """Score the candidates of each model together, since they share its vectors."""
+    """Score the candidates of each model together, because they share its vectors."""
     rows = np.empty((len(alive), len(items)))
     for key, model in loaded.items():
         mine = [i for i, k in enumerate(alive) if (candidates[k].model, candidates[k].precision) == key]

@@ -1,9 +1,9 @@
-"""Your own documents, queries and judgements, read from the usual retrieval formats.
+"""Your own documents, queries and relevance judgements, read from the usual retrieval formats.
 
     a collection = documents + queries + {query: {document: grade}}
 
-Formats: JSONL, TSV, CSV and Parquet with the column names of BEIR and others, TREC's judgements (`query 0 document
-grade`), and a folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv, or the same names with other
+Formats: JSONL, TSV, CSV and Parquet with the column names of BEIR and other data sets; TREC qrels (`query 0 document
+grade`); and a folder in the BEIR layout: corpus.jsonl, queries.jsonl and qrels/test.tsv, or the same names with other
 extensions, or folders of Parquet files as on the Hugging Face hub.
 """
 
@@ -33,13 +33,13 @@ TITLE = ("title",)
 GRADE = ("score", "grade", "relevance", "label")
 """The accepted names of each column, in order of preference."""
 SPLIT = "test"
-"""The judgements read from a folder or a file that has several splits."""
+"""The split whose judgements are read from a folder or file with several splits."""
 Judgements = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
 class JudgedCollection:
-    """N documents, and Q queries that each have a relevant document; all ids are texts."""
+    """N documents, and Q queries with at least one relevant document each; all ids are strings."""
 
     name: str
     ids: tuple[str, ...]
@@ -63,10 +63,10 @@ class JudgedCollection:
 
     @cached_property
     def own_rows(self) -> Mapping[int, int]:
-        """The row of each query that is itself a document (id and text, as in ArguAna), unless it is judged relevant.
+        """The document row of each query that is itself a document (as in ArguAna), unless it is judged relevant.
 
-        It is not ranked for its own query, as in BEIR's evaluation, which compares only the ids: queries and documents
-        that are numbered separately share ids too.
+        Such a document is not ranked for its own query, as in the BEIR evaluation. BEIR compares only ids; here the
+        text must match too, because queries and documents that are numbered separately can share ids.
         """
         same = ((i, self.rows[query]) for i, query in enumerate(self.query_ids) if query in self.rows)
         return {
@@ -78,14 +78,14 @@ class JudgedCollection:
 
     @cached_property
     def judged(self) -> RetrievalCollection:
-        """The queries, documents and grades by position, which score rankings."""
+        """The queries, documents and grades by position, for scoring rankings."""
         grades = (self.judgements[query].items() for query in self.query_ids)
         by_row = tuple({self.rows[document]: float(grade) for document, grade in each} for each in grades)
         return RetrievalCollection(self.queries, self.documents, by_row)
 
     @cached_property
     def later_ids(self) -> Int[np.ndarray, " N"]:
-        """For each document, how many have a later id in character order, by which trec_eval breaks ties."""
+        """For each document, how many others have a later id in character order; trec_eval breaks ties by id."""
         order = sorted(range(len(self.ids)), key=self.ids.__getitem__, reverse=True)
         later = np.empty(len(order), np.int64)
         later[order] = np.arange(len(order))
@@ -95,37 +95,38 @@ class JudgedCollection:
 def read_collection(
     corpus: str | Path, queries: str | Path | None = None, qrels: str | Path | None = None
 ) -> JudgedCollection:
-    """Read a collection from its files, or from a folder in BEIR's layout.
+    """Read a collection from its files, or from a folder in the BEIR layout.
 
     Args:
         corpus: a file of documents (an id, a text, and optionally a title), or the folder.
         queries: a file of queries (an id and a text).
-        qrels: a file of judgements: the ids of a query and a document, and an integer grade (1 if there is no column).
+        qrels: a file of relevance judgements: a query id, a document id and an integer grade (1 if there is no grade
+            column).
 
     Returns:
-        The collection, without queries that have no relevant document; without queries if only documents are given.
+        The collection, without queries that have no relevant document. It has no queries if only documents are given.
 
     Raises:
-        BadInput: a file is missing or has an invalid row; the error names file and line.
+        BadInput: a file is missing or has an invalid row; the error names the file and line.
     """
     path = expanded(corpus)
     found = layout(path) if path.is_dir() else {"corpus": path}
     queries, qrels = queries or found.get("queries"), qrels or found.get("qrels")
     if "corpus" not in found:
-        raise BadInput(f"{path} is not a folder in BEIR's layout: it needs a file such as {path / 'corpus.jsonl'}")
+        raise BadInput(f"{path} is not a folder in the BEIR layout: it needs a file such as {path / 'corpus.jsonl'}")
     if (queries is None) != (qrels is None):
-        raise BadInput(f"{path}: queries need judgements (qrels) and judgements need queries; found only one of them")
+        raise BadInput(f"{path}: expected queries and relevance judgements (qrels) together; found only one of them")
     collection = _documents(path.stem if path.is_file() else path.name, found["corpus"])
     return collection if queries is None or qrels is None else _judged(collection, expanded(queries), expanded(qrels))
 
 
 def layout(folder: Path) -> dict[str, Path]:
-    """The files "corpus", "queries" and "qrels" of a folder in BEIR's layout, as far as they exist."""
+    """The files for "corpus", "queries" and "qrels" that exist in a folder in the BEIR layout."""
     found = {}
     for part in ("corpus", "queries", "qrels"):
         names = [f"{part}{ending}" for ending in _ENDINGS] + [f"{part}/{SPLIT}{ending}" for ending in _ENDINGS]
         candidates = [path for name in names if (path := folder / name).is_file()]
-        if not candidates:  # the hub's layout
+        if not candidates:  # the layout of the Hugging Face hub
             shards = sorted((folder / part).glob("*.parquet"))
             candidates = [path for path in shards if path.name.startswith(f"{SPLIT}-")] or shards
             if len(candidates) > 1:
@@ -171,9 +172,9 @@ def _judged(collection: JudgedCollection, queries: Path, qrels: Path) -> JudgedC
             )
     kept = [query for query in texts if any(grade > 0 for grade in judgements.get(query, {}).values())]
     if not kept:
-        raise BadInput(f"{qrels} has no relevant document (a grade above 0) for any query of {queries}")
+        raise BadInput(f"{qrels} has no relevant document (a grade above 0) for any query in {queries}")
     without = len(judgements) - len(kept)
-    left_out = f"{counted(without, 'judged query', 'judged queries')} without a relevant document left out"
+    left_out = f"left out {counted(without, 'judged query', 'judged queries')} without a relevant document"
     return replace(
         collection,
         query_ids=tuple(kept),
@@ -184,7 +185,7 @@ def _judged(collection: JudgedCollection, queries: Path, qrels: Path) -> JudgedC
 
 
 def _judgement_rows(path: Path) -> Iterator[tuple[str, str, str, int]]:
-    """The place, query, document and grade of each judgement; if the file has several splits, those of SPLIT."""
+    """The place, query, document and grade of each judgement; only those of SPLIT, if the file contains that split."""
     trec = trec_fields(path, 4, "query 0 document grade") if _is_trec(path) else None
     rows = _table_rows(path) if trec is None else ((place, one[0], one[2], one[3]) for place, one in trec)
     for place, query, document, written in rows:
@@ -204,7 +205,7 @@ def _table_rows(path: Path) -> Iterator[tuple[str, str, str, Any]]:
 
 
 def trec_fields(path: Path, count: int, form: str) -> Iterator[tuple[str, list[str]]]:
-    """The place ("line 3") and fields of each line of a TREC file, which are separated by spaces or tabs."""
+    """The place ("line 3") of each line of a TREC file, and its fields, which are separated by spaces or tabs."""
     if not path.is_file():
         raise BadInput(f"{path} does not exist" if not path.exists() else f"{path} is not a file")
     with open_lines(path) as lines:
@@ -217,7 +218,7 @@ def trec_fields(path: Path, count: int, form: str) -> Iterator[tuple[str, list[s
 
 
 def _is_trec(path: Path) -> bool:
-    """Whether a file holds TREC's judgements: four fields without a header."""
+    """Whether a file holds TREC relevance judgements: four fields per line, without a header."""
     if data_ending(path) != ".tsv" or not path.is_file():
         return data_ending(path) == ".txt" or data_ending(path) not in READABLE
     with open_lines(path) as lines:
@@ -238,7 +239,7 @@ def _grade(written: Any, path: Path, place: str) -> int:
 def _table(
     path: Path, needed: Sequence[Sequence[str]], optional: Sequence[Sequence[str]] = ()
 ) -> tuple[Table, list[str]]:
-    """The file's rows, and the name of each column; "" for an optional one that the file lacks."""
+    """The file's rows, and the name of each requested column ("" for an optional column that the file lacks)."""
     chosen: list[str] = []
 
     def choose(names: Sequence[str]) -> Sequence[str]:
@@ -258,7 +259,7 @@ def _distinct_ids(table: Table, column: str) -> list[str]:
     for place, value in zip(table.places, table.columns[column], strict=True):
         key = _id(value, table.path, place)
         if key in seen:
-            raise BadInput(f"{table.path}, {place}: the {column} {key!r} is already on {seen[key]}; ids must differ")
+            raise BadInput(f"{table.path}, {place}: the {column} {key!r} is already on {seen[key]}; ids must be unique")
         seen[key] = place
     return list(seen)
 

@@ -1,8 +1,8 @@
-"""Data as items that each have their own score from 0 to 1, which a race needs and a correlation does not provide.
+"""Data split into items, each with its own score from 0 to 1, as a race requires.
 
 A correlation or an average precision is a property of all rows at once. For rated and labelled pairs, an item is
 therefore two rows with different ratings, and its score says whether the cosine orders them as the rating does. The
-mean over items is the AUC of labels, and (1 + Kendall's tau) / 2 of scores without ties.
+mean over items estimates the AUC for labels, and (1 + Kendall's tau) / 2 for scores without ties.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ Scorer = Callable[[Int[np.ndarray, " n"], Sequence[Variant]], Float[np.ndarray, 
 
 @dataclass(frozen=True)
 class ItemSource:
-    """`count` items, the metric, and a function that prepares scoring them with one model."""
+    """`count` items, the metric, and a function that returns a scorer of these items for one model."""
 
     title: str
     metric: str
@@ -49,7 +49,7 @@ class ItemSource:
 def items_of_data(
     data: str | Path | DatasetColumns, columns: Mapping[str, str] | Sequence[str] | None = None, seed: int = 0
 ) -> ItemSource:
-    """The items of triplets, pairs, labelled or scored pairs; `seed` draws the two rows of an item."""
+    """The items of triplets, pairs, labelled or scored pairs; `seed` decides which two rows form an item."""
     title, expected, values, unused = own_columns(data, columns)
     notes = (f"not used: {', '.join(unused)}",) if unused else ()
     if expected == SIDES:
@@ -65,7 +65,9 @@ def items_of_data(
 def items_of_collection(judged: JudgedCollection) -> ItemSource:
     """The queries of a collection, each with its nDCG@10."""
     if not judged.queries:
-        raise BadInput(f"{judged.name} has no judged queries; choosing needs queries and judgements (qrels)")
+        raise BadInput(
+            f"{judged.name} has no judged queries; choosing a model needs queries and relevance judgements (qrels)"
+        )
     return _ranked(judged.name, judged.judged, "ndcg@10", ("query", "document"), judged.notes, judged.own_rows)
 
 
@@ -88,7 +90,7 @@ def _ordered(title: str, values: Mapping[str, Sequence[Any]], seed: int, notes: 
         notes = (*notes, f"{left_out} left out")
     above, below = _matched_rows(numbers, seed)
     if not len(above):
-        raise BadInput(f"{title}: all {'labels' if labelled else 'scores'} are equal; expected different ones")
+        raise BadInput(f"{title}: all {'labels' if labelled else 'scores'} are equal; expected different values")
     first, second = values["sentence1"], values["sentence2"]
 
     def scorer(encode: Encode) -> Scorer:
@@ -100,7 +102,7 @@ def _ordered(title: str, values: Mapping[str, Sequence[Any]], seed: int, notes: 
 
         return score
 
-    what = "label 1 has a higher cosine than label 0 (AUC)" if labelled else "the higher score has the higher cosine"
+    what = "label 1 has the higher cosine (AUC)" if labelled else "the higher score has the higher cosine"
     return ItemSource(title, f"of two rows, the one with {what}", len(above), scorer, notes=notes)
 
 
@@ -166,6 +168,6 @@ def _ranked(
 def _cosines(
     a: Float[np.ndarray, "n E"], b: Float[np.ndarray, "n E"], variants: Sequence[Variant]
 ) -> Float[np.ndarray, "v n"]:
-    """The cosine of each pair of rows in each variant's dimensions."""
+    """The cosine of each pair of rows, truncated to the dimensions of each variant."""
     first, second = a.astype(np.float64), b.astype(np.float64)
     return np.stack([PAIRWISE["cosine"](first[:, :dim], second[:, :dim]) for dim, _ in variants])

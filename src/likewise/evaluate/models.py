@@ -1,7 +1,7 @@
 """Models to evaluate: an embedder, the name of a model or function, or any object that encodes texts.
 
-A model that learns from the texts it encodes (tf-idf) offers `fitted(texts)`, which returns an encode function; it is
-fitted again for every task, on the texts of the task's first request, and a note in the result reports this.
+A model that learns from the texts it encodes (such as tf-idf) offers `fitted(texts)`, which returns an encode function.
+It is fitted again for every task, on the texts of the task's first request, and a note in the result reports this.
 """
 
 import inspect
@@ -39,23 +39,23 @@ class OpenedModel:
     notes: tuple[str, ...] = ()
     ranker: Ranker | None = None
     roles: Mapping[Role, Encode] = field(default_factory=dict)
-    """How it encodes a "query" or a "document", if it distinguishes them."""
+    """How the model encodes a "query" or a "document", if it distinguishes the two."""
 
 
 def models_by_name(models: Any) -> dict[str, Any]:
-    """One model, several, or a mapping of names to models, all by name; a repeated name gets a number."""
+    """Name the given model or models (or mapping of names to models); a repeated name gets a number."""
     if isinstance(models, Mapping):
         named = dict(zip(distinct_names(map(str, models)), models.values(), strict=True))
     else:
         several = models if isinstance(models, list | tuple) else [models]
         named = dict(zip(distinct_names(map(_name, several)), several, strict=True))
     if not named:
-        raise BadInput("there is no model to evaluate; expected a name, an embedder or a function")
+        raise BadInput("no model was given to evaluate; expected a name, an embedder or a function")
     return named
 
 
 def open_model(model: Any, load: LoadModel | None = None) -> OpenedModel:
-    """Load a model by its name, or take the object as it is."""
+    """Load a model by name, or use the given object."""
     if is_run_file(model):
         model = RunFile(Path(model))
     if isinstance(model, Ranker):

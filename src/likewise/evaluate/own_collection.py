@@ -1,9 +1,9 @@
-"""Retrieval on your own documents: a task on a collection, or known-item search on queries made from its own texts.
+"""Retrieval on your own documents: a task on a collection, or known-item search with queries made from its own texts.
 
-A known item's query is a document's title, and its text has to be found without the title; or, in a collection without
-titles, one of its sentences, and the rest of the document has to be found. This measures whether parts of one text are
-similar, which is not the same as answering users' questions: docs/how-to/evaluate-on-your-documents.md says how well
-the two agree.
+In known-item search, the query is a document's title, and the document's text has to be found without the title. In a
+collection without titles, the query is one of the document's sentences, and the rest of the document has to be found.
+This measures whether parts of one text are similar, which is not the same as answering users' questions;
+docs/how-to/evaluate-on-your-documents.md reports how well the two agree.
 """
 
 import random
@@ -24,20 +24,20 @@ from .tasks.retrieval import DEPTH
 SUITE = "own collection"
 MAX_QUERIES = 500
 MIN_WORDS = 4
-"""Shorter sentences rarely say which document they are from."""
+"""Shorter sentences rarely identify the document that they come from."""
 NOTE = "known-item search: the queries are {} of the documents themselves, not questions that people asked"
 
 
 def collection_task(
     corpus: str | Path | JudgedCollection, queries: str | Path | None = None, qrels: str | Path | None = None
 ) -> Task:
-    """A retrieval task for use with `evaluate`, whose models may also be rankers (see `with_baselines`).
+    """A retrieval task for use with `evaluate`; its models may also be rankers (see `with_baselines`).
 
     Args:
-        corpus: documents, a folder in BEIR's layout, or a collection. Without queries, known items are searched:
-            queries are made from the documents themselves.
+        corpus: a file of documents, a folder in the BEIR layout, or a collection. Without queries, the task is
+            known-item search, with queries made from the documents themselves.
         queries: a file of queries.
-        qrels: a file of judgements.
+        qrels: a file of relevance judgements.
 
     Raises:
         BadInput: a file cannot be read; see `read_collection`.
@@ -46,14 +46,14 @@ def collection_task(
     collection = found if found.queries else known_items(found)
     notes = collection.notes
     if own := len(collection.own_rows):
-        found_twice = counted(own, "query is a document", "queries are documents")
-        notes = (*notes, f"{found_twice} too, and not ranked for that query")
+        found_twice = counted(own, "query is itself a document", "queries are themselves documents")
+        notes = (*notes, f"{found_twice} (a document is not ranked for itself)")
 
     def rank(ranker: Ranker, earlier: Mapping[str, Any]) -> Result:
         rankings = ranker.rank(collection, earlier)
         protocol = (
             f"ndcg@10: {counted(len(collection.queries), 'query', 'queries')}, "
-            f"{counted(len(collection.ids), 'document')}, the best {DEPTH} of each; models by exact search by cosine"
+            f"{counted(len(collection.ids), 'document')}, top {DEPTH} for each query; models use exact cosine search"
         )
         return Result(collection.name, rankings.metrics, protocol, notes, rankings)
 
@@ -67,18 +67,18 @@ def collection_task(
 def collection_tasks(
     corpus: str | Path, queries: str | Path | None = None, qrels: str | Path | None = None
 ) -> tuple[Task, ...]:
-    """A task for a collection, or one for each collection in a folder of several (as in NanoBEIR)."""
+    """A task for a collection, or one task per collection for a folder that contains several (as in NanoBEIR)."""
     path = expanded(corpus)
     if path.is_dir() and queries is None and qrels is None and "corpus" not in layout(path):
         folders = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and "corpus" in layout(folder)]
         if not folders:
-            raise BadInput(f"{path} is not a folder in BEIR's layout and contains none: corpus.jsonl is missing")
+            raise BadInput(f"neither {path} nor a folder in it has the BEIR layout: corpus.jsonl is missing")
         return tuple(map(collection_task, folders))
     return (collection_task(path, queries, qrels),)
 
 
 def known_items(collection: JudgedCollection, *, count: int = MAX_QUERIES, seed: int = 0) -> JudgedCollection:
-    """The collection with up to `count` queries from its own texts, each of which has one relevant document."""
+    """The collection with up to `count` queries made from its own texts, each with one relevant document."""
     order = list(range(len(collection.ids)))
     random.Random(seed).shuffle(order)
     titled = [row for row in order if collection.titles[row].strip() and collection.bodies[row].strip()]
@@ -90,8 +90,8 @@ def known_items(collection: JudgedCollection, *, count: int = MAX_QUERIES, seed:
         what = "sentences"
     if len(chosen) < 2:
         raise BadInput(
-            f"{collection.name}: no queries can be made from documents without titles and second sentences; "
-            "give queries and judgements (--queries, --qrels)"
+            f"{collection.name}: queries can be made only from documents that have a title or a second sentence, "
+            "and fewer than two do; give queries and relevance judgements (--queries, --qrels)"
         )
     ids = tuple(collection.ids[row] for row in chosen)
     note = f"{NOTE.format(what)} ({counted(len(ids), 'document')} drawn at random)"
@@ -109,7 +109,7 @@ def known_items(collection: JudgedCollection, *, count: int = MAX_QUERIES, seed:
 def _without_sentences(
     collection: JudgedCollection, order: list[int], count: int, seed: int
 ) -> tuple[list[str], list[int], list[str]]:
-    """The texts without the sentences drawn from them, the rows that these are from, and the sentences."""
+    """The texts after a sentence was removed from each chosen one, the chosen rows, and the removed sentences."""
     bodies, chosen, queries = list(collection.documents), list[int](), list[str]()
     draw = random.Random(seed)
     for row in order:

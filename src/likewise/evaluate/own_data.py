@@ -1,4 +1,4 @@
-"""Evaluation on your own data: pairs (with a score, a label or neither) or triplets; the columns select the metric."""
+"""Evaluation on your own data: pairs (with a score, a label or neither) or triplets; columns determine the metric."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from .tasks.triplets import SIDES, score_triplets
 
 SUITE = "own data"
 BOOLEANS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
-"""The accepted ways of writing labels; a whole number in a column with gaps is written as 1.0 by pandas."""
+"""The accepted spellings of labels; pandas writes integers as 1.0 in a column with missing values."""
 RunOnColumns = Callable[[Encode, DatasetColumns, EvaluationSettings, str], Result]
 
 
@@ -57,7 +57,7 @@ def own_columns(
     *,
     name: str | None = None,
 ) -> tuple[str, tuple[str, ...], DatasetColumns, list[str]]:
-    """The title of your own data, its key in MEASURES, its checked columns, and the names of columns not used."""
+    """The title of your own data, its key in MEASURES, its checked columns, and the names of unused columns."""
     title = name or ("own data" if isinstance(data, Mapping) else str(data))
     table, places = _table(data)
     names = columns if isinstance(columns, Mapping) else ColumnNames.parse(columns or ()).names
@@ -79,7 +79,7 @@ def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[
         return data, ()
     if not isinstance(data, str | Path):
         expected = "a file, the name of a data set, or a mapping of columns to lists, such as frame.to_dict('list')"
-        raise BadInput(f"the data is of the type {type(data).__name__}; expected {expected}")
+        raise BadInput(f"the data has the type {type(data).__name__}; expected {expected}")
     if Path(data).suffix.lower() == ".txt":
         raise BadInput(f"{data} has lines but no columns; expected a .csv, .tsv, .jsonl or .parquet file")
     return columns_of(data)
@@ -109,7 +109,7 @@ def _text_problem(value: Any) -> str:
 
 
 def _score_problem(value: Any) -> str:
-    """What is wrong with a score. Missing scores are allowed: their pairs are left out and counted in the notes."""
+    """What is wrong with a score, if anything; pairs without a score are left out and counted in the notes."""
     try:
         number = float(0 if value is None or value == "" else value)
     except (TypeError, ValueError, OverflowError):

@@ -1,8 +1,8 @@
-"""Which of several candidates is best? Items are scored in a random order, and losers leave the race.
+"""Which of several candidates is best? Items are scored in random order, and losers leave the race.
 
     race(score, candidates=5, items=300)     # score(alive, items) -> one row per candidate alive
 
-The items are assumed to be a sample of those that the user has in mind: statements are about that population's means.
+The items are assumed to be a sample of the population that the user has in mind; verdicts are about its means.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from ..runtime.arguments import whole_number
 from .statistics.anytime import BETS, PairedBets
 
 FIRST, GROWTH = 16, 8
-"""Items before the first look, and the fraction 1 / GROWTH of the items so far that each further look adds."""
+"""FIRST items are scored before the first look; each further look adds a fraction 1 / GROWTH (at least FIRST items)."""
 ScoreItems = Callable[[Int[np.ndarray, " k"], Int[np.ndarray, " n"]], Float[np.ndarray, "k n"]]
 """Scores candidates on items; the bets need scores from 0 to 1."""
 
@@ -26,9 +26,9 @@ class StoppingRule:
     """When a race may stop, and the order of its items.
 
     Args:
-        margin: the difference in score that does not matter.
-        alpha: the probability of a false winner or tie.
-        seed: for the order of the items.
+        margin: differences in score below this do not matter.
+        alpha: the maximum probability of a wrong winner or tie.
+        seed: the seed for the order of the items.
 
     Raises:
         BadInput: margin or alpha is out of range.
@@ -51,10 +51,10 @@ DEFAULT_RULE = StoppingRule()
 
 @dataclass(frozen=True)
 class Race:
-    """The race so far; `verdict` is "tie" if no candidate left is better than `best` by the margin."""
+    """The state of a race; `verdict` is "tie" if no remaining candidate is better than `best` by the margin."""
 
     verdict: str  # "winner", "tie" or "undecided"
-    best: int  # the candidate with the highest mean among those left
+    best: int  # the candidate with the highest mean among those still in the race
     alive: Bool[np.ndarray, " K"]  # which candidates are still in the race
     scores: Float[np.ndarray, "K n"]  # on the items so far, in the order drawn; NaN after a candidate has lost
     close: Bool[np.ndarray, "K K"]  # whether b (column) was shown not to be better than a (row) by the margin or more
@@ -78,10 +78,10 @@ def race(
     rule: StoppingRule = DEFAULT_RULE,
     callback: Callable[[Race], None] = lambda _: None,
 ) -> Race:
-    """Score items until one candidate is left, or none left is better than the leader by the margin, or none remain.
+    """Score items until one candidate is left, no rival is better than the leader by the margin, or items run out.
 
-    With probability 1 − alpha, the best candidate never loses, and a declared leader is the best, or worse by less
-    than the margin, however the items are distributed (see `PairedBets`).
+    With probability 1 − alpha, the best candidate is never eliminated, and the leader of a decided race is the best
+    or worse by less than the margin, however the items are distributed (see `PairedBets`).
     """
     order = np.random.default_rng(rule.seed).permutation(items)
     bets, alive = PairedBets(candidates, rule.margin, rule.alpha), np.ones(candidates, bool)
@@ -92,7 +92,7 @@ def race(
         scores[alive, done : done + len(drawn)] = rows
         bets.update(alive, rows)
         done += len(drawn)
-        left = alive & ~bets.better[alive].any(0)  # each of the rest has lost to another that was left
+        left = alive & ~bets.better[alive].any(0)  # those that drop out have lost to one that was in the race
         alive = left if left.any() else alive
         best = int(np.argmax(np.where(alive, scores[:, :done].sum(1), -np.inf)))
         others = np.delete(bets.close[best], best)[np.delete(alive, best)]
@@ -104,13 +104,14 @@ def race(
 
 
 def items_needed(gains: Float[np.ndarray, " n"], candidates: int, rule: StoppingRule) -> int:
-    """Roughly how many items would show that a candidate with these gains is not behind by the margin; 0 if none would.
+    """Estimate how many items would show that a leader with these gains over a rival is not worse by the margin.
 
-    A bet of the best size grows by (gain + margin)² / 2 variance per item, and the mixture of bets costs log G.
+    The estimate is 0 if no number of items would. The log capital of the best bet grows by (gain + margin)² /
+    (2 variance) per item, and mixing G bets costs log G.
     """
     lead = float(gains.mean()) + rule.margin
     threshold = np.log(max(1, candidates - 1) * len(BETS) / rule.alpha)
     if lead <= 0:
         return 0
     spread = 2 * float((gains**2).mean()) / lead**2
-    return int(np.ceil(threshold * max(spread, 1 / (BETS[-1] * lead))))  # no bet is above the last one
+    return int(np.ceil(threshold * max(spread, 1 / (BETS[-1] * lead))))  # no bet is larger than the last one

@@ -1,7 +1,7 @@
 """Rankers of a collection's documents: a model's vectors, BM25, both combined, a reranker on top, or a run file.
 
-A ranker that builds on another one finds its rankings by name among those of the same evaluation, so nothing is ranked
-twice:
+A ranker that builds on another one looks up that ranker's results by name within the same evaluation, so nothing is
+ranked twice:
 
     evaluate(with_baselines(["likewise-mini"], rerank="cross-encoder/ms-marco-MiniLM-L6-v2"), collection_task("docs/"))
 """
@@ -29,10 +29,10 @@ from .rankings import Rankings, read_run
 from .task import Encode, as_vectors
 from .tasks.retrieval import DEPTH
 
-TIMED = 20  # queries that are also ranked one by one, to measure the time of one
+TIMED = 20  # queries that are also ranked one by one, to measure the time per query
 RUN_ENDINGS = (".trec", ".run")
 Earlier = Mapping[str, Rankings]
-"""The rankings of the same collection so far, by the name of the ranker."""
+"""The rankings computed so far for the same collection, by the name of the ranker."""
 LoadScorer = Callable[[str], Any]
 
 
@@ -48,10 +48,10 @@ class Ranker(ABC):
 
 @dataclass(frozen=True)
 class EmbeddingRanker(Ranker):
-    """Exact search by cosine, one block of documents at a time; `uncached`, which encodes queries, is timed."""
+    """Exact cosine search, one block of documents at a time; `uncached` encodes queries to measure the time."""
 
     encode: Encode
-    encode_documents: Encode | None = None  # if queries are encoded differently
+    encode_documents: Encode | None = None  # if documents are encoded differently from queries
     uncached: Encode | None = None
     name: str = "model"
 
@@ -68,7 +68,7 @@ class EmbeddingRanker(Ranker):
         return Rankings.of(collection, zip(*best, strict=True), self._seconds(collection, block), most=DEPTH)
 
     def _seconds(self, collection: JudgedCollection, block: np.ndarray) -> list[float]:
-        """The time of encoding one query and comparing it with all documents, for the first TIMED queries."""
+        """The time to encode one query and compare it with all documents, for each of the first TIMED queries."""
         if self.uncached is None:
             return []
         times = []
@@ -77,14 +77,14 @@ class EmbeddingRanker(Ranker):
             vector = as_vectors(self.uncached([query]), 1)
             middle = time.perf_counter()
             search(vector, block, k=DEPTH)
-            # every block takes as long as the last
+            # extrapolated from the last block to all documents
             times.append(middle - start + (time.perf_counter() - middle) * len(collection.ids) / len(block))
         return times
 
 
 @dataclass(frozen=True)
 class WordRanker(Ranker):
-    """BM25."""
+    """Ranks documents by BM25."""
 
     name: str = "bm25"
 
@@ -96,7 +96,7 @@ class WordRanker(Ranker):
 
 @dataclass(frozen=True)
 class HybridRanker(Ranker):
-    """The rankings of two others, combined by reciprocal rank fusion as in a hybrid search."""
+    """The rankings of two other rankers, combined by reciprocal rank fusion as in hybrid search."""
 
     first: str
     second: str = "bm25"
@@ -119,7 +119,7 @@ class HybridRanker(Ranker):
 
 @dataclass(frozen=True)
 class RerankedRanker(Ranker):
-    """Another ranker's documents in the order of a reranker's scores."""
+    """Another ranker's documents, sorted by a reranker's scores."""
 
     first: str
     reranker: Any
@@ -152,7 +152,7 @@ class RerankedRanker(Ranker):
 
 @dataclass(frozen=True)
 class RunFile(Ranker):
-    """The rankings in a TREC run file, of this or of another tool."""
+    """The rankings in a TREC run file, written by this or another tool."""
 
     path: Path
 
@@ -165,10 +165,10 @@ class RunFile(Ranker):
 
 
 def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScorer | None = None) -> dict[str, Any]:
-    """The models, BM25, each model with BM25, and with `rerank` all but the combinations reranked, by name.
+    """The models, BM25, and each model combined with BM25, by name; with `rerank`, models and BM25 also reranked.
 
     Args:
-        models: names of models and run files (.trec or .run), which are not combined with BM25.
+        models: names of models and run files (.trec or .run); run files are not combined with BM25.
         rerank: a reranker's name or folder, or a function of pairs (query, document) that returns their scores.
         load: loads the reranker by name (default: `Reranker.load`).
     """
@@ -185,7 +185,7 @@ def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScore
 
 
 def distinct_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """The names, with a number after each one that is repeated or taken: "final", "final (2)"."""
+    """The names, with a number appended to each one that is repeated or already taken: "final", "final (2)"."""
     used, found = {*taken}, []
     for name in names:
         tries = chain([name], (f"{name} ({number})" for number in count(2)))
@@ -210,7 +210,7 @@ def _load(reranker: str) -> Any:
 
 def _earlier(name: str, earlier: Earlier) -> Rankings:
     if name not in earlier:
-        raise BadInput(f"this needs the rankings of {name}, which are missing or failed")
+        raise BadInput(f"this ranker needs the rankings of {name}, which is missing or failed")
     return earlier[name]
 
 
@@ -230,5 +230,5 @@ def _finite(encoded: np.ndarray, texts: Sequence[str], kind: str, ids: Sequence[
     rows = as_vectors(encoded, len(texts))
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):
-        raise BadInput(f"the vectors of {len(bad):,} texts are NaN or infinite, the first of {kind} {ids[bad[0]]!r}")
+        raise BadInput(f"the vectors of {len(bad):,} texts are NaN or infinite; the first is {kind} {ids[bad[0]]!r}")
     return rows

@@ -1,9 +1,9 @@
-"""A ranking of a collection's documents for each query: in memory, and as the run files of TREC.
+"""A ranking of a collection's documents for each query: in memory, and as TREC run files.
 
-    QUERY Q0 DOCUMENT RANK SCORE NAME        one line per document; NAME is the system's
+    QUERY Q0 DOCUMENT RANK SCORE NAME        one line per document; NAME is the name of the system
 
-Rankings are ordered as trec_eval orders them: by score in single precision, and in a tie by document id, the later
-id first. So a run written here gets the same scores from other tools.
+Documents are sorted as in trec_eval: by score in single precision, with ties broken by document id (the later id
+first). Other tools therefore compute the same metrics from a run file written here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ METRICS = ("ndcg@10", "map@100", "mrr@10", "recall@10", "recall@100", "precision
 class Rankings:
     """For each of Q queries, the rows of the documents found, best first, and their scores.
 
-    `seconds` holds the time of single queries, where it was measured.
+    `seconds` holds the time of each query, if it was measured.
     """
 
     collection: JudgedCollection
@@ -43,7 +43,7 @@ class Rankings:
         *,
         most: int | None = None,
     ) -> "Rankings":
-        """Order the rows and scores found for each query, without a query's own row, and keep `most` of them."""
+        """Sort the rows and scores found for each query, remove the query's own row, and keep the best `most`."""
         later, own = collection.later_ids, collection.own_rows
         rows, scores = [], []
         for query, (row, score) in enumerate(found):
@@ -56,7 +56,7 @@ class Rankings:
 
     @property
     def median_seconds(self) -> float | None:
-        """The median time of a query; None if it was not measured, as for a run file."""
+        """The median time per query; None if it was not measured, as for a run file."""
         return float(np.median(self.seconds)) if self.seconds else None
 
     @cached_property
@@ -66,7 +66,7 @@ class Rankings:
 
     @cached_property
     def metrics(self) -> tuple[Score, ...]:
-        """The mean of each of METRICS over the queries, with the values of single queries as evidence."""
+        """The mean of each of METRICS over the queries, with the value of each query as evidence."""
         return tuple(self.collection.judged.scores(self.rows, METRICS))
 
     def write(self, path: Path, name: str) -> None:
@@ -81,7 +81,7 @@ class Rankings:
 
 
 def read_run(path: Path, collection: JudgedCollection) -> Rankings:
-    """Read a TREC run file of any tool; ranks are ignored, as in trec_eval; missing queries get no documents."""
+    """Read a TREC run file; ranks are ignored, as in trec_eval, and queries missing from it get no documents."""
     found: dict[str, dict[int, float]] = {query: {} for query in collection.query_ids}
     for place, (query, _, document, _, written, _) in trec_fields(path, 6, "query Q0 document rank score name"):
         score = _score(written, path, place)

@@ -13,7 +13,7 @@ from .task import EvaluationSettings, Evidence, Result, Score, Task
 
 @dataclass(frozen=True)
 class Cell:
-    """One model on one task: its result, or the reason why there is none."""
+    """One model on one task: its result, or the reason why it has none."""
 
     model: str
     task: str
@@ -30,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Results:
-    """All cells, by model and task. In each result, the headline keeps its evidence, other scores their interval."""
+    """All cells, by model and task. The headline score of each result keeps its evidence; other scores do not."""
 
     models: tuple[str, ...]
     tasks: tuple[Task, ...]
@@ -48,11 +48,11 @@ class Results:
 
     @property
     def scored_tasks(self) -> tuple[Task, ...]:
-        """The tasks on which some model has a result, for tables and plots; all of them if there is no result."""
+        """The tasks with a result for at least one model, for tables and plots; all tasks if there are no results."""
         return tuple(t for t in self.tasks if any(self[model, t.name].result for model in self.models)) or self.tasks
 
     def average(self, model: str, names: tuple[str, ...]) -> float:
-        """The unweighted mean of a model's headlines on these tasks; NaN if one is missing or the metrics differ."""
+        """The unweighted mean of a model's headline scores; NaN if one is missing or their metrics differ."""
         cells = [self.cells.get((model, name)) for name in names]
         results = [cell.result for cell in cells if cell and cell.result]
         metrics = {result.headline.name.split("/")[0] for result in results}
@@ -72,7 +72,7 @@ class Results:
 
 
 def to_json(result: Result) -> dict[str, Any]:
-    """A result as plain values; arrays become lists, which keep every digit."""
+    """A result as JSON values; arrays become lists of numbers at full precision."""
     plain: dict[str, Any] = json.loads(json.dumps(asdict(result), default=np.ndarray.tolist))
     return plain
 

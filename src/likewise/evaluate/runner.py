@@ -1,4 +1,4 @@
-"""Evaluate models on tasks: each cell is computed once or read from the cache; one failure does not stop the others."""
+"""Evaluate models on tasks: each cell is computed once or read from the cache; a failure affects only its cell."""
 
 import functools
 import re
@@ -28,7 +28,7 @@ NOT_REACHED = "not reached before the end of the run"
 SECONDARY_RESAMPLES = 1_000  # for scores other than the headline
 NO_INTERVAL = "no interval can be given: every resample of the items gives the same score"
 NUMBERS = re.compile(r"\b\d[\d,]*\b")
-LEAST_SECONDS = 0.05  # faster cells came from the cache, and are left out of the estimate
+LEAST_SECONDS = 0.05  # faster cells probably came from the cache; left out of the time estimate
 TOLERANCE = 1e-3  # allowed difference between a score and the value recomputed from its evidence
 OVERLAPPING_TASKS: dict[str, tuple[str, ...]] = {
     "flickr30k_captions": ("sts15", "stsb", "stsb_multi_mt", "sick"),
@@ -37,15 +37,15 @@ OVERLAPPING_TASKS: dict[str, tuple[str, ...]] = {
     "sick": ("sts12", "stsb", "stsb_multi_mt"),
     "nli": ("sts15", "stsb", "stsb_multi_mt", "sick"),
 }
-"""For each training set, the data sets whose tasks share sentences with it. Distinct test sentences shared, compared
-without case and punctuation: Flickr30k has 1,210 from STS15, 260 from STS-B and 131 from SICK; STS-B between 363 and
-3,346 from each; MRPC 1,485 from STS12 and 276 from STS-B; SICK 269 from STS12 and 118 from STS-B; NLI 170, 87 and
-81. The English of stsb_multi_mt is STS-B."""
+"""For each training set, the data sets whose tasks share sentences with it. The numbers of distinct test
+sentences shared, ignoring case and punctuation: Flickr30k contains 1,210 from STS15, 260 from STS-B and 131 from SICK;
+STS-B contains between 363 and 3,346 from each data set; MRPC, 1,485 from STS12 and 276 from STS-B; SICK, 269 from STS12
+and 118 from STS-B; NLI, 170 from STS15, 87 from STS-B and 81 from SICK. The English part of stsb_multi_mt is STS-B."""
 
 
 @dataclass(frozen=True)
 class EvaluationProgress:
-    """The progress of a run: the current cell, cells done and in total, texts done and in total, and seconds left."""
+    """The progress of a run: the current cell, how many cells and texts are done and in total, and seconds left."""
 
     model: str
     task: str
@@ -55,7 +55,7 @@ class EvaluationProgress:
     total_texts: int
     seconds_left: float | None
     so_far: Callable[[], Results] = field(repr=False)
-    """The results so far; the error of unfinished cells is NOT_REACHED."""
+    """Returns the results so far; unfinished cells have the error NOT_REACHED."""
 
     def __str__(self) -> str:
         texts = f" · {self.texts:,} of {self.total_texts:,} texts" if self.total_texts else ""
@@ -78,8 +78,8 @@ def evaluate(
 ) -> Results:
     """Evaluate every model on every task.
 
-    A text must always get the same vector, regardless of the other texts, since a text shared by several tasks is
-    encoded only once. A model that learns from the texts it encodes offers `fitted` instead (see
+    A text must always get the same vector, regardless of the texts encoded with it, because a text shared by several
+    tasks is encoded only once. A model that learns from the texts it encodes must offer `fitted` instead (see
     `evaluate.models`).
 
     Args:
@@ -171,7 +171,7 @@ def _cell(
     callback: TextsCallback,
     earlier: Mapping[str, Any],
 ) -> Cell:
-    """The cell of a model on a task; `earlier` has the rankings of the same collection so far, by model."""
+    """The cell of a model on a task; `earlier` holds the rankings computed so far for the same collection, by model."""
     start = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -183,7 +183,7 @@ def _cell(
             if task.rank is not None and (cached or model.ranker):
                 result = task.rank(model.ranker or _embedding_ranker(model, cached, run, callback), earlier)
             elif model.ranker:
-                raise BadInput(f"{name} only ranks the documents of a collection (--corpus); it has no vectors")
+                raise BadInput(f"{name} only ranks the documents of a collection (--corpus); it produces no vectors")
             elif cached:
                 in_role = functools.partial(_in_role, model, cached, run, callback)
                 encode = RoleEncode(functools.partial(cached, callback=callback), in_role)
@@ -207,7 +207,7 @@ def _cell(
 def _embedding_ranker(
     model: OpenedModel, cached: CachedEncode | None, run: _Run, callback: TextsCallback
 ) -> EmbeddingRanker:
-    """The ranker of a model's vectors, which do not stay in memory."""
+    """The ranker for a model's vectors, which are not kept in memory."""
     assert cached
     queries, documents = (_in_role(model, cached, run, callback, role) for role in ROLES)
     return EmbeddingRanker(queries, documents, model.roles.get("query", model.encode))
@@ -268,7 +268,7 @@ def _checked(result: Result, notes: Sequence[str] = ()) -> Result:
 
 
 def _with_all_intervals(result: Result, resamples: int) -> Result:
-    """The result with intervals: the headline's from all resamples, those of other scores from fewer."""
+    """The result with an interval for each score: from all resamples for the headline, from fewer for other scores."""
     scores: list[Score] = []
     few = min(SECONDARY_RESAMPLES, resamples)
     for part, count in ((result.scores[:1], resamples), (result.scores[1:], few)):
@@ -312,7 +312,7 @@ class _Progress:
 
 
 def leak_note(model: str, provenance: Provenance, tasks: Sequence[Task]) -> str:
-    """A line about tasks whose data the model or its teacher was (partly) trained on; empty if there are none.
+    """A line about tasks whose data the model or its teacher was (partly) trained on; empty if no task is affected.
 
     Training data from which test texts were removed affects only tasks built from the same data set.
     """

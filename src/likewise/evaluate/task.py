@@ -2,7 +2,7 @@
 
     result = TASKS["stsb"].run(embedder.encode, read_dataset, EvaluationSettings())
 
-Each score carries its evidence, item by item, for computing intervals and comparing models.
+Each score carries its evidence (one value per item), from which intervals and comparisons are computed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ Mode = Literal["fast", "faithful"]
 class EvaluationSettings:
     """Settings shared by all tasks in an evaluation."""
 
-    mode: Mode = "fast"  # how classifiers are trained: all folds in batches, or with SentEval's optimizer step by step
+    mode: Mode = "fast"  # how classifiers are trained: many folds in a batch, or one by one in torch as in SentEval
     seed: int = 1111  # for folds and classifiers; SentEval's default
     hidden: int = 0  # hidden units in classifiers: 0 in the literature, 50 in SBERT-WK
     lowercase: bool = False  # SentEval lower-cases STS texts; mteb and SBERT do not
@@ -39,7 +39,7 @@ class EvaluationSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 32:
-            raise BadInput(f"the seed is {self.seed!r}; expected a number from 0 to {(1 << 32) - 1}, as an int")
+            raise BadInput(f"the seed is {self.seed!r}; expected an integer from 0 to {(1 << 32) - 1}")
         whole_number("resamples", self.resamples)
 
     def cased(self, texts: Iterable[str]) -> list[str]:
@@ -57,7 +57,7 @@ class Evidence:
 
     The score is `statistic(values, gold)`; for "mean", it is the mean of `values` (1 or 0 for right or wrong, the nDCG
     of a query …). With `groups`, it is the unweighted mean of that statistic over groups. Two models can be compared if
-    their `gold` and `groups` are equal. `items` numbers the items, from 0; an item has the same number in every task.
+    their `gold` and `groups` are equal. `items` identifies items by number; an item has the same number in every task.
     """
 
     values: Float[np.ndarray, " n"]
@@ -117,7 +117,7 @@ class Task:
     summary: str
     run: TaskRun = field(repr=False)
     rank: Callable[[Any, Mapping[str, Any]], Result] | None = field(default=None, repr=False)
-    """For a collection: the result of a `Ranker`, given the `Rankings` of other models so far by name."""
+    """For a collection: computes the result of a `Ranker`, given the `Rankings` of earlier models by name."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class TaskVectors:
 
 @dataclass(frozen=True)
 class RoleEncode:
-    """The `encode` of a model, and how it encodes queries and documents, which may have their own prompts."""
+    """A model's `encode`, and its variants for queries and documents, which may use their own prompts."""
 
     encode: Encode
     in_role: Callable[[Role], Encode]
@@ -156,10 +156,10 @@ class RoleEncode:
 
 
 def role_vectors(encode: Encode, queries: Sequence[str], documents: Sequence[str]) -> tuple[TaskVectors, TaskVectors]:
-    """The vectors of queries and of documents, with the prompt or the part that the model has for each."""
+    """The vectors of queries and of documents, each encoded with the model's prompt or submodel for that role."""
     if isinstance(encode, RoleEncode):
         return TaskVectors.of(encode.in_role("query"), queries), TaskVectors.of(encode.in_role("document"), documents)
-    both = TaskVectors.of(encode, queries, documents)  # in one request, on which a model may be fitted
+    both = TaskVectors.of(encode, queries, documents)  # in one request, because a model may be fitted on it
     return both, both
 
 
@@ -168,7 +168,7 @@ def as_vectors(encoded: Any, count: int) -> Float[np.ndarray, "N E"]:
     rows: np.ndarray = np.asarray(encoded)
     if rows.ndim != 2 or len(rows) != count or rows.size < count or rows.dtype.kind not in "fiu":
         raise BadInput(
-            f"the model was given {count:,} texts but returned {rows.dtype} of shape {rows.shape}; expected "
+            f"the model was given {count:,} texts but returned a {rows.dtype} array of shape {rows.shape}; expected "
             f"numbers of shape ({count}, E), one row per text, in the given order"
         )
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float32)

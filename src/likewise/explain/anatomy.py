@@ -78,7 +78,7 @@ class Anatomy:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Sentences about whether SBERT-WK is safe here, what the layers contain, and which pooling to use."""
+        """Sentences on whether SBERT-WK is safe for this model, what the layers contain, and which pooling to use."""
         return (self._on_importance(), *self._on_one_word(), *self._on_layers(), self._on_pooling())
 
     def as_dict(self) -> dict[str, Any]:
@@ -96,11 +96,11 @@ class Anatomy:
     def _on_importance(self) -> str:
         measured = f"the rank correlation of importance with idf is {self.correlation:+.2f} (from layer {self.start})"
         return {
-            "inverted": f"SBERT-WK's word importance is inverted here: {measured}, so common words weigh most. "
-            "Do not use it.",
-            "sound": f"SBERT-WK's word importance follows content here: {measured}. It is worth measuring.",
-            "unclear": f"SBERT-WK's word importance is unclear here: {measured}. Use it only if a measurement on "
-            "your own pairs shows a gain.",
+            "inverted": f"SBERT-WK's word importance is inverted in this model: {measured}, so common words weigh "
+            "most. Do not use it.",
+            "sound": f"SBERT-WK's word importance reflects content in this model: {measured}. It is worth evaluating.",
+            "unclear": f"SBERT-WK's word importance is unclear in this model: {measured}. Use it only if an "
+            "evaluation on your own pairs shows a gain.",
         }[self.verdict]
 
     def _on_one_word(self) -> list[str]:
@@ -110,8 +110,8 @@ class Anatomy:
         if top is None or shares[top] < MAX_WORD_SHARE:
             return []
         return [
-            f"One word piece, {top.piece!r}, has {shares[top]:.0%} of all importance, {top.importance:.1f} times an "
-            "equal share: sentences become similar because they share it."
+            f"One word piece, {top.piece!r}, accounts for {shares[top]:.0%} of all importance, {top.importance:.1f} "
+            "times an equal share: sentences become similar because they share it."
         ]
 
     def _on_layers(self) -> list[str]:
@@ -125,16 +125,16 @@ class Anatomy:
         ]
         if still := [f"{k}–{k + 1}" for k in np.flatnonzero(steps > SIMILAR_LAYERS)]:
             shown = f"{', '.join(still)} (cosine above {SIMILAR_LAYERS})"
-            lines.append(f"Little changes in the steps {shown}: try omitting them.")
+            lines.append(f"Little changes between layers {shown}: try omitting these blocks.")
         if crowded := [str(k) for k in np.flatnonzero(self.anisotropy > HIGH_ANISOTROPY)]:
             lines.append(
                 f"Any two words are similar (mean cosine above {HIGH_ANISOTROPY}) in layer {' and '.join(crowded)}: "
-                "plain averages of such vectors compare badly before whitening or training."
+                "plain averages of these vectors work poorly without whitening or training."
             )
         return lines
 
     def _on_pooling(self) -> str:
-        own = "the model's own pooling" if self.pooling.startswith(NAME) else f"the pooling {self.pooling}"
+        own = "the model's own pooling" if self.pooling.startswith(NAME) else f"{self.pooling} pooling"
         if self.verdict == "sound" and not self._on_one_word():
             return f"Start from {own}, and compare it with sbert-wk:start={self.start} on labelled pairs."
         return f"Use {own}."
@@ -156,7 +156,8 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
     contents = [content[: tokenizer.max_content_length] for content in ids_of_texts if content]
     if len(contents) < MIN_TEXTS:
         raise BadInput(
-            f"the texts with words are {len(contents)}; expected at least {MIN_TEXTS}, ideally a few hundred"
+            f"the number of texts that contain words is {len(contents)}; expected at least {MIN_TEXTS}, ideally a few "
+            "hundred"
         )
     batches = plan_batches([len(content) for content in contents], MAX_TOKENS)
     parts = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in batches]

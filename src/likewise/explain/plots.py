@@ -144,6 +144,6 @@ def _plot_table(axes: Axes, values: Float[np.ndarray, "n m"], rows: Sequence[str
 
 
 def _label(word: Word) -> str:
-    """The word as displayed, with $ escaped, since it would begin a formula."""
+    """The word as displayed, with $ escaped, because it would start a formula."""
     text = word.text if len(word.text) <= LONGEST else word.text[: LONGEST - 1] + "…"
     return text.replace("$", r"\$")

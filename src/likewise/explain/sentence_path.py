@@ -88,5 +88,5 @@ def _places(layers: Float[np.ndarray, "L t D"]) -> Float[np.ndarray, "L t 2"]:
     centred = directions - directions.mean(0)
     _, axes = np.linalg.eigh(centred.T @ centred)  # largest variance last
     first = axes[:, :-3:-1]
-    first = first * np.sign(first[np.abs(first).argmax(0), [0, 1]])  # fixes the sign everywhere
+    first = first * np.sign(first[np.abs(first).argmax(0), [0, 1]])  # makes the sign the same on every machine
     return np.asarray(centred @ first).reshape(*layers.shape[:2], 2)

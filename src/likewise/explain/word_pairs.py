@@ -76,9 +76,9 @@ def _pooled_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) 
         weights = _after(TOKEN_WEIGHTS[shape.reduce[0]], count, skip)
         return _fused_parts(shape, embedder.pooling_weights(), layers, weights)
     raise BadInput(
-        f"the pooling is {pooling.spec}, which is not a weighted sum of all words; poolings that can be explained: "
-        f"{', '.join(TOKEN_WEIGHTS)}, sbert-wk, and layers or a fusion of any but sbert-wk. If it suits the model, use "
-        "--pooling mean"
+        f"the pooling is {pooling.spec}, which is not a weighted sum of all words; pooling methods that can be "
+        f"explained: sbert-wk and, on one or several layers or in a fusion, {', '.join(TOKEN_WEIGHTS)}. If mean "
+        "pooling suits the model, use --pooling mean"
     )
 
 
@@ -227,7 +227,7 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
         by_source[0] @ by_source[1].T * scale,
         0.5 * scale * (by_both[0] @ by_word[1].T + by_word[0] @ by_both[1].transpose(0, 2, 1)),
     )
-    tolerance = 1e-4 if embedder.precision == "fp32" else 2e-2  # others round differently from batch to batch
+    tolerance = 1e-4 if embedder.precision == "fp32" else 2e-2  # other precisions round differently from batch to batch
     if abs(found.cosine - own) > tolerance:
         raise BadModel(
             f"the contributions add up to {found.cosine:.6f}, but the model's own cosine is {own:.6f} (in "

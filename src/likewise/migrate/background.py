@@ -21,7 +21,7 @@ from ..search.texts.passages import embedded_text
 from .vector_map import VectorMap
 
 MOST_PASSES = 10
-"""Maximum passes over the old index: a pass with nothing to do ends the migration; writes require further passes."""
+"""The maximum number of passes over the old index; each pass picks up writes made during the one before it."""
 EncodeRecords = Callable[[list[str]], Float[np.ndarray, "n E"]]
 
 
@@ -38,8 +38,8 @@ class MigrationReport:
 class Migration:
     """Two indexes of the same records: the old model's, and the new model's, which is being filled.
 
-    If it is killed at any moment, create it again and call `run` to resume: records in the new index are not encoded
-    again unless their texts or metadata have changed since.
+    If the process is killed, create the migration again and call `run` to resume: records in the new index are not
+    encoded again unless their texts or metadata have changed since.
     """
 
     def __init__(self, old: Index, new: Index, encode: EncodeRecords, query_map: VectorMap | None = None) -> None:
@@ -48,7 +48,7 @@ class Migration:
         Args:
             old: the index that is searched until the new one is complete.
             new: the index to fill; it contains only records from this migration.
-            encode: embeds texts with the new model. Each is a record's text, preceded by its title and headings if
+            encode: embeds texts with the new model. Each text is a record's, preceded by its title and headings if
                 the new index has `model.headings`.
             query_map: maps the new model's vectors to the old model's; `search` needs it until the migration is done.
 
@@ -63,7 +63,7 @@ class Migration:
         self.old, self.new, self.encode, self.query_map, self.complete = old, new, encode, query_map, False
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """Search with the new model's vectors: in the old index, mapped, until `run` has returned; then in the new."""
+        """Search with the new model's vectors: mapped into the old index until `run` has returned, then in the new."""
         if self.complete:
             return self.new.search(queries, k, where)
         if self.query_map is None:
@@ -95,8 +95,8 @@ class Migration:
                 self.complete = True
                 return MigrationReport(encoded, kept, deleted, number)
         raise BadInput(
-            f"{self.old.location} was written to during each of {MOST_PASSES} passes, so {self.new.location} is never "
-            "complete; pause writing, and run the migration again (it resumes where it stopped)"
+            f"{self.old.location} was written to during each of {MOST_PASSES} passes, so {self.new.location} is "
+            "still incomplete; pause writing, and run the migration again (it resumes where it stopped)"
         )
 
     def _copy_changed(self, known: dict[str, bytes], block: int, advance: Advance) -> tuple[int, set[str]]:

@@ -18,9 +18,9 @@ BLOCK = 512  # queries compared at a time
 def recall_kept(
     approximate: Float[np.ndarray, "N E"], exact: Float[np.ndarray, "N E"], k: int = NEIGHBOURS
 ) -> Float[np.ndarray, " N"]:
-    """For each text as a query: the fraction of its k nearest other texts that its approximate vector finds.
+    """For each text as a query: the fraction of its k nearest neighbours that its approximate vector finds.
 
-    Row i of both tables belongs to the same text; the texts searched have exact vectors.
+    Row i of both tables belongs to the same text; the search is among the exact vectors of all other texts.
     """
     if len(exact) < 2:
         raise BadInput(f"there are {len(exact)} texts; recall needs at least 2, so that a text has another to find")
@@ -43,7 +43,7 @@ LEAST = 500  # minimum number of texts
 STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Ridge strengths, relative to the mean variance of a dimension."""
 FITTED, CHOSEN = 0.6, 0.8
-"""The sample up to the first fraction fits the maps, up to the second it selects one, and the rest evaluates it."""
+"""Where the sample is split: the first part fits the maps, the second selects one, and the rest evaluates it."""
 Matrix = Float[np.ndarray, "D E"]
 
 
@@ -55,7 +55,7 @@ def fit_map(
     *,
     seed: int = 0,
 ) -> VectorMap:
-    """The map from one model's vectors to another's that keeps the most recall, fitted to texts encoded by both models.
+    """Fit maps from one model's vectors to another's on texts encoded by both; return the one that keeps most recall.
 
     Row i of both tables belongs to the same text, and each text occurs once. Candidates are fitted on three fifths of
     the sample and chosen by the recall@10 of mapped queries on one fifth; the reported recall is measured on the last

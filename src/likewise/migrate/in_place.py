@@ -2,11 +2,11 @@
 
     notes.index                      searched and written to while the new one is filled
     notes.index.migrating            the new model's, until it is complete
-    notes.index.migrating-from       the old model's, once both have changed names; then it is removed, and files in it
-                                     that belong to no collection, such as repair's, move to notes.index
+    notes.index.migrating-from       the old model's, once both are renamed; then it is removed, and files in it that do
+                                     not belong to a collection, such as those of repair, are moved to notes.index
     notes.index.before-migration     the old model's if it is to be kept: renamed last, and never touched again
 
-If killed at any moment, the same call resumes.
+If the process is killed at any moment, the same call resumes the migration.
 """
 
 import os
@@ -74,13 +74,13 @@ def migrate_in_place(
 def migrate_into(
     old: str, new: str, model: ModelIdentity, dimension: int, encode: EncodeRecords, show_progress_bar: Progress = None
 ) -> MigrationReport:
-    """Fill an index with the records of another one, embedded with the new model, with headings if they were before.
+    """Fill an index with the records of another one, embedded with the new model (with headings, if it has them).
 
-    If killed at any moment, the same call resumes.
+    If the process is killed at any moment, the same call resumes.
 
     Raises:
-        BadInput: the new index already has records that the old one does not have, or has with another text or other
-            metadata: they would be deleted or replaced.
+        BadInput: the new index already contains records that the old one lacks, or holds with another text or other
+            metadata; these would be deleted or replaced.
     """
     return _fill(old, new, model, dimension, encode, show_progress_bar, only_part=True)
 
@@ -106,8 +106,8 @@ def _fill(
 def _check_part_of(new: Index, old: Index) -> None:
     """Raise if a record of the new index is not in the old one.
 
-    An interrupted migration leaves such records only if the old index has changed since, which looks the same as an
-    index with other passages.
+    An interrupted migration leaves such records only if the old index has changed since, which cannot be told apart
+    from an index with other passages.
     """
     others = {name: sign for records in new.records() for name, sign in record_signatures(records).items()}
     for records in old.records() if others else ():
@@ -154,7 +154,7 @@ def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
 
 
 def _free(path: Path) -> Path:
-    """The path, or one with an ending that nothing in its folder has yet."""
+    """The path or, if it exists, the path with the first ending that makes it new."""
     while os.path.lexists(path):
         path = path.with_name(path.name + KEPT)
     return path

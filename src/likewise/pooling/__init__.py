@@ -1,4 +1,4 @@
-"""Poolings turn the layers of an encoder into one vector per sentence."""
+"""Pooling methods turn the layers of an encoder into one vector per sentence."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from .reductions import LayerMean, Reduce
 
 @runtime_checkable
 class Pooling(Protocol):
-    """A function `(layers, tokens) → vectors` that knows how it is saved in a model folder."""
+    """A pooling method: a function `(layers, tokens) → vectors` with a `spec` by which it is saved and loaded."""
 
     @property
     def spec(self) -> str: ...
@@ -27,7 +27,7 @@ class Pooling(Protocol):
 
 
 def pooling_of(spec: str, depth: int) -> Pooling:
-    """The pooling with this name, `"mean"`, `"mean:layers=0+6"`, `"sbert-wk"` …, for an encoder of `depth` blocks."""
+    """The pooling method with this name (`"mean"`, `"mean:layers=0+6"`, `"sbert-wk"` …) for `depth` encoder blocks."""
     if spec.partition(":")[0] == NAME:
         return Dissection.parse(spec, depth)
     if KEY in spec:
@@ -40,23 +40,23 @@ OWN_POOLINGS: dict[str, type[Dissection] | type[Fusion] | type[LayerMean]] = {
     "Fusion": Fusion,
     "LayerMean": LayerMean,
 }
-"""Poolings that sentence-transformers does not have; each one's `read` rebuilds it from its `config`."""
+"""Pooling methods that sentence-transformers does not support; `read` rebuilds each of them from its `config`."""
 
 _OF_LAYERS = (
-    "A model of several concatenated layers is for training only; save the embedder it was made from, which shares "
+    "A model that concatenates several layers is only for training; save the embedder it was made from, which shares "
     "its weights"
 )
 
 
 def read_pooling(kind: str, config: Mapping[str, Any], folder: Path, depth: int) -> Pooling:
-    """The custom pooling described by a folder, for a model with `depth` blocks."""
+    """Read the custom pooling method described by a folder, for a model with `depth` blocks."""
     if kind not in OWN_POOLINGS:
-        raise BadModel(f"{folder} has the unknown pooling {kind!r}; expected one of {', '.join(OWN_POOLINGS)}")
+        raise BadModel(f"{folder} has the unknown pooling method {kind!r}; expected one of {', '.join(OWN_POOLINGS)}")
     return OWN_POOLINGS[kind].read(config, folder, depth)
 
 
 def describe_pooling(pooling: Pooling) -> str | tuple[str, Mapping[str, Any]]:
-    """A model folder's description of a pooling: its name, or its kind and settings if only this library has it."""
+    """Describe a pooling method for a model folder: its name, or its kind and settings if it is in OWN_POOLINGS."""
     if type(pooling) is Reduce:
         if Reduce.parse(pooling.spec) != pooling:
             raise BadModel(f"{pooling} cannot be saved, because it would be loaded as {Reduce.parse(pooling.spec)}")

@@ -1,7 +1,7 @@
-"""SBERT-WK (Wang and Kuo 2020): a word is a weighted sum of its layers, a sentence a sum of its words by importance.
+"""SBERT-WK (Wang and Kuo 2020): words as weighted sums of layers, sentences as sums weighted by importance.
 
 The published procedure factorizes a small matrix for every word and layer, but needs only the cosines between a word's
-layers. So we compute these cosines for many words at once; what remains is Gaussian elimination in small matrices,
+layers. So we compute these cosines for many words at once; what remains is Gaussian elimination on small matrices,
 again for all words at once:
 
     novelty     β = √(1 − ρ²)             the part of layer k that its neighbours do not span; ρ² = cᵀ K⁻¹ c
@@ -27,7 +27,7 @@ from ..array_types import Bool, Float
 from ..arrays.dissection import LEAST_AGREEMENT, NAME, NO_VARIANCE, DissectionSettings
 from ..arrays.ragged import Layers, Ragged
 
-CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of vectors processed at once; should fit in a CPU's cache
+CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of vectors processed at once; on a CPU, they should fit in the cache
 
 
 class Dissected(NamedTuple):
@@ -41,10 +41,10 @@ class Dissected(NamedTuple):
 
 @dataclass(frozen=True)
 class Dissection(DissectionSettings):
-    """SBERT-WK as a differentiable pooling, `Dissection(start=4, window=2)`, or `"sbert-wk:start=4,window=2"` by name.
+    """SBERT-WK as differentiable pooling: `Dissection(start=4, window=2)`, or `"sbert-wk:start=4,window=2"` by name.
 
     As in the authors' code, each sentence's last token ([SEP]) is left out and its first ([CLS]) is kept. The layers
-    from `start` onwards stay in memory until a batch is done; nothing else of that size does.
+    from `start` onwards stay in memory until a batch is done; nothing else of that size is kept.
     """
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:
@@ -98,7 +98,7 @@ def cosines_between(paths: Sequence[Float[Tensor, "T D"]]) -> Float[Tensor, "L L
 
 
 def rounding_noise(dtype: torch.dtype) -> float:
-    """The largest expected error of cosines in this precision; lower ones than fp32 are computed in fp32."""
+    """The largest expected error of cosines in this precision; precisions below fp32 are computed in fp32."""
     return 16 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
 
 

@@ -1,4 +1,4 @@
-"""Poolings that reduce tokens: cls, mean, max and others, alone or combined, of the last layer or a mean of layers."""
+"""Pooling methods that reduce tokens (cls, mean, max …, alone or combined), on the last layer or a mean of layers."""
 
 from collections import deque
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Reduction = Callable[[Float[Tensor, "T D"], Ragged], Float[Tensor, "N D"]]
 
 
 SEGMENTS = ("cpu", "cuda")
-"""Devices on which torch supports segment reductions; on others (Apple's GPUs), tokens are added by index."""
+"""Devices on which torch supports segment reductions; on others (Apple GPUs), tokens are reduced by index."""
 
 
 def last(layers: Layers) -> Float[Tensor, "T D"]:
@@ -34,7 +34,7 @@ def last_token(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
 
 
 def total(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
-    """The sum of a sentence's vectors, added up in fp32 or better."""
+    """The sum of a sentence's vectors, computed in fp32 or better."""
     exact = x.to(torch.promote_types(x.dtype, torch.float32))
     if x.device.type in SEGMENTS:
         return torch.segment_reduce(exact, "sum", lengths=tokens.counts)
@@ -64,14 +64,14 @@ def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
 
 
 def reduction(name: str) -> Reduction:
-    """The function in this module that corresponds to NumPy's, for example to `numpy_mean`."""
+    """The function in this module that corresponds to a NumPy function: for example, `mean` to `numpy_mean`."""
     function: Reduction = globals()[REDUCTIONS[name].compute.__name__.removeprefix("numpy_")]
     return function
 
 
 @dataclass(frozen=True)
 class Reduce:
-    """A pooling by one reduction (`"mean"`) or several concatenated ones (`"cls+mean"`)."""
+    """Pooling by one reduction (`"mean"`) or by several concatenated ones (`"cls+mean"`)."""
 
     names: tuple[str, ...]
 
@@ -94,7 +94,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class LayerMean(LayerMeanSettings):
-    """A reduction of the mean of several layers, `"mean:layers=0+6"`; blocks above the highest one are not run."""
+    """A reduction of the mean of several layers, `"mean:layers=0+6"`; blocks above the last of them are not run."""
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]:
         total: Tensor | None = None
@@ -102,5 +102,5 @@ class LayerMean(LayerMeanSettings):
             if number in self.layers:
                 exact = x.to(torch.promote_types(x.dtype, torch.float32))
                 total = exact if total is None else total + exact
-        assert total is not None  # `__post_init__` requires a layer, and `check` that the encoder has it
+        assert total is not None  # `__post_init__` requires a layer, and `check` ensures that the encoder has it
         return Reduce(self.reduce)(iter([total / len(self.layers)]), tokens)

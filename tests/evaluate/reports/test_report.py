@@ -74,7 +74,7 @@ def test_two_correlations_are_compared_in_words():
     found = compare_two(uneven, "good", "bad")
     assert found["sure"].difference.value < 0  # the second minus the first, which loses
     told = comparison_lines(uneven, "good", "bad", found)
-    assert "A is better in 1, B in 0" in told
+    assert "A is better on 1 and B on 0" in told
     assert "A is better" in rows(told)["sure"]
     assert "Williams <0.0001" in rows(told)["sure"]
     assert json.dumps(found["sure"].as_dict())
@@ -141,9 +141,9 @@ def test_of_several_models_and_tasks_the_report_says_what_was_compared_and_what_
     text = " ".join(format_report(found, width=500).split())
     assert "no significant difference between the best two models" in text
     assert "among models that have a score" in text
-    assert "not compared, without two scores on the same items: one" in text
+    assert "not compared for lack of two scores on the same items: one" in text
     told = comparison_lines(found, "a", "b", compare_two(found, "a", "b"))
-    assert "Of 1 task A is" in told and "On 1 of 2 tasks they could not be compared" in " ".join(told.split())
+    assert "Of 1 task, A is" in told and "On 1 of 2 tasks, they could not be compared" in " ".join(told.split())
 
 
 def of_numbers(said, gold, statistic="spearman"):
@@ -239,7 +239,7 @@ BELOW = """\
 bootstrap resamples of the test items);
 * significantly better than the next
 best (paired bootstrap, t test if no
-resample has the other sign, Holm's
+resample has the opposite sign, Holm's
 correction over tasks, p < 0.05), among
 models that have a score
 
@@ -283,12 +283,12 @@ def test_a_comparison_looks_like_this(three):
     told = comparison_lines(three, "gamma", "alpha", compare_two(three, "gamma", "alpha"), width=60)
     summary, table = told.split("\n\n")
     assert table + "\n" == COMPARED
-    assert comparison_method(three, 60).startswith("B − A × 100 (a plus is a gain of B over A), its")
-    assert summary.startswith("A is gamma, B is alpha. Of 2 tasks A is better in 0, B in 2;\nin 0 there is no")
+    assert comparison_method(three, 60).startswith("B − A, × 100 (positive if B is better), its")
+    assert summary.startswith("A is gamma, B is alpha. Of 2 tasks, A is better on 0 and B\non 2; on 0, there is no")
     wide = comparison_lines(three, "alpha", "gamma", compare_two(three, "alpha", "gamma"))
     assert wide.split("\n\n")[1] + "\n" == TESTED
     half = comparison_lines(three, "alpha", "beta", compare_two(three, "alpha", "beta"))
-    assert "Of 1 task A is better in 1, B in 0" in half and "On 1 of 2 tasks they could not be compared." in half
+    assert "Of 1 task, A is better on 1 and B on 0" in half and "On 1 of 2 tasks, they could not be compared." in half
     assert rows(half)["two"].split() == ["two", "80.00", *"–––––", "not", "comparable"]
 
 

@@ -197,12 +197,14 @@ def test_a_group_that_one_side_has_no_figure_in_is_left_out_for_both_and_that_is
     gold, fine, rough = noisy(n=90)
     groups = np.arange(90) % 3
     flat = np.where(groups == 0, 0.1, rough)
-    with pytest.warns(UserWarning, match="left out for both: 1 group of 3, with no pearson for one of the two"):
+    with pytest.warns(
+        UserWarning, match="left out for both models: 1 group of 3, because pearson is undefined for one"
+    ):
         lead, _ = paired(fine, flat, gold, groups, statistic="pearson", resamples=99)
     kept = groups > 0
     alone, _ = paired(fine[kept], flat[kept], gold[kept], groups[kept], statistic="pearson", resamples=99)
     assert lead.value == pytest.approx(alone.value)
-    with pytest.warns(UserWarning, match="left out for both"):
+    with pytest.warns(UserWarning, match="left out for both models"):
         same, _ = paired(flat, flat, gold, groups, statistic="pearson", resamples=99)
     assert (same.value, same.low, same.high) == (0, 0, 0)
 

@@ -73,7 +73,7 @@ def test_labels_become_degrees_and_the_note_says_how():
     assert result["pearson/cosine/all"] == pytest.approx(scipy.stats.pearsonr(said, gold).statistic)
     decided = label != "DTORCD"
     assert result["spearman/cosine/decided"] == pytest.approx(spearman(said[decided], gold[decided]))
-    assert any("can't decide" in note and "is 0 too" in note for note in result.notes)
+    assert any("can't decide" in note and "also counts as 0" in note for note in result.notes)
 
 
 def test_an_unknown_label_is_refused():
@@ -134,7 +134,7 @@ def test_the_protocol_says_what_was_done(name):
     assert result.task == name
     assert result.headline.name in result.protocol and "n = 90" in result.protocol
     assert "lower-cased" in result.protocol and all(result.notes)
-    assert any("labels are counted as" in note for note in result.notes) == name.startswith("ukp")
+    assert any("labels count as" in note for note in result.notes) == name.startswith("ukp")
     trained = "fold" in name or "cross" in name
     assert ("ridge regression" in result.protocol and "fine-tune" in result.protocol) == trained
 

@@ -121,7 +121,7 @@ def test_only_a_part_of_quoras_pairs_has_a_note(monkeypatch):
     notes = TASKS["qqp"].run(encode, DATA.__getitem__, EvaluationSettings()).notes
     share = np.mean(DATA["qqp_subset/pairs"]["label"])
     assert notes == (
-        f"{share:.1%} of the pairs are positive: predicting positive for all has an F1 of "
+        f"{share:.1%} of the pairs are positive: predicting positive for every pair gives an F1 of "
         f"{2 * share / (1 + share):.4f}",
     )
 

@@ -172,7 +172,7 @@ def test_data_that_do_not_fit_are_named():
     with pytest.raises(BadInput, match=f"{TATOEBA} has the columns lang, sentence1; expected one named sentence2"):
         run("tatoeba", data={TATOEBA: {"lang": [], "sentence1": []}})
     unknown = [*DATA[QUESTIONS]["answer_sentence"][:-1], "9-9"]
-    with pytest.raises(BadInput, match=r"questions, row 11: the answer of question 'q3' is sentence '9-9' in 'cc'"):
+    with pytest.raises(BadInput, match=r"questions, row 11: the answer to question 'q3' is sentence '9-9' in 'cc'"):
         run("xquad-r", data=changed(QUESTIONS, "answer_sentence", unknown))
 
 

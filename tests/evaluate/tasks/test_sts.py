@@ -204,7 +204,7 @@ def test_what_is_known_of_published_pairs_is_not_said_of_others_that_lie_under_t
         notes = run(name, columns).notes
         assert of.caution not in notes
         assert not any("training split" in note for note in notes)
-        expected = f"the set that papers report has {of.pairs:,}" if count == 60 else "differ from the published pairs"
+        expected = f"the set used in papers has {of.pairs:,}" if count == 60 else "differ from the published pairs"
         assert any(expected in note and "comparable" in note for note in notes)
 
 

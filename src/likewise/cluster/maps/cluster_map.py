@@ -12,9 +12,9 @@ COLOURS = (
     *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
     *("#7b5fc7", "#9c6b3f", "#8b9a1f", "#d0325a", "#0fa3b1", "#a8389f"),
 )
-"""Colours of the largest clusters: those of Okabe and Ito's that stand out on both white and black, and six more."""
+"""Colours of the largest clusters: those of Okabe and Ito that stand out on both white and black, and six more."""
 NO_CLUSTER_COLOUR = "#9a9a9a"
-GOLDEN_SECTION = 0.618034  # of consecutive multiples, the fractional parts lie far apart
+GOLDEN_SECTION = 0.618034  # the fractional parts of its consecutive multiples lie far apart
 LIGHTNESS = (0.34, 0.62)
 
 

@@ -31,7 +31,7 @@ def map_layout(
 ) -> Float[np.ndarray, "N 2"]:
     """Two coordinates for each row, from 0 to 1 on the same scale; rows are compared by cosine.
 
-    `report` is called with the finished share of t-SNE's steps, from 0 to 1.
+    `report` is called with the fraction of t-SNE's steps that are finished, from 0 to 1.
     """
     rows = unit(checked_vectors(vectors))
     is_linear = known_name("layout", layout, LAYOUTS) == "pca"

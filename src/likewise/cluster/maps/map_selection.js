@@ -4,8 +4,8 @@ import { fillLegend, pressInLegend } from "./legend.js";
 import { MapView } from "./map_view.js";
 
 export class ClusterMap extends MapView {
-  // Same arguments as MapView; `legend` is a list, `state` a line of text, and `changed` is called when other texts are
-  // highlighted.
+  // Same arguments as MapView; `legend` is a list, `state` a line of text, and `changed` is called when the set
+  // of highlighted texts changes.
   constructor(elements, points) {
     super(elements, points);
     this.legend = elements.legend;

@@ -17,7 +17,7 @@ from ...runtime.atomic_files import atomic_file
 from .cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 
 SCRIPTS = ("points.js", "dots.js", "legend.js", "map_view.js", "map_selection.js", "controls.js", "page.js")
-"""The modules, each after those it imports; all but the last are shared with other pages."""
+"""The modules, each listed after its imports; all but the last are shared with other pages."""
 LINKS = re.compile(r"^import .*;\n|^export ", re.MULTILINE)
 DIGITS = 5  # decimals of a position between 0 and 1: finer than a pixel at 100× zoom
 

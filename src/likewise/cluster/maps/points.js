@@ -46,7 +46,7 @@ export class MapPoints {
     return count;
   }
 
-  // The nearest visible row to a position within a radius; -1 if there is none.
+  // The visible row nearest to a position, within a radius; -1 if there is none.
   nearestRow(x, y, radius, isShown) {
     let best = -1;
     let least = radius * radius;

@@ -1,9 +1,9 @@
-"""SentEval's classifiers trained in batches: the same starts, steps and early stopping, many in one matrix product.
+"""SentEval's classifiers, many per matrix multiplication, with the same initial weights, steps and early stopping.
 
 Nothing is approximated. All classifiers start from the same seed, so folds with the same number of rows draw the same
-order of positions, and all L2 values tried on a fold see the same rows. Rows are therefore gathered once, and the
-weights of several folds form one array (folds, L2 values, out, in). The results differ from sequential training only by
-floating-point rounding, since weights and dropout masks are drawn as in torch. (On Intel processors, torch takes
+permutations, and all L2 values tried on a fold see the same rows. Rows are therefore gathered once, and the weights of
+several folds form one array (folds, L2 values, out, in). The results differ from sequential training only by
+floating-point rounding, because weights and dropout masks are drawn as in torch. (On Intel processors, torch takes
 dropout masks from MKL, so the masks differ there.)
 """
 
@@ -18,7 +18,7 @@ from ...array_types import Bool, Float, Int
 from ...native.threads import thread_count
 from .classifier import ClassifierRecipe, Fold, Problem, RandomStart, TrainedClassifier, random_starts
 
-_GATHERED = 1 << 18  # numbers gathered per step: few enough to stay in the core's cache
+_GATHERED = 1 << 18  # values gathered per step: few enough to stay in the core's cache
 _FIRST, _SECOND, _EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants
 
 ClassifierWeights = Float[np.ndarray, "G R _ _"]
@@ -35,7 +35,7 @@ def train_batched(
     x = np.pad(problem.x.astype(np.float32), ((0, 0), (0, 1)), constant_values=1)
     y = np.eye(problem.classes, dtype=np.float32)[problem.y]
     size = max(1, _GATHERED // (recipe.batch_size * x.shape[1]))
-    same_order = defaultdict(list)  # folds that draw the same order of positions
+    same_order = defaultdict(list)  # folds that draw the same permutations
     for i, fold in enumerate(folds):
         same_order[len(fold.train), fold.dev is None, len(fold.l2)].append(i)
     groups = [same[first : first + size] for same in same_order.values() for first in range(0, len(same), size)]
@@ -107,7 +107,7 @@ class _Group:
             w -= change
 
     def _mask(self, rows: int) -> Float[np.ndarray, "H B"]:
-        """A dropout mask; since all classifiers share the seed, they share the mask."""
+        """A dropout mask, shared by all classifiers because they share the seed."""
         hidden, dropout = self.recipe.hidden, self.recipe.dropout
         if not dropout:
             return np.ones((hidden, rows), np.float32)
@@ -197,11 +197,11 @@ def linear_weights(random: np.random.RandomState, into: int, out: int) -> Float[
 
 
 def kept_by_dropout(random: np.random.RandomState, size: tuple[int, int], p: float) -> Bool[np.ndarray, "_ _"]:
-    """True with probability p, drawn as in torch: the low 53 bits of two draws, the first being the high part."""
+    """True with probability p, drawn as in torch: the low 53 bits of two 32-bit draws, the first of them on top."""
     high, low = np.moveaxis(random.randint(0, 1 << 32, (*size, 2), np.uint32).astype(np.uint64), -1, 0)
     return np.asarray(((high << np.uint64(32) | low) & np.uint64((1 << 53) - 1)) / (1 << 53) < p)
 
 
 def _uniform(random: np.random.RandomState, size: tuple[int, int]) -> Float[np.ndarray, "_ _"]:
-    """Numbers from 0 to 1 in fp32, from the low 24 bits of each draw."""
+    """Uniform fp32 numbers in [0, 1), from the low 24 bits of each draw."""
     return (random.randint(0, 1 << 32, size, np.uint32) & np.uint32((1 << 24) - 1)).astype(np.float32) / (1 << 24)

@@ -2,7 +2,7 @@
 
 Conneau and Kiela 2018, "SentEval". A *fold* lists the rows to train on, the rows for early stopping, and the L2
 regularization strengths to try. Two implementations train the same classifiers: `sequential` follows SentEval step by
-step; `batched` takes the same batches and steps for many classifiers at once.
+step; `batched` performs the same steps on the same batches for many classifiers at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,14 +26,14 @@ class ClassifierRecipe:
     learning_rate: float = 1e-3
     batch_size: int = 64
     epochs_per_evaluation: int = 4  # epochs between two evaluations on the dev set
-    patience: int = 5  # evaluations without improvement, counted over the whole of training
+    patience: int = 5  # evaluations without improvement, counted over the whole training run
     max_epochs: int = 200  # no new round of epochs starts after this
     seed: int = 1111
 
 
 @dataclass(frozen=True)
 class Fold:
-    """The training rows, the rows for early stopping (None: a random 5 % of those), and the L2 values to try."""
+    """The training rows, the rows for early stopping (None: 5 % of the training rows), and the L2 values to try."""
 
     train: Indices
     dev: Indices | None
@@ -42,7 +42,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class TrainedClassifier:
-    """A trained classifier, at its best accuracy on the dev set."""
+    """A trained classifier, with the weights of its best accuracy on the dev set."""
 
     layers: tuple[Float[np.ndarray, "_ _"], ...]  # (out, in and bias), with the bias as the last column
     dev_accuracy: float
@@ -69,7 +69,7 @@ TrainClassifiers = Callable[[Problem, Sequence[Fold], ClassifierRecipe], list[tu
 
 @dataclass(frozen=True)
 class RandomStart:
-    """A fold whose dev set has been drawn, and the random generator that shuffles each epoch next."""
+    """A fold whose dev set has been drawn, and the random generator that then shuffles each epoch."""
 
     train: Indices
     dev: Indices
@@ -77,7 +77,7 @@ class RandomStart:
 
 
 def random_starts(fold: Fold, seed: int) -> RandomStart:
-    """Seed NumPy for each classifier like SentEval: draw the held-out rows (without a dev set), then each epoch."""
+    """Seed NumPy for each classifier, as SentEval does, and draw the held-out rows if the fold has no dev set."""
     random = np.random.RandomState(seed)
     if fold.dev is not None:
         return RandomStart(fold.train, fold.dev, random)

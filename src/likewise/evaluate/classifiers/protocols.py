@@ -1,7 +1,7 @@
 """SentEval's three protocols: nested cross-validation, cross-validation with a test set, and predefined splits.
 
 Conneau and Kiela 2018; the rules follow the authors' code. Each protocol tries four L2 values, compares their
-accuracies in per cent *rounded to two decimals*, and chooses the first of the best.
+accuracies in per cent *rounded to two decimals*, and chooses the best (in a tie, the first).
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ def nested_cross_validation(
 def cross_validation(
     problem: Problem, parts: Parts, train: TrainClassifiers, recipes: Sequence[ClassifierRecipe]
 ) -> ProtocolResult:
-    """Choose the L2 value by ten folds of the training rows, train on all of them, and score on the test rows."""
+    """Choose the L2 value by 10-fold cross-validation on the training rows, train on all of them, and score on test."""
     (rows, test), [recipe] = parts, recipes
     l2, dev = _choose(train(problem, _inner_folds(rows, problem.y, recipe.seed), recipe))
     [(classifier,)] = train(problem, [Fold(rows, None, (l2,))], recipe)

@@ -54,6 +54,6 @@ def _best_penalty(u: Matrix, squares: Row, centred: Row, projected: Row, fold: n
 
 
 def _squared_error(u: Matrix, shrinkage: Row, residual: Row, n: int) -> float:
-    """The squared error as if each row had been held out; 1/n is the intercept's part of H."""
+    """The squared error as if these rows had been held out together; 1/n is the intercept's part of H."""
     errors = np.linalg.solve(np.eye(len(u)) - (u * shrinkage) @ u.T - 1 / n, residual)
     return float(errors @ errors)

@@ -1,4 +1,4 @@
-"""SentEval's classifiers trained one after another: its model, optimizer and early stopping, with torch modules."""
+"""SentEval's classifiers trained one after another with torch: the same model, optimizer and early stopping."""
 
 import copy
 from collections.abc import Sequence

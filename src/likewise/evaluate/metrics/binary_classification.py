@@ -1,6 +1,6 @@
-"""Metrics for binary decisions: each pair has a score and a true label (1 or 0), and a threshold decides.
+"""Metrics for binary decisions: each pair has a score and a true label (1 or 0).
 
-Pairs with equal scores always get the same decision.
+A pair is predicted positive if its score reaches a threshold, so pairs with equal scores always get the same decision.
 """
 
 from typing import NamedTuple
@@ -26,7 +26,8 @@ class ThresholdDecision(NamedTuple):
 def average_precision(scores: Numbers, gold: Truth, *, positives: int | None = None) -> float:
     """Precision at each distinct score, weighted by the recall it adds; NaN if there are no positives.
 
-    Ties are handled as in scikit-learn. `positives` is their total number; those not among the pairs count as missed.
+    Ties are handled as in scikit-learn. `positives` is the total number of positives; any that are not among the pairs
+    count as missed.
     """
     selected, correct, total = _selections(scores, gold, positives)
     if not total:
@@ -43,7 +44,7 @@ def best_f1(scores: Numbers, gold: Truth, *, positives: int | None = None) -> Th
 
 
 def best_accuracy(scores: Numbers, gold: Truth) -> ThresholdDecision:
-    """The highest accuracy, at the highest threshold that reaches it; one candidate rejects every pair."""
+    """The highest accuracy, at the highest threshold that reaches it; rejecting every pair is one candidate."""
     selected, correct, total = _selections(scores, gold, None)
     wrong = (selected - correct) + (total - correct)
     return _decision(scores, selected, correct, total, 1 - wrong / selected[-1])
@@ -67,7 +68,7 @@ def binary_decisions(scores: Numbers, gold: Truth, threshold: float) -> tuple[fl
 
 
 def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """Per threshold, how many pairs are selected (initially none) and how many of them are positive; and the total."""
+    """How many pairs each threshold selects (first none), how many of those are positive, and how many are in total."""
     scores, positive = _checked_pairs(scores, gold)
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]
@@ -86,7 +87,7 @@ def _decision(
 
 
 def _threshold(scores: Numbers, selected: int) -> float:
-    """Half-way between the last selected score and the next; at the ends, the lowest score or just above the best."""
+    """Midway between the last selected score and the next; at the ends, the lowest score or just above the highest."""
     descending = -np.sort(-np.asarray(scores, np.float64))
     if selected == 0:
         return float(np.nextafter(descending[0], np.inf))
@@ -105,7 +106,7 @@ def _checked_pairs(scores: Numbers, gold: Truth) -> tuple[Numbers, Bool[np.ndarr
             f"expected as many scores as gold labels, at least one; got shapes {scores.shape} and {gold.shape}"
         )
     if len(bad := np.flatnonzero(~np.isfinite(scores))):
-        raise BadInput(f"expected finite scores; number {bad[0]} is NaN or infinite")
+        raise BadInput(f"expected finite scores; score number {bad[0]} is NaN or infinite")
     if not np.isin(gold, (0, 1)).all():
         raise BadInput("expected a gold label of 0 or 1 for every pair")
     return scores, gold.astype(bool)

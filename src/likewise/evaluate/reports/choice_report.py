@@ -29,7 +29,7 @@ def verdict(choice: Choice) -> str:
             f"{name} is good enough: after {items}, {counted(left, 'other candidate is', 'other candidates are')} "
             f"left, and none of them is better by {margin} or more."
         )
-    more = f"about {choice.needed:,} items would decide" if choice.needed else "no number of items can be predicted"
+    more = f"about {choice.needed:,} items would settle it" if choice.needed else "no number of items would settle it"
     return (
         f"Undecided: {name} leads after {items}, but another candidate could still be better by {margin} or "
         f"more. If the difference stays as it is, {more}; a larger margin needs fewer."
@@ -47,8 +47,9 @@ def _row(entrant: Entrant, leader: str) -> tuple[str, ...]:
 def _method(choice: Choice) -> str:
     rule = choice.rule
     return (
-        f"{choice.data}: {choice.metric}; × 100. Items in a random order (seed {rule.seed}); intervals hold at every "
-        f"number of items at once ({100 * (1 - rule.alpha):g} % each, by betting). A false winner or tie has a "
-        f"probability of at most {rule.alpha:g}, corrected for {counted(len(choice.entrants), 'candidate')}. Texts "
-        "longer than a model's input are truncated. CPU seconds on this machine; bytes of an fp32 vector."
+        f"{choice.data}: {choice.metric}; × 100. Items are scored in random order (seed {rule.seed}); intervals hold "
+        f"simultaneously at every number of items ({100 * (1 - rule.alpha):g} % each, by betting). The probability of "
+        f"a wrong winner or tie is at most {rule.alpha:g}, corrected for {counted(len(choice.entrants), 'candidate')}. "
+        "Texts longer than a model's maximum length are truncated. CPU seconds are measured on this machine; bytes are "
+        "those of an fp32 vector."
     )

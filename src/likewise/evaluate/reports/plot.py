@@ -27,7 +27,7 @@ def draw_results(results: Results, path: Path) -> None:
 
 
 def results_figure(results: Results) -> Figure:
-    """Tasks run down, scores across: dots with 95 % whiskers, filled if the model is significantly the best."""
+    """Scores by task (one row each) as dots with 95 % whiskers, filled if the model is significantly the best."""
     best = winners(results)  # empty if there is only one model
     count, names = len(results.models), [task.name for task in results.scored_tasks]
     row = 0.2 + 0.09 * count
@@ -92,7 +92,7 @@ def draw_choice(choice: Choice, path: Path) -> None:
 
 
 def choice_figure(choice: Choice) -> Figure:
-    """Candidates run down, best first, scores across, with the number of items scored; losers are hollow."""
+    """The score of each candidate (one row each, best first) and the number of items scored; losers are hollow."""
     figure = Figure(figsize=(7, 1.1 + 0.3 * len(choice.entrants)))
     axes = figure.add_subplot()
     for i, entrant in enumerate(choice.entrants):
@@ -108,7 +108,7 @@ def choice_figure(choice: Choice) -> Figure:
 
 
 def _label(axes: Axes, names: Sequence[str], scores: str) -> None:
-    """Names run down, scores across."""
+    """Label the rows with names and the x-axis with `scores`."""
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5), xlabel=scores)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color="0.88", linewidth=0.7)

@@ -15,14 +15,14 @@ from ..tasks.registry import SUITES
 from .text_table import TextTable, fit_to_width, paragraph
 
 MARK_RESAMPLES = 2_000  # resamples in the test for a significance mark
-BEYOND_RESAMPLES = "if no resample has the other sign"  # else p is too large for Holm's correction over many tasks
+BEYOND_RESAMPLES = "if no resample has the opposite sign"  # else p is too large for Holm's correction over many tasks
 DASH = "–"
 STAR = "*"
 TESTS = {"williams": "Williams", "mcnemar": "McNemar"}
 
 
 def format_report(results: Results, *, width: int = 100, bold: bool = False) -> str:
-    """The results as text of this width: the table, its legend, protocols and notes.
+    """Format results as text of the given width: the table, its legend, protocols and notes.
 
     A star (and bold type) marks a model that is significantly better than the next best model on the same task.
     """
@@ -40,7 +40,7 @@ def format_report(results: Results, *, width: int = 100, bold: bool = False) -> 
 def format_csv(results: Results) -> str:
     """One CSV line per score of each cell, with scores as fractions of 1.
 
-    On a collection, each query's value follows as a line of its own, whose score is METRIC/QUERY and whose n is 1.
+    On a collection, the value of each query follows on its own line, with METRIC/QUERY as the score and 1 as n.
     """
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
@@ -101,10 +101,11 @@ def comparison_lines(
 
 def comparison_method(results: Results, width: int = 100) -> str:
     method = (
-        "B − A × 100 (a plus is a gain of B over A), its 95 % interval and two-sided p by the paired bootstrap "
-        f"({results.settings.resamples:,} resamples), or by a t test with its standard error {BEYOND_RESAMPLES}. "
-        f"Holm: that p corrected over the tasks; a verdict needs it below {ALPHA}. Williams: t of two dependent "
-        "correlations (on ranks, for Spearman's). McNemar: exact. The last two are not corrected."
+        "B − A, × 100 (positive if B is better), its 95 % interval and two-sided p-value from the paired bootstrap "
+        f"({results.settings.resamples:,} resamples), or from a t test with the bootstrap standard error "
+        f"{BEYOND_RESAMPLES}. Holm: the p-value corrected over the tasks; a verdict needs it below {ALPHA}. Williams: "
+        "t test for two dependent correlations (on ranks, for Spearman). McNemar: exact test. The last two are not "
+        "corrected."
     )
     return paragraph(method, width)
 
@@ -116,10 +117,10 @@ def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
     worse = sum(one.significant and one.difference.value > 0 for one in comparisons.values())
     tasks = len(results.scored_tasks)
     left = tasks - len(comparisons)
-    missing = f" On {left} of {tasks} tasks they could not be compared." if left else ""
+    missing = f" On {left} of {tasks} tasks, they could not be compared." if left else ""
     equal = len(comparisons) - better - worse
     return (
-        f"Of {counted(len(comparisons), 'task')} A is better in {better}, B in {worse}; in {equal} there is no "
+        f"Of {counted(len(comparisons), 'task')}, A is better on {better} and B on {worse}; on {equal}, there is no "
         f"significant difference.{missing}"
     )
 
@@ -174,11 +175,11 @@ def _significance_note(results: Results, compared: Mapping[str, tuple[str, Compa
     if any(cell.task in compared for cell in results.failed):
         note += ", among models that have a score"
     left = [task.name for task in results.scored_tasks if task.name not in compared]
-    return f"{note}; not compared, without two scores on the same items: {', '.join(left)}" if left else note
+    return f"{note}; not compared for lack of two scores on the same items: {', '.join(left)}" if left else note
 
 
 def _table(results: Results, marks: Mapping[str, str], plus: str) -> TextTable:
-    """Tasks run down, models across, with averages of complete suites and seconds at the bottom."""
+    """A row per task and a column per model, with averages of complete suites and seconds at the bottom."""
     rows = []
     for task in results.scored_tasks:
         best = marks.get(task.name)

@@ -15,7 +15,7 @@ from .report import DASH, report_notes
 from .text_table import TextTable, fit_to_width, paragraph
 
 HEADLINE = METRICS[0]
-LARGEST = 10  # gains and losses listed
+LARGEST = 10  # number of gains and of losses listed
 
 
 def ranked_tasks(results: Results) -> list[str]:
@@ -24,7 +24,7 @@ def ranked_tasks(results: Results) -> list[str]:
 
 
 def compare_rankers(results: Results, task: str) -> dict[str, Comparison]:
-    """Each other ranker minus the first: p by the paired randomization test, Holm's correction over the rankers."""
+    """Compare each ranker with the first: paired randomization test, with Holm's correction over the rankers."""
     first = _rankings(results, results.models[0], task)
     found = {}
     for model in results.models[1:] if first else ():
@@ -38,7 +38,7 @@ def compare_rankers(results: Results, task: str) -> dict[str, Comparison]:
 
 
 def query_differences(results: Results, task: str) -> list[Float[np.ndarray, " Q"] | None]:
-    """nDCG@10 by query of the first ranker, and how far each other one differs; None if there are no rankings."""
+    """The first ranker's nDCG@10 by query, and the differences of the others from it; None if rankings are missing."""
     rankings = [_rankings(results, model, task) for model in results.models]
     values = [one.by_query[HEADLINE] if one else None for one in rankings]
     first = values[0]
@@ -46,14 +46,14 @@ def query_differences(results: Results, task: str) -> list[Float[np.ndarray, " Q
 
 
 def query_changes(before: Rankings, after: Rankings) -> tuple[list[int], list[int]]:
-    """The numbers of the queries with the LARGEST gains and losses of nDCG@10, the largest first."""
+    """The indices of the queries with the largest gains and losses in nDCG@10 (up to LARGEST each), largest first."""
     shift = after.by_query[HEADLINE] - before.by_query[HEADLINE]
     order = np.argsort(-shift, kind="stable").tolist()
     return [i for i in order[:LARGEST] if shift[i] > 0], [i for i in order[::-1][:LARGEST] if shift[i] < 0]
 
 
 def format_retrieval_report(results: Results, *, width: int = 100, queries: bool = False) -> str:
-    """A table per collection, its legend and notes, and with `queries` the largest gains and losses."""
+    """Format a table per collection, a legend and notes and, with `queries`, the largest gains and losses."""
     blocks = []
     for task in ranked_tasks(results):
         compared = compare_rankers(results, task)
@@ -65,8 +65,8 @@ def format_retrieval_report(results: Results, *, width: int = 100, queries: bool
     legend = (
         f"× 100; ± half the 95 % interval over queries ({results.settings.resamples:,} bootstrap resamples); − 1st: "
         f"nDCG@10 minus that of {results.models[0]}, with its 95 % interval; p: paired randomization test over "
-        f"queries, Holm's correction over the rows, * below {ALPHA}; up and down: queries with a higher and a lower "
-        "nDCG@10; ms: median time of a query, alone"
+        f"queries, Holm's correction over the rows, * below {ALPHA}; up and down: number of queries with a higher "
+        "and a lower nDCG@10; ms: median time of a single query"
     )
     return "\n\n".join([*blocks, paragraph(legend, width), *report_notes(results, width)])
 

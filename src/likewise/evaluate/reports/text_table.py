@@ -19,7 +19,7 @@ class TextTable:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    left_aligned: frozenset[str] = frozenset()  # columns of words
+    left_aligned: frozenset[str] = frozenset()  # names of columns that hold words
     has_whole_names: bool = False  # column names stay on one line
 
     def width(self, gap: int) -> int:
@@ -27,7 +27,7 @@ class TextTable:
         return sum(self._widths()) + gap * len(self.columns)
 
     def text(self, gap: int = 2, is_bold: Callable[[str], bool] = lambda _: False) -> str:
-        """The table as lines of text, with cells for which `is_bold` is true in bold terminal type."""
+        """The table as lines of text; cells for which `is_bold` is true are shown in bold in a terminal."""
         widths = self._widths()
         heads = [_wrapped(name, width) for name, width in zip(self.columns, widths[1:], strict=True)]
         height = max(map(len, heads), default=1)
@@ -60,7 +60,7 @@ class TextTable:
 
 
 def fit_to_width(layouts: Sequence[tuple[TextTable, int]], width: int) -> tuple[TextTable, int]:
-    """The first table that fits with its gap between columns, or the narrowest one if none fits."""
+    """The first table and column gap that fit within the width, or the narrowest ones if nothing fits."""
     narrowest = min(layouts, key=lambda one: one[0].width(one[1]))
     return next((one for one in layouts if one[0].width(one[1]) <= width), narrowest)
 

@@ -21,7 +21,7 @@ ResampledStatistic = Callable[[Counts], ResampledValues]
 def resample(
     statistic: ResampledStatistic, n: int, resamples: int, random: np.random.Generator
 ) -> Float[np.ndarray, "S B"]:
-    """A statistic of S rows over n items, for every resample."""
+    """Compute a statistic of S rows over n items on every resample."""
     return np.concatenate([statistic(counts) for counts in draw_counts(n, resamples, random)], axis=1)
 
 
@@ -124,14 +124,14 @@ def _centred_ranks(members: Int[np.ndarray, "g b"]) -> Float[np.ndarray, "g b"]:
 
 
 def _ratio(shared: np.ndarray, squares: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Shared / √squares; NaN if squares are nothing but rounding errors."""
+    """Shared / √squares; NaN if the squares are only rounding errors."""
     tiny = 1e-14 * scale * scale
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(squares > tiny, shared / np.sqrt(np.maximum(squares, 0)), np.nan)
 
 
 def _centred(x: np.ndarray) -> np.ndarray:
-    """Shift to mean 0 and, unless constant, scale to standard deviation 1, so that sums of squares keep all digits."""
+    """Shift to mean 0 and, unless constant, scale to standard deviation 1, so sums of squares lose no precision."""
     x = np.apply_along_axis(centred, -1, x)
     spread = x.std(axis=-1, keepdims=True)
     return np.asarray(x / np.where(spread == 0, 1, spread))

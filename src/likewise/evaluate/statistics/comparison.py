@@ -1,4 +1,4 @@
-"""Compare two models on one or more tasks: their difference in score, its interval and p-value, a verdict in words."""
+"""Compare two models on one or more tasks: their difference in score, its interval and p-value, and a verdict."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +22,7 @@ class Comparison:
 
     `p` is from the paired bootstrap; `tests` contains the p-values of the classical tests that apply: "williams" and
     "steiger" for correlations, "mcnemar" for right or wrong answers. `adjusted` is `p` after Holm's correction across
-    the tasks that were compared together, and `p` itself before that.
+    the tasks that were compared together, or `p` itself if no correction was made.
     """
 
     difference: Interval
@@ -77,7 +77,7 @@ def compare(ours: Evidence, theirs: Evidence, *, resamples: int = RESAMPLES, see
     if not comparable(ours, theirs):
         raise BadInput(
             f"only evidence on the same items can be compared; found {ours.statistic} over {len(ours.values):,} items "
-            f"and {theirs.statistic} over {len(theirs.values):,}, or different gold values or groups"
+            f"and {theirs.statistic} over {len(theirs.values):,} items (their gold values and groups must be equal too)"
         )
     rows = ours.values, theirs.values, ours.gold, ours.groups
     difference, p = paired(*rows, statistic=ours.statistic, resamples=resamples, seed=seed)

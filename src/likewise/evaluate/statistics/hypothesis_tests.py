@@ -50,7 +50,7 @@ def steiger(ours: float, theirs: float, between: float, n: int) -> TestResult:
 def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) -> TestResult:
     """Test whether one model is right more often: an exact binomial test on the items that only one of them gets right.
 
-    McNemar 1947. Each sequence has 1 (right) or 0 (wrong) per item; the statistic is how many more `ours` has right.
+    McNemar 1947. Each sequence holds 1 (right) or 0 (wrong) per item; the statistic is how many more `ours` gets right.
     """
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     if ours.shape != theirs.shape or ours.ndim != 1 or not np.isin([ours, theirs], (0, 1)).all():
@@ -70,8 +70,8 @@ def randomisation(ours: Float[np.ndarray, " n"], theirs: Float[np.ndarray, " n"]
     """Test whether two systems' means over the same items differ: Fisher's randomization test with random signs.
 
     M. D. Smucker, J. Allan and B. Carterette, "A comparison of statistical significance tests for information retrieval
-    evaluation", CIKM 2007, section 2. p is the fraction of draws, in which each item's difference gets a random sign,
-    whose mean difference is at least as large; 1 is added to both counts, so p is never 0.
+    evaluation", CIKM 2007, section 2. Each draw gives every item's difference a random sign; p is the fraction of
+    draws whose mean difference is at least as large as the observed one. 1 is added to both counts, so p is never 0.
     """
     differences = np.asarray(ours, np.float64) - np.asarray(theirs, np.float64)
     random, mean = np.random.default_rng(0), float(differences.mean())
@@ -83,7 +83,7 @@ def randomisation(ours: Float[np.ndarray, " n"], theirs: Float[np.ndarray, " n"]
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Adjust the p-values of several tests, so that the probability of any false positive stays below the level.
+    """Adjust the p-values of several tests, so that the probability of any false positive is at most the level.
 
     S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
     """

@@ -34,13 +34,13 @@ class Interval:
         return self.format("")
 
     def format(self, sign: str) -> str:
-        """The numbers × 100, with "+" as the sign for differences; without the ends if they are not informative."""
+        """The value and the ends × 100, signed if `sign` is "+" (for differences); no ends if not informative."""
         ends = f" [{100 * self.low:{sign}.2f}, {100 * self.high:{sign}.2f}]"
         return f"{100 * self.value:{sign}.2f}{ends if self.is_informative else ''}"
 
     @property
     def is_informative(self) -> bool:
-        """Whether resamples differ; if all give the same score, as for a single item, other items are still unknown."""
+        """Whether resamples differ; if all give the same score, as for a single item, they say nothing about others."""
         return 1e-9 < self.half < float("inf")  # less is a rounding error
 
     @property
@@ -90,17 +90,17 @@ def paired(
 
     p is twice the fraction of resamples in which the difference changes sign or is zero, with 1 added to each count so
     that p is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples, it is at least 0.0002. If no
-    resample changes the sign, that of a t-test with the bootstrap's standard error is used if it is smaller. In any
-    case, p is never below the least that a sign test can give: 0.5 to the power of n − 1 for n items (only those that
-    differ, for a mean; only positive ones, for precision).
+    resample changes the sign, the p-value of a t test with the bootstrap standard error is used if it is smaller. In
+    any case, p is never below the smallest value that a sign test can give: 0.5 to the power of n − 1 for n items (for
+    a mean, only items that differ; for average precision, only positive items).
 
     A group in which the statistic is undefined for either side is left out for both, with a warning.
     """
     by_group = _by_group([ours, theirs], gold, groups, statistic, resamples, seed)
     value, differences = (part[:, 0] - part[:, 1] for part in by_group)
     if 0 < (undefined := int(np.isnan(value).sum())) < len(value):
-        left_out = f"left out for both: {counted(undefined, 'group')} of {len(value)}"
-        warnings.warn(f"{left_out}, with no {statistic} for one of the two", stacklevel=2)
+        left_out = f"left out for both models: {counted(undefined, 'group')} of {len(value)}"
+        warnings.warn(f"{left_out}, because {statistic} is undefined for one of them", stacklevel=2)
     lead, draws = float(mean_of_groups(value)), mean_of_groups(differences)
     draws = draws[np.isfinite(draws)]
     items = len(ours) if gold is None or statistic != "average_precision" else int((gold > 0).sum())

@@ -53,8 +53,9 @@ ARGUMENT_SETS: dict[str, ArgumentSet] = {
     "afs": ArgumentSet("afs/all", "score"),
     "ukp-aspect": ArgumentSet(
         *("ukp_aspect/all", "label", {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 2}, ("DTORCD",)),
-        "labels are counted as no similarity (NS) 0, some (SS) 1, high (HS) 2; 'different topic or can't decide' "
-        "(DTORCD) is 0 too, as Reimers et al. (2019) join it with no similarity; not the papers' data (AFS)",
+        "labels count as 0 for no similarity (NS), 1 for some (SS) and 2 for high (HS); 'different topic or can't "
+        "decide' (DTORCD) also counts as 0, since Reimers et al. (2019) merge it with no similarity; the papers use "
+        "other data (AFS)",
     ),
 }
 
@@ -89,7 +90,7 @@ def ten_fold(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *,
 
 
 def across_topics(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
-    """Predict each topic from all others; the ridge penalty is chosen by leaving topics out again."""
+    """Predict each topic from all others; the ridge penalty is chosen by leaving out topics of the training set."""
     dataset, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     a, b, notes = pairs.encoded(encode)
     schemes = {"cross-topic": list(train_test_splits(pairs.group))}
@@ -209,7 +210,7 @@ def _uneven_folds(pairs: RatedPairs, schemes: Schemes) -> Iterator[str]:
         yield (
             f"group-aware: in {large.sum()} of {len(sizes)} topics one component is too large for {FOLDS} even folds "
             f"(up to {100 * (largest / sizes).max():.0f} % of a topic): its pairs are predicted from few others, so "
-            "the score describes the folds more than the vectors; `without_shared_sentences` leaks as little"
+            "the score describes the folds more than the vectors; `without_shared_sentences` leaks just as little"
         )
 
 

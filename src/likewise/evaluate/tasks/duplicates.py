@@ -18,7 +18,7 @@ BLOCK = 4096  # pairs compared at a time
 QQP_PAIRS = 404_290
 """The number of pairs that Quora published."""
 MAX_TEXTS, MINED_PAIRS = 20_000, 100_000
-"""The number of texts (whole groups of duplicates, in file order), and of closest pairs to mine."""
+"""The maximum number of texts (whole groups of duplicates, in file order), and the number of closest pairs to mine."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class LabelledPairs:
 
 
 def labelled_pairs(read: ReadDataset, name: str) -> LabelledPairs:
-    """The pairs in a file with labels 1 (duplicates) and 0; raises unless both labels occur, and no others."""
+    """The pairs in a file with labels 1 (duplicates) and 0; raises if a label is missing or has another value."""
     columns = read(name)
     labels = list(columns["label"])
     if set(labels) != {0, 1}:
@@ -109,7 +109,7 @@ def baseline_note(pairs: LabelledPairs) -> str:
     """The fraction of positive pairs, and the F1 of always predicting positive."""
     share = float(pairs.is_duplicate.mean())
     f1 = 2 * share / (1 + share)
-    return f"{share:.1%} of the pairs are positive: predicting positive for all has an F1 of {f1:.4f}"
+    return f"{share:.1%} of the pairs are positive: predicting positive for every pair gives an F1 of {f1:.4f}"
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class KnownDuplicates:
 
     texts: tuple[str, ...]
     pairs: Int[np.ndarray, " P"]
-    largest_group: int  # in texts
+    largest_group: int  # number of texts
     contradicted: int  # pairs implied by others but labelled as not duplicates
 
 
@@ -148,7 +148,7 @@ def paraphrase_mining(encode: Encode, read: ReadDataset, settings: EvaluationSet
     notes = (
         f"recall@known counts the closest {total:,} pairs, recall@mined all mined pairs",
         f"groups have up to {known.largest_group:,} questions, and n questions form n(n − 1)/2 pairs",
-        f"an unlabelled pair counts as wrong; {known.contradicted:,} of the known pairs follow from others but are "
+        f"an unlabelled pair counts as wrong; {known.contradicted:,} of the known pairs are implied by others but "
         "labelled as not duplicates",
     )
     return Result("mining", scores, protocol, (*vectors.notes, *notes))

@@ -22,7 +22,7 @@ Values = Float[np.ndarray, " _"]
 
 
 def translation_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:
-    """The fraction of sentences whose nearest English sentence is their translation, and the same from English.
+    """The fraction of sentences whose nearest English sentence is their translation, and the same with English queries.
 
     Each language is searched separately, as in LASER (Artetxe and Schwenk 2019) and mteb.
     """
@@ -72,7 +72,7 @@ class AnswerPool:
 
 
 def read_answers(read: ReadDataset) -> AnswerPool:
-    """XQuAD-R: the answers to a question are the answer sentences of its id in all languages."""
+    """Read XQuAD-R: a question is answered by the answer sentences that have its id, in all languages."""
     asked, ids, questions, answers = _columns(read, QUESTIONS, ("lang", "id", "text", "answer_sentence"))
     spoken, sentence_ids, sentences = _columns(read, SENTENCES, ("lang", "id", "text"))
     rows = {key: row for row, key in enumerate(zip(spoken, sentence_ids, strict=True))}
@@ -80,7 +80,7 @@ def read_answers(read: ReadDataset) -> AnswerPool:
     for row, (language, question, answer) in enumerate(zip(asked, ids, answers, strict=True)):
         if (language, answer) not in rows:
             raise BadInput(
-                f"{QUESTIONS}, row {row}: the answer of question {question!r} is sentence {answer!r} in {language!r}, "
+                f"{QUESTIONS}, row {row}: the answer to question {question!r} is sentence {answer!r} in {language!r}, "
                 f"which is not in {SENTENCES}"
             )
         relevant.setdefault(question, []).append(rows[language, answer])
@@ -99,7 +99,7 @@ def _columns(read: ReadDataset, name: str, keys: Sequence[str]) -> list[Sequence
 
 
 def answer_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:
-    """Rank the sentences of all languages for each question, whose answer is relevant in every language.
+    """Rank the sentences of all languages for each question; its answer is relevant in every language.
 
     This is LAReQA (Roy et al. 2020), which reports the mean average precision of the whole ranking.
     """
@@ -110,7 +110,7 @@ def answer_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings)
     by_metric = (_by_language(name, of, pool.question_language, pool.languages) for name, of in values.items())
     protocol = (
         f"map/mean: {len(questions):,} questions in {len(pool.languages)} languages, {len(sentences):,} sentences in "
-        f"total, exact search by cosine, the whole ranking, {settings.casing}"
+        f"total, exact cosine search, the whole ranking, {settings.casing}"
     )
     notes = tuple(dict.fromkeys((*asked.notes, *found.notes)))
     return Result("xquad-r", tuple(score for scores in by_metric for score in scores), protocol, notes)

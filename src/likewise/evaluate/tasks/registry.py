@@ -31,11 +31,11 @@ SEPARATE = ("multilingual", "domains")
 ALIASES: dict[str, tuple[str, ...]] = {
     "supervised": ("mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e")
 }
-"""Other names for suites, such as that of SentEval's classification tasks in SBERT-WK's evaluation script."""
+"""Other names for groups of tasks: SBERT-WK's evaluation script uses this one for SentEval's classification tasks."""
 
 
 def select_tasks(names: str | Task | Sequence[str | Task]) -> tuple[Task, ...]:
-    """Select tasks by name, by suite, or all ("sts,senteval,stsb"), each task once, in the given order."""
+    """Select tasks by name or suite, or "all" ("sts,senteval,stsb"): each task once, in the given order."""
     selected: dict[str, Task] = {}
     for part in [names] if isinstance(names, str | Task) else names:
         for task in [part] if isinstance(part, Task) else _named(part):

@@ -5,7 +5,7 @@ A linear layer reads [|u − v|, u ∗ v] and predicts the probabilities of five
 protocol differ greatly from scores without training; never compare the two.
 
 Training follows SentEval step by step in every `EvaluationSettings.mode`. With a hand-written gradient, it takes
-seconds; of the larger batches and learning rates we tried, the only one within 0.3 points was no faster.
+seconds; we tried larger batches and learning rates, and the only setting within 0.3 points was no faster.
 """
 
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ class FittedRegressor:
 
 
 def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
-    """The Pearson (headline) and Spearman correlations of a regressor trained on one split and stopped on another."""
+    """Pearson (headline) and Spearman correlations of a regressor trained on one split, early-stopped on another."""
     train, dev, test = (in_order(read_pairs(read, split, settings)) for split in REGRESSOR_SPLITS[name])
     vectors = TaskVectors.of(encode, *(side for pairs in (train, dev, test) for side in (pairs.first, pairs.second)))
     x, y, z = (pair_features(vectors[pairs.first], vectors[pairs.second]) for pairs in (train, dev, test))
@@ -69,8 +69,8 @@ def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
 def soft_labels(gold: Numbers) -> SoftLabels:
     """Split each score between the two nearest classes, so that their weighted mean is the score (Tai et al. 2015).
 
-    Classes begin at 1, so a gold score below 1, as in STS-B, counts only by its fraction of class 1, and a score of 0
-    not at all.
+    Classes begin at 1, so a gold score below 1, as in STS-B, contributes only its fraction of class 1, and a
+    score of 0 contributes nothing.
     """
     return np.asarray(np.maximum(0, 1 - np.abs(gold[:, None] - CLASSES)), np.float32)
 
@@ -85,8 +85,8 @@ def fit_regressor(
 ) -> FittedRegressor:
     """Train until Pearson on dev has failed to improve four times in total, and keep the best weights.
 
-    Failures are counted over the whole of training, not consecutively; and since SentEval checks the number of epochs
-    before each round of 50, training may end at 1,050.
+    Failures are counted over the whole training run, not consecutively; and because SentEval checks the number of
+    epochs before each round of 50, training may end after 1,050 epochs.
     """
     initial, shuffles = (np.random.RandomState(seed) for _ in range(2))  # SentEval's generators
     adam = _Adam(linear_weights(initial, train.shape[1], len(CLASSES)).T)
@@ -119,7 +119,7 @@ def in_order(pairs: RatedPairs) -> RatedPairs:
 
 
 class _Adam:
-    """Weights, with the two running means that Adam keeps of their gradients (Kingma and Ba 2015)."""
+    """Weights, with the running means of their gradients and squared gradients for Adam (Kingma and Ba 2015)."""
 
     def __init__(self, weights: RegressorWeights):
         self.weights = weights

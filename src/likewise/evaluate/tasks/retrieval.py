@@ -44,7 +44,7 @@ class RetrievalCollection:
         return cls(tuple(queries), tuple(rows), tuple(judged))
 
     def scores(self, rankings: Sequence[Ranking], metrics: Sequence[str], prefix: str = "") -> list[Score]:
-        """The mean of each metric over queries, with the values for single queries as evidence."""
+        """The mean of each metric over queries, with the value for each query as evidence."""
         both = zip(self.judged, rankings, strict=True)
         ranked = _table([[relevance.get(int(i), 0) for i in row] for relevance, row in both])
         judged = _table([list(relevance.values()) for relevance in self.judged])
@@ -53,7 +53,7 @@ class RetrievalCollection:
 
 
 def read_catalogued(read: ReadDataset, folder: str = "scifact", split: str = "test") -> RetrievalCollection:
-    """The queries of a split that have a relevant document, and all documents as "title text" (as in BEIR)."""
+    """Read the queries of a split that have a relevant document, and all documents as "title text" (as in BEIR)."""
     corpus, queries, qrels = (read(f"{folder}/{name}") for name in ("corpus", "queries", "qrels"))
     rows = {document: i for i, document in enumerate(corpus["doc_id"])}
     texts = dict(zip(queries["query_id"], queries["text"], strict=True))
@@ -78,7 +78,7 @@ def retrieval_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
     vectors = TaskVectors.of(encode, collection.queries, collection.documents)
     hits = search(vectors[collection.queries], vectors[collection.documents], k=DEPTH)
     scores = collection.scores(list(hits.indices), RETRIEVAL_METRICS)
-    return Result("scifact", tuple(scores), f"{_description(collection)}, exact search by cosine", vectors.notes)
+    return Result("scifact", tuple(scores), f"{_description(collection)}, exact cosine search", vectors.notes)
 
 
 def score_pair_retrieval(encode: Encode, collection: RetrievalCollection) -> tuple[list[Score], tuple[str, ...]]:

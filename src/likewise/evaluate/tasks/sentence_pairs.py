@@ -26,7 +26,7 @@ _LARGEST = 1e100  # sums of squares of larger numbers overflow
 
 @dataclass(frozen=True)
 class RatedPairs:
-    """N pairs with gold scores, as numbers and as written in the file; `group` is each pair's index in `parts`."""
+    """N pairs with gold scores, as numbers and as written in the file; `group` indexes each pair's part in `parts`."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -58,7 +58,7 @@ class RatedPairs:
 
     @cached_property
     def items(self) -> Int[np.ndarray, " N"]:
-        """A number for each pair, from its texts alone, regardless of order, case and punctuation."""
+        """A number that identifies each pair by its texts, ignoring their order, case and punctuation."""
         sides = ([normalized(text, punctuation=False) for text in side] for side in (self.first, self.second))
         lines = (" | ".join(sorted(pair)).encode("utf-8", "surrogatepass") for pair in zip(*sides, strict=True))
         return np.array([int.from_bytes(hashlib.sha256(line).digest()[:8]) >> 1 for line in lines], np.int64)

@@ -30,7 +30,7 @@ BINARY = (0, 1)
 
 @dataclass(frozen=True)
 class SentEvalData:
-    """The files and columns of a task, and its classes as numbered by SentEval (default: the first file's, sorted)."""
+    """The files and columns of a task, and its classes as numbered by SentEval (empty: the first file's, sorted)."""
 
     name: str
     files: tuple[str, ...]
@@ -55,13 +55,13 @@ class SentEvalSplit:
         """The split in these columns; raises if a column is missing, there are no rows, or a label is not a class."""
         for column in (*source.columns, "label"):
             if column not in columns:
-                raise BadInput(f"{source.name} needs a column {column!r} in {file}, which has {', '.join(columns)}")
+                raise BadInput(f"{source.name} needs a column {column!r} in {file}; found {', '.join(columns)}")
         number = {name: i for i, name in enumerate(source.classes)}
         unknown = [label for label in columns["label"] if label not in number]
         if unknown or not len(columns["label"]):
-            found = f"{len(unknown):,} others, the first {unknown[0]!r}" if unknown else "no rows"
+            found = f"{counted(len(unknown), 'other label')}, first {unknown[0]!r}" if unknown else "no rows"
             classes = ", ".join(map(repr, source.classes))
-            raise BadInput(f"{source.name} needs the labels {classes} in {file}, which has {found}")
+            raise BadInput(f"{source.name} needs the labels {classes} in {file}; found {found}")
         y = np.array([number[label] for label in columns["label"]])
         removed = dict.fromkeys(map(ord, source.removed_characters))
         cleaned = ([text.translate(removed) for text in columns[column]] for column in source.columns)
@@ -133,7 +133,7 @@ def classifier_trainer(mode: Mode) -> TrainClassifiers:
 
 
 def _fraction(percent: float) -> float:
-    return round(percent / 100, 4)  # exact, since the percentage has two decimals
+    return round(percent / 100, 4)  # exact, because the percentage has two decimals
 
 
 def _chosen_l2(outcome: ProtocolResult, recipes: Sequence[ClassifierRecipe]) -> str:
@@ -190,5 +190,5 @@ SENTEVAL_TASKS: tuple[Task, ...] = (
     _task(SentEvalData("sick-e", _splits("sick", "trial"), _ENTAILMENT_CLASSES, PAIR), SPLIT, "entailment"),
     _task(SentEvalData("sst2-sentence", _splits("sst2_sentence")), SPLIT, "sst2 trained on sentences", "sentiment"),
     _task(SentEvalData("sst5", _splits("sst5"), tuple(range(5))), SPLIT, "five degrees of sentiment", "sentiment"),
-    _task(SentEvalData("banking77", _BANKING, ()), CROSS_VALIDATED, "a bank customer's intent, of 77", "domains"),
+    _task(SentEvalData("banking77", _BANKING, ()), CROSS_VALIDATED, "a bank customer's intent (77 classes)", "domains"),
 )

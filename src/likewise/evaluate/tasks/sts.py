@@ -29,7 +29,7 @@ SBERT_WK_NAMES = (*(f"{name}-mean" for name in STS_NAMES[:5]), "stsb-regressor",
 class StsSet:
     """A set of pairs: its file, the number of pairs reported in the literature, and a caveat about the score.
 
-    `digest` identifies the published pairs: the caveat applies only to them, since a user's own file may have the same
+    `digest` identifies the published pairs: the caveat applies only to them, because a user's file may have the same
     name. `part` is the column that divides the pairs into subsets or languages, if there is one.
     """
 
@@ -117,7 +117,7 @@ def _scores(kind: str, similarities: Numbers, pairs: RatedPairs) -> Iterator[Sco
 
 def _cautions(dataset: StsSet, pairs: RatedPairs) -> Iterator[str]:
     if len(pairs) != dataset.pairs:
-        yield f"{len(pairs):,} pairs; the set that papers report has {dataset.pairs:,}, so scores are not comparable"
+        yield f"{len(pairs):,} pairs; the set used in papers has {dataset.pairs:,}, so scores are not comparable"
     elif pairs_digest(pairs) != dataset.digest:
         yield f"these differ from the published pairs of {dataset.data}: scores may not be comparable"
     elif dataset.caution:

@@ -1,8 +1,8 @@
 """Triplets: is a sentence closer to one from its own section than to one from another section (Dor et al. 2018)?
 
-The data is the Wikipedia sections of Sentence-BERT's table 4 (222,957 test triplets: SBERT-base 80.42, mean of word
-vectors 65), or a set built the same way. Accuracy is the fraction of triplets with d(anchor, positive) < d(anchor,
-negative); a tie counts as wrong.
+The data set is the Wikipedia sections in table 4 of Sentence-BERT (222,957 test triplets: SBERT-base 80.42, mean of
+word vectors 65), or a set built in the same way. Accuracy is the fraction of triplets with d(anchor, positive) <
+d(anchor, negative); a tie counts as wrong.
 """
 
 from collections.abc import Iterator, Sequence
@@ -72,7 +72,7 @@ def _scores(margins: dict[str, Float[np.ndarray, " N"]], n: int, articles: np.nd
 
 
 def _articles(columns: DatasetColumns) -> np.ndarray | None:
-    """The article number of each row, if known, since triplets from the same article are not independent."""
+    """The article number of each row, if known; triplets from the same article are not independent."""
     if "article_id" not in columns:
         return None
     number = {name: i for i, name in enumerate(dict.fromkeys(columns["article_id"]))}
