@@ -215,11 +215,13 @@ def test_it_is_saved_beside_its_own_model_and_refused_beside_another(fitted, fol
     written = json.loads((ours / "classifier.json").read_text())
     assert written["format"] == "likewise-classifier-1" and written["dimension"] == fitted.embedder.dimension
     assert written["model"]["fingerprint"] == fitted.embedder.fingerprint
-    with pytest.raises(BadInput, match="fitted to the model.*: save the classifier in another folder, or fit one"):
+    with pytest.raises(
+        BadInput, match="fitted on the model.*: save the classifier in another folder, or fit a classifier"
+    ):
         fitted.save(other)
     for name in ("classifier.json", "classifier.safetensors"):
         shutil.copy(ours / name, other)
-    with pytest.raises(BadInput, match="fitted to the model.*: fit one .*, or delete classifier.json"):
+    with pytest.raises(BadInput, match="fitted on the model.*: fit a classifier .*, or delete classifier.json"):
         Classifier.load(other)
 
 
@@ -275,7 +277,7 @@ def test_weights_of_another_fit_or_damaged_ones_are_refused(fitted, embedder, tm
     other.save(tmp_path / "two")
     path = tmp_path / "one" / "classifier.safetensors"
     shutil.copy(tmp_path / "two" / "classifier.safetensors", path)
-    with pytest.raises(BadModel, match="does not belong"):
+    with pytest.raises(BadModel, match="does not match"):
         Classifier.load(tmp_path / "one", embedder)
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(BadModel, match="cannot be read"):
@@ -300,7 +302,7 @@ TWO = ["a", "a", "b", "b"]
 BAD_LABELS = {
     "too few": (["a", "b"], "4 texts and 2 labels"),
     "one class": (["a"] * 4, "1 classes; expected at least 2"),
-    "alone": (["a", "a", "a", "b"], "class 'b' has one text, in row 3"),
+    "alone": (["a", "a", "a", "b"], "class 'b' has only one text, in row 3"),
     "mixed types": (["a", "a", 1, 1], r"labels\[2\] has 1; expected labels of type str"),
     "floats": ([0.5, 0.5, 1.0, 1.0], r"labels\[0\] is 0.5"),
     "too large": ([1, 1, 1 << 63, 1 << 63], r"labels\[2\] is 9223372036854775808; expected .* int \(of 64 bits\)"),

@@ -14,7 +14,7 @@ ROWS = {"n": [4, 6, 8, 10], "text": ["a", "b > a", "b", "c and d"], "flag": [Tru
     "condition", ["n>5 and n<9", "n>5 && n==6", "n>5, n!=6", "text=='b' or text=='a'", "n>5 or n=6"]
 )
 def test_two_conditions_are_refused(condition):
-    with pytest.raises(BadInput, match="expected COLUMN==VALUE, .* a single comparison; put quotes"):
+    with pytest.raises(BadInput, match=r"expected a single comparison, COLUMN==VALUE .*; put quotes"):
         select_rows(ROWS, condition)
 
 
@@ -116,7 +116,7 @@ def test_columns_are_scaled_renamed_and_left_and_those_that_apply_are_told():
     }
     for scaled in ("a/0", "a*1e999", "a/1e-320"):
         with pytest.raises(
-            BadInput, match=re.escape(f"--columns has score={scaled}; expected to multiply by a finite")
+            BadInput, match=re.escape(f"--columns has score={scaled}; expected multiplication by a finite")
         ):
             ColumnNames({"score": scaled}).rename(columns)
     names = ColumnNames({"score": "a/5", "text": "b", "b": "a", "x": "nowhere"}, ["l"], "b==x")

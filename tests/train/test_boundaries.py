@@ -123,7 +123,7 @@ def test_the_smallest_rank_and_alpha_are_accepted_and_some_layer_is_needed(own):
     embedder = load(own())
     with lora_adapters(embedder, TrainSettings(lora_rank=1, lora_alpha=1e-9, lora_layers=("qkv",))):
         assert {p.shape[0] for n, p in embedder.named_parameters() if n.endswith("weight.0.a")} == {1}
-    told = "lora_layers: no layers are given; the blocks of this model have down, out"
+    told = "lora_layers: the list is empty; this model's blocks have the layers down, out"
     with (
         pytest.raises(BadInput, match=told),
         lora_adapters(embedder, TrainSettings(lora_rank=1, lora_alpha=1.0, lora_layers=())),
@@ -321,7 +321,7 @@ def test_a_checkpoint_of_other_trained_tensors_is_of_another_run(others, tmp_pat
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("older", "told"), [((), "there is no older one"), ((7, 12_345_678), "the one from step 12345678 is kept")]
+    ("older", "told"), [((), "there is no older one"), ((7, 12_345_678), "the checkpoint from step 12345678 is kept")]
 )
 def test_a_checkpoint_that_cannot_be_written_tells_which_one_is_kept(older, told, tmp_path, monkeypatch):
     def full(*given):
@@ -348,11 +348,11 @@ def test_of_two_checkpoints_the_newer_one_counts_and_both_can_be_cleared(tmp_pat
 def test_the_first_difference_of_two_runs_is_named_by_its_place():
     ours = {"a": 1, "b": {"c": 2, "d": 3}}
     for theirs, told in (
-        ({"a": 1, "b": {"c": 4, "d": 5}}, "b.c was 4 and is 2"),
-        ({"a": 7, "b": {}}, "a was 7 and is 1"),
-        ({"a": 1, "b": {"c": 2}}, "b.d is given only here"),
-        ({"a": 1, "b": {"c": 2, "d": 3}, "e": 0}, "e is given only there"),
-        ({"a": 1, "b": 9}, "b was 9 and is {'c': 2, 'd': 3}"),
+        ({"a": 1, "b": {"c": 4, "d": 5}}, "b.c was 4 and is now 2"),
+        ({"a": 7, "b": {}}, "a was 7 and is now 1"),
+        ({"a": 1, "b": {"c": 2}}, "b.d was not set and now is"),
+        ({"a": 1, "b": {"c": 2, "d": 3}, "e": 0}, "e was set and now is not"),
+        ({"a": 1, "b": 9}, "b was 9 and is now {'c': 2, 'd': 3}"),
     ):
         assert checkpoint.first_difference(ours, theirs) == told
 

@@ -176,10 +176,10 @@ def test_the_last_pattern_that_matches_a_name_decides_its_rate(own):
 @pytest.mark.parametrize(
     ("rates", "message"),
     [
-        ({"no such": 1.0}, r"'no such', which matches no trained weight; some of them are encoder\.embeddings"),
+        ({"no such": 1.0}, r"'no such', which matches no trained weight; trained weights include encoder\.embeddings"),
         ({"(": 1.0}, "'\\(', which is not a regular expression"),
         ({"a{99999999999}": 1.0}, "which is not a regular expression: the repetition number is too large"),
-        ({"norm": 0.0}, "learning_rates has 0.0 for 'norm'; expected a number above 0, or use freeze"),
+        ({"norm": 0.0}, r"learning_rates has 0.0 for 'norm'; expected a number above 0 \(or use freeze"),
         ({"norm": math.inf}, "learning_rates has inf for 'norm'; expected a number above 0"),
     ],
 )

@@ -141,7 +141,7 @@ def test_rows_of_a_matrix_are_shown_in_a_dry_run(own, tmp_path, capsys):
 def test_a_model_without_blocks_cannot_compute_them_twice(own):
     embedder = load(own("words"))
     with (
-        pytest.raises(BadInput, match="has no gradient checkpointing; leave gradient_checkpointing out"),
+        pytest.raises(BadInput, match="does not support gradient checkpointing; leave gradient_checkpointing out"),
         prepared_for_training(embedder, TrainSettings(gradient_checkpointing=True)),
     ):
         pass
@@ -156,7 +156,7 @@ def test_a_text_without_tokens_and_a_prompt_that_is_left_out_cannot_be_trained_o
     spoken = {"prompts": {"query": "the cat "}, "default_prompt_name": "query"}
     pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "include_prompt": False}
     hiding = load(own(pooling=pooling, spoken=spoken))
-    with pytest.raises(BadInput, match="leaves prompts out of the pooling, which is not supported in training"):
+    with pytest.raises(BadInput, match="leaves prompts out of pooling, which training does not support"):
         tokenized_batch(hiding, Contrastive(), batch)
     shown = load(own(spoken={"prompts": {"query": "the cat " * 40}, "default_prompt_name": "query"}))
     for model, prompts in ((shown, ()), (shown, (None, "a ")), (embedder, ("", "dog " * 90))):

@@ -304,7 +304,7 @@ def test_a_wrong_argument_is_named_with_what_is_expected(name, place):
 def test_columns_and_prompts_of_a_wrong_type_are_refused():
     with pytest.raises(BadInput, match="columns is 'score=likeness'; expected your names for the columns"):
         load_data("pairs.csv", "cosent", "score=likeness")
-    with pytest.raises(BadInput, match="prompts is None; expected a text, or texts by column"):
+    with pytest.raises(BadInput, match="prompts is None; expected a text, or a mapping of columns to texts"):
         load_data("pairs.csv", "cosent", COLUMNS, prompts=None)
 
 
@@ -402,7 +402,7 @@ def test_pairs_with_a_score_are_compared_with_it(tmp_path):
 def test_what_cannot_be_evaluated_is_refused(tiny):
     with pytest.raises(BadInput, match="all positives are the same text"):
         RetrievalEvaluator({"anchor": ["a", "b"], "positive": ["c", "c"]})
-    with pytest.raises(BadInput, match="which only work for embedders; the model is a CrossEncoder"):
+    with pytest.raises(BadInput, match="which work only for embedders; the model is a CrossEncoder"):
         RetrievalEvaluator({"anchor": ANCHORS, "positive": POSITIVES})(Reranker.start(tiny))
 
 
@@ -410,11 +410,11 @@ def test_a_run_is_another_if_the_pairs_or_the_function_to_evaluate_with_are_othe
     data = load_data("pairs.csv", "cosent", COLUMNS)
     train("tiny", data, _settings(max_steps=1), output="out", evaluator="dev.csv")
     (place / "dev.csv").write_text("sentence1,sentence2,score\na,b,1\nc,d,2\n")
-    with pytest.raises(BadInput, match="another finished run: dev was .dev.csv .* and is .dev.csv "):
+    with pytest.raises(BadInput, match="another finished run: dev was .dev.csv .* and is now .dev.csv "):
         train("tiny", data, _settings(max_steps=1), output="out", evaluator="dev.csv")
-    with pytest.raises(BadInput, match="another finished run: dev was .* and is .tests.train.test_run"):
+    with pytest.raises(BadInput, match="another finished run: dev was .* and is now .tests.train.test_run"):
         train("tiny", data, _settings(max_steps=1), output="out", evaluator=lambda model: {"x": 1})
-    with pytest.raises(BadInput, match="another finished run: dev was .* and is None"):
+    with pytest.raises(BadInput, match="another finished run: dev was .* and is now None"):
         train("tiny", data, _settings(max_steps=1), output="out")
 
 

@@ -58,7 +58,7 @@ def test_the_best_go_on_to_longer_runs_and_a_stopped_search_gives_the_same(given
     assert [(one.number, one.score) for one in parts.trials] == [(one.number, one.score) for one in whole.trials]
     assert str(parts) == str(whole)
     assert "learning_rate=0.01" in str(whole) and "batch_size" not in str(whole)
-    assert str(whole).endswith(f"best: run {slowly.number}; 0 of 0 others in its round have overlapping intervals")
+    assert str(whole).endswith(f"best: run {slowly.number}; overlapping intervals: 0 of the 0 other runs in its round")
 
 
 def test_runs_that_diverge_do_not_go_on(given, tmp_path, monkeypatch):
@@ -125,7 +125,7 @@ def test_a_table_of_a_search_has_all_runs_and_those_that_are_as_good(scores, tmp
         "1\t1\t0.5000 [0.4000, 0.6000]\tlearning_rate=0.1\n"
         "1\t2\t0.7000 [0.6000, 0.8000]\tlearning_rate=0.2\n"
         "1\t3\t0.3000 [0.2000, 0.5000]\tlearning_rate=0.4\n"
-        "best: run 2; 1 of 2 others in its round have overlapping intervals"
+        "best: run 2; overlapping intervals: 1 of the 2 other runs in its round"
     )
 
 
@@ -140,5 +140,5 @@ def test_an_interrupted_run_ends_the_search(scores, tmp_path):
 @pytest.mark.usefixtures("unchecked")
 def test_a_loaded_model_which_the_first_run_would_change_is_refused(given, tmp_path):
     model, data, settings, dev = given
-    with pytest.raises(BadInput, match="the model is a TorchEmbedder; expected its name or folder"):
+    with pytest.raises(BadInput, match="the model is a TorchEmbedder; expected a name or folder"):
         search_settings(load(model), data, settings, output=tmp_path / "out", evaluator=dev)

@@ -328,8 +328,8 @@ def _other_data():
 @pytest.mark.parametrize(
     ("other", "difference"),
     [
-        ({"settings": TrainSettings(max_steps=1, batch_size=4)}, "run.batch_size was 8 and is 4"),
-        ({"identity": {"backbone": "b"}}, "backbone was 'a' and is 'b'"),
+        ({"settings": TrainSettings(max_steps=1, batch_size=4)}, "run.batch_size was 8 and is now 4"),
+        ({"identity": {"backbone": "b"}}, "backbone was 'a' and is now 'b'"),
         ({"data": _other_data()}, "rows was"),
     ],
     ids=["settings", "backbone", "data of the same size and name"],

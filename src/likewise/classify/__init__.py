@@ -1,4 +1,4 @@
-"""Classify texts by a regression on a frozen model's vectors, with calibrated probabilities; needs no torch.
+"""Classify texts by logistic regression on a frozen model's vectors, with calibrated probabilities, without torch.
 
 >>> from likewise.classify import Classifier
 >>> classifier = Classifier.fit(texts, labels, "likewise-mini")                             # doctest: +SKIP

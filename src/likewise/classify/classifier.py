@@ -56,7 +56,7 @@ class FitReport:
     l2: float
     temperature: float
     accuracy: float
-    """The fraction of texts whose class (multi-label: whose set of labels) is right, with Wilson's 95 % interval."""
+    """The fraction of texts whose class (multi-label: whose set of labels) is correct, with Wilson's 95 % interval."""
     accuracy_low: float
     accuracy_high: float
     log_loss: float
@@ -70,8 +70,8 @@ class FitReport:
 class Classifier:
     """Classifies texts; create one with `fit` or `load`.
 
-    `predict` returns None (abstains) for texts whose confidence is below `abstain_below`: the probability of the most
-    probable class or, with several labels per text, of the least certain decision about a label.
+    `predict` abstains (returns None) for texts whose confidence is below `abstain_below`. Confidence is the probability
+    of the most probable class or, with several labels per text, of the least certain decision about a label.
     """
 
     embedder: Embedder
@@ -97,14 +97,15 @@ class Classifier:
 
         Args:
             texts: N texts.
-            labels: a str or int per text; or a list of them per text, which may be empty (multi-label).
+            labels: a str or int per text; or, for multi-label classification, a list of labels per text, which may be
+                empty.
             model: a name, a folder or an embedder; `likewise-mini` by default.
-            abstain_below: from 0 (never abstain) to 1.
-            seed: of the folds.
-            show_progress_bar: while texts are encoded.
+            abstain_below: the confidence below which to abstain, from 0 (never) to 1.
+            seed: the random seed for the folds.
+            show_progress_bar: shows progress while texts are encoded.
 
         Raises:
-            BadInput: texts or labels cannot be learnt from; the message names the row.
+            BadInput: the texts or labels are unsuitable for training; the message names the row.
         """
         rows = checked_rows(texts)
         wanted, least = targets(len(rows), labels), real_number("abstain_below", abstain_below)
@@ -123,7 +124,7 @@ class Classifier:
         return self.probabilities(self.embedder.encode(texts, show_progress_bar=False))
 
     def probabilities(self, vectors: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
-        """The same, for the vectors that `embedder.encode` returns."""
+        """Like `predict_proba`, for vectors that `embedder.encode` returned."""
         return probabilities(logits_of(self.weights, vectors) / self.temperature, self.is_multi_label)
 
     @cached_property
@@ -139,7 +140,7 @@ class Classifier:
         return [self.classes[c] if yes else None for c, yes in zip(chances.argmax(1), sure, strict=True)]
 
     def save(self, folder: str | Path) -> None:
-        """Write classifier.json and classifier.safetensors into a model's folder; it is saved too if missing there.
+        """Write classifier.json and classifier.safetensors into a model's folder, with the model if it is missing.
 
         Raises:
             BadInput: the folder contains another model.
@@ -148,9 +149,9 @@ class Classifier:
         is_new = not any((folder / name).exists() for name in ENTRY_FILES)
         if is_new:
             self.embedder.save(folder)
-        fingerprint = Embedder.load(folder).fingerprint  # a different one if torch saved int8 weights in fp32
+        fingerprint = Embedder.load(folder).fingerprint  # it differs if torch saved int8 weights in fp32
         if not is_new:
-            elsewhere = "save the classifier in another folder, or fit one to the model in this folder"
+            elsewhere = "save the classifier in another folder, or fit a classifier on the model in this folder"
             _check_fingerprint(self.embedder.fingerprint, fingerprint, folder, elsewhere)
         with atomic_folder(folder) as partial:
             write_safetensors(partial / WEIGHTS, {"weights": ("F32", np.ascontiguousarray(self.weights, "<f4"))})
@@ -165,9 +166,10 @@ class Classifier:
 
     @classmethod
     def load(cls, folder: str | Path, model: Embedder | None = None) -> "Classifier":
-        """Load what `save` wrote, with the folder's model (in int8 if fitted in int8) unless the same model is passed.
+        """Load what `save` wrote, with the folder's model (in int8 if fitted in int8) unless that model is passed.
 
-        A warning is issued if one of the two, the passed model or the classifier, is in int8 and the other is not.
+        A warning is issued if the model is in int8 and the classifier was fitted in another precision, or the other way
+        round.
 
         Raises:
             BadInput: there is no classifier, or it belongs to another model.
@@ -179,12 +181,12 @@ class Classifier:
         found = _checked(read_object(folder / CLASSIFIER), folder)
         fitted_in = found["model"].get("precision")  # None: recorded by an earlier version
         embedder = Embedder.load(folder, precision=INT8 if fitted_in == INT8 else None) if model is None else model
-        anew = f"fit one to this model and save it there, or delete {CLASSIFIER} to use the model alone"
+        anew = f"fit a classifier on this model and save it there, or delete {CLASSIFIER} to use the model alone"
         _check_fingerprint(found["model"]["fingerprint"], embedder.fingerprint, folder, anew)
         if fitted_in is not None and mixes_int8(fitted_in, embedder.precision):
             warnings.warn(
                 f"the classifier in {folder} was fitted in {fitted_in}, but its model was loaded in "
-                f"{embedder.precision}: int8 changes vectors, and so probabilities; load the model in {fitted_in}",
+                f"{embedder.precision}: int8 changes vectors and thus probabilities; load the model in {fitted_in}",
                 stacklevel=2,
             )
         weights = _read_weights(folder, found["weights"], (len(found["classes"]), embedder.dimension + 1))
@@ -194,11 +196,11 @@ class Classifier:
 
 
 Encoded = Callable[[Bool[np.ndarray, " N"]], tuple[Embedder, Float[np.ndarray, "N D"]]]
-"""Maps rows to an embedder, trained on these rows only if it is trained at all, and its vectors of all rows."""
+"""Maps a mask of rows to an embedder and its vectors of all rows; if it is trained, then only on the masked rows."""
 
 
 def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: float = 0.0) -> Classifier:
-    """Choose the penalty and the temperature on held-out rows, then fit all rows."""
+    """Choose the penalty and the temperature on held-out rows, then fit on all rows."""
     truth, is_multi_label = wanted.truth, wanted.is_multi_label
     fold = stratified_folds(truth, seed)
     held_out = np.empty((len(L2), *truth.shape))
@@ -211,7 +213,7 @@ def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: 
     temperatures = [best_temperature(logits, target, is_multi_label) for logits in held_out]
     losses = [
         log_loss(logits / t, target, is_multi_label) for logits, t in zip(held_out, temperatures, strict=True)
-    ]  # calibrated, since that is what will be used
+    ]  # calibrated, because predictions will be
     best = int(np.argmin(losses))
     report = _report(held_out[best], truth, is_multi_label, (L2[best], temperatures[best], int(fold.max()) + 1))
     embedder, x = encoded(np.ones(len(truth), bool))
@@ -221,7 +223,7 @@ def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: 
 
 def _finite(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
     if not np.isfinite(x).all():
-        raise BadInput(f"the vector of texts[{int(np.argmin(np.isfinite(x).all(1)))}] is not finite")
+        raise BadInput(f"the vector of texts[{int(np.argmin(np.isfinite(x).all(1)))}] contains NaN or infinity")
     return x
 
 
@@ -244,9 +246,9 @@ def _report(
 
 
 def accuracy_interval(right: Bool[np.ndarray, " N"]) -> Interval:
-    """The fraction of right answers with its 95 % interval (Wilson 1927).
+    """The fraction of correct answers with its 95 % interval (Wilson 1927).
 
-    A bootstrap would claim [1, 1] if all of a few answers are right.
+    A bootstrap would give [1, 1] if there are only a few answers and all are correct.
     """
     n, share, z = len(right), float(right.mean()), NormalDist().inv_cdf(0.975)
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -266,7 +268,7 @@ def _right(chances: Float[np.ndarray, "N C"], truth: Any, is_multi_label: bool) 
 def _check_fingerprint(fitted: str, found: str, folder: Path, remedy: str) -> None:
     if fitted != found:
         raise BadInput(
-            f"the classifier was fitted to the model {fitted!r:.40}, but the model for {folder} is {found!r}: {remedy}"
+            f"the classifier was fitted on the model {fitted!r:.40}, but the model for {folder} is {found!r}: {remedy}"
         )
 
 
@@ -304,5 +306,5 @@ def _read_weights(folder: Path, digest: str, shape: tuple[int, int]) -> Float[np
         if not np.isfinite(weights).all():
             raise reader.not_finite("weights")
     if _digest(path) != digest:
-        raise BadModel(f"{path} does not belong to the {CLASSIFIER} beside it: a save was interrupted. Save it again")
+        raise BadModel(f"{path} does not match the {CLASSIFIER} beside it: saving was interrupted. Save it again")
     return np.asarray(weights, np.float64)  # as in `fit`: sums of fp32 weights cannot overflow in float64

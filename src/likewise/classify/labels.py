@@ -1,4 +1,4 @@
-"""The labels of texts as numbers, each row checked, and the folds of cross-validation."""
+"""Checks the labels of texts, turns them into a matrix, and assigns texts to cross-validation folds."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ Label = str | int
 
 
 class Targets(NamedTuple):
-    """The classes in sorted order, and which texts have which."""
+    """The classes in sorted order, and a 0/1 matrix of the classes of each text."""
 
     classes: list[Label]
     truth: Float[np.ndarray, "N C"]
@@ -22,7 +22,7 @@ class Targets(NamedTuple):
 
 
 def checked_rows(texts: Sequence[Any]) -> list[str]:
-    """The texts as a list; raises `BadInput` for a row that is not text, or blank."""
+    """The texts as a list; raises `BadInput` for a row that is blank or not a text."""
     if isinstance(texts, str):
         raise BadInput("texts is one str; expected a list of texts")
     found = [*texts]
@@ -36,8 +36,8 @@ def targets(texts: int, labels: Sequence[Any] | np.ndarray) -> Targets:
     """Check the labels of this many texts; a list of labels for each text means multi-label.
 
     Raises:
-        BadInput: labels do not fit the texts or each other, there is one class only, a class has one text, or all
-            texts have a label; the message names the row.
+        BadInput: the labels do not match the texts or each other, there is only one class, a class has only one text,
+            or (multi-label) all texts have the same label; the message names the row.
     """
     if isinstance(labels, str):
         raise BadInput("labels is one str; expected a list of labels")
@@ -71,7 +71,7 @@ def _labels_of(i: int, row: Any, is_multi_label: bool) -> list[Label]:
 
 
 def is_label(value: object) -> bool:
-    """Whether a value can be a label; longer integers would take long to write as text."""
+    """Whether a value can be a label; larger integers would be slow to write as text."""
     return type(value) in (str, bool) or (type(value) is int and -(1 << 63) <= value < 1 << 63)
 
 
@@ -80,7 +80,7 @@ def _check_types(sets: Sequence[Sequence[Label]]) -> None:
     for i, row in enumerate(sets):
         for label in row:
             if type(label) is not first:
-                raise BadInput(f"labels[{i}] has {label!r:.80}; expected labels of type {first.__name__}, as before it")
+                raise BadInput(f"labels[{i}] has {label!r:.80}; expected labels of type {first.__name__}, as above")
 
 
 def _check_counts(counts: Counter[Label], sets: Sequence[Sequence[Label]], is_multi_label: bool) -> None:
@@ -90,7 +90,7 @@ def _check_counts(counts: Counter[Label], sets: Sequence[Sequence[Label]], is_mu
         row = next(i for i, row in enumerate(sets) if label in row)
         if count == 1:
             raise BadInput(
-                f"class {label!r:.80} has one text, in row {row}; expected two or more per class: one to learn "
+                f"class {label!r:.80} has only one text, in row {row}; expected two or more per class: one to learn "
                 "from and one to check. Add a text, or leave the class out"
             )
         if is_multi_label and count == len(sets):
@@ -115,10 +115,10 @@ def stratified_folds(truth: Float[np.ndarray, "N C"], seed: int) -> Int[np.ndarr
 def _iterative_folds(has: Bool[np.ndarray, "N C"], folds: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
     """The fold of each row with any number of labels: iterative stratification (Sechidis et al. 2011, algorithm 1).
 
-    The label with the fewest rows left comes first; each of its rows goes to the fold that has fewest of them. If
-    possible, no fold gets all rows of a label, since the model without that fold would never see the label.
+    The label with the fewest rows left comes first; each of its rows goes to the fold with the fewest of them. If
+    possible, no fold gets all rows of a label, because a model trained without that fold would never see the label.
     """
-    has = np.column_stack([has, ~has.any(1)])  # rows without labels are a kind of their own
+    has = np.column_stack([has, ~has.any(1)])  # rows without labels count as a label of their own
     total, held = has.sum(0), np.zeros((folds, has.shape[1]), np.int64)
     fold, sizes = np.full(len(has), -1, np.int64), np.zeros(folds, np.int64)
     while (fold < 0).any():

@@ -11,9 +11,9 @@ Matrix = Float[np.ndarray, "_ _"]
 Right = Bool[np.ndarray, " _"]
 Vector = Float[np.ndarray, " _"]
 LossAndGradient = Callable[[Vector], tuple[float, Vector]]
-MEMORY, STEPS = 10, 200  # pairs of steps remembered, as usual; at most this many steps
+MEMORY, STEPS = 10, 200  # correction pairs to keep, a common choice; maximum number of iterations
 _FLAT = 1e-4  # stop when the gradient has shrunk to this fraction of the one at zero
-_SUFFICIENT, _HALVINGS = 1e-4, 20  # Armijo's condition, and how often a step is halved to meet it
+_SUFFICIENT, _HALVINGS = 1e-4, 20  # Armijo's constant; how often a step may be halved to meet the condition
 HOTTEST = 20.0  # temperatures from 1/20 to 20 are tried
 
 
@@ -26,7 +26,7 @@ def probabilities(logits: Matrix, is_multi_label: bool) -> Matrix:
 
 
 def log_loss(logits: Matrix, truth: Matrix, is_multi_label: bool) -> float:
-    """The mean over texts of minus the log-likelihood, in nats; labels of one text are summed."""
+    """The mean negative log-likelihood per text, in nats; the losses of one text's labels are summed."""
     if is_multi_label:
         return float((np.logaddexp(0, logits) - truth * logits).sum(1).mean())
     top = logits.max(1)
@@ -39,10 +39,10 @@ def logits_of(weights: Matrix, x: Matrix) -> Matrix:
 
 
 def fit_logistic(x: Matrix, truth: Matrix, l2: float, is_multi_label: bool, start: Matrix | None = None) -> Matrix:
-    """Minimize the mean log loss plus l2 / 2 × the squared weights of standardized features; biases are free.
+    """Minimize the mean log loss plus l2 / 2 × the squared weights of standardized features, not biases.
 
-    Features are centred and divided by one number, their root mean square, so the model's geometry is kept. The result
-    applies to x itself. `start` is a solution for another l2 on the same rows.
+    Features are centred and divided by a single number, their root mean square, which preserves their geometry. The
+    returned weights apply to x itself. `start` is a solution for another l2 on the same rows.
     """
     x = np.asarray(x, np.float32)
     mean = x.mean(0)
@@ -67,7 +67,7 @@ def fit_logistic(x: Matrix, truth: Matrix, l2: float, is_multi_label: bool, star
 def fit_path(x: Matrix, truth: Matrix, penalties: Sequence[float], is_multi_label: bool) -> Iterator[Matrix]:
     """The weights for each penalty, along a regularization path: each fit starts from the previous solution.
 
-    `minimize` stops before the exact minimum, so weights are only comparable if their paths were the same.
+    `minimize` stops before the exact minimum, so weights are comparable only if they were found along the same path.
     """
     weights = None
     for l2 in penalties:
@@ -81,7 +81,7 @@ def _standardized(weights: Matrix, mean: Vector, scale: float) -> Matrix:
 
 
 def minimize(function: LossAndGradient, start: Vector) -> Vector:
-    """The minimum of a smooth convex function, by L-BFGS (Liu and Nocedal 1989) with halved steps."""
+    """The minimum of a smooth convex function, by L-BFGS (Liu and Nocedal 1989) with step halving."""
     at = start.astype(np.float64)
     value, gradient = function(at)
     flat = _FLAT * float(np.linalg.norm(function(np.zeros_like(at))[1]))
@@ -107,7 +107,7 @@ def minimize(function: LossAndGradient, start: Vector) -> Vector:
 
 
 def _inverse_hessian_times(gradient: Vector, pairs: deque[tuple[Vector, Vector]]) -> Vector:
-    """The two loops of L-BFGS (Nocedal and Wright 2006, algorithm 7.4)."""
+    """The two-loop recursion of L-BFGS (Nocedal and Wright 2006, algorithm 7.4)."""
     result, parts = gradient.copy(), []
     for step, change in reversed(pairs):
         parts.append((step @ result) / (step @ change))
@@ -131,7 +131,7 @@ def best_temperature(logits: Matrix, truth: Matrix, is_multi_label: bool) -> flo
 
 
 def soft_targets(truth: Matrix, is_multi_label: bool) -> Matrix:
-    """Targets (N, C) for the temperature: N correct texts are evidence for N + 1 of N + 2, not certainty (Platt 1999).
+    """Targets (N, C) for the temperature: N correct texts suggest a probability of (N + 1) / (N + 2) (Platt 1999).
 
     With hard targets, the best temperature for a few separable texts would make every probability 0 or 1.
     """
@@ -141,7 +141,7 @@ def soft_targets(truth: Matrix, is_multi_label: bool) -> Matrix:
 
 
 def calibration_error(confidence: Vector, right: Right, bins: int = 15) -> float:
-    """Expected calibration error: |accuracy − confidence| averaged over equal bins of confidence (Guo et al. 2017)."""
+    """Expected calibration error: mean |accuracy − confidence| over equal-width confidence bins (Guo et al. 2017)."""
     place = np.minimum((confidence * bins).astype(int), bins - 1)
     sums = np.bincount(place, confidence - right, minlength=bins)
     return float(np.abs(sums).sum() / len(confidence))

@@ -60,7 +60,7 @@ class ColumnNames:
         return cls(names, labels or NLI_LABELS, where)
 
     def rename(self, columns: ColumnValues) -> dict[str, list[Any]]:
-        """Select the rows and rename their columns; a renamed column is no longer found by its old name."""
+        """Select the rows and rename their columns; a renamed column is no longer available under its old name."""
         selected = select_rows(columns, self.where) if self.where else columns
         renamed = {name: list(values) for name, values in selected.items()}
         for name, column in self.names.items():
@@ -75,7 +75,7 @@ class ColumnNames:
         return self.where is not None and _parsed_condition(self.where)[0] == column
 
     def applicable(self, columns: Iterable[str], expected: Iterable[str]) -> "ColumnNames":
-        """The expected names that are missing from these columns but can be renamed from one of them."""
+        """Only those renamings that supply an expected name missing from these columns."""
         there = dict.fromkeys(columns, ())
         missing = [name for name in expected if name in self.names and name not in there]
         names = {name: self.names[name] for name in missing if source_column(there, self.names[name]) in there}
@@ -88,7 +88,7 @@ def is_negative(column: str) -> bool:
 
 
 def renaming_example(columns: Iterable[str]) -> str:
-    """An example value of --columns that renames these columns: for two columns, otherwise for scored pairs."""
+    """An example of --columns that names these columns if there are two, or else one for scored pairs."""
     names = list(columns)
     if len(names) != len(PAIR):
         return "--columns sentence1=NAME,sentence2=NAME,score=NAME"
@@ -104,7 +104,7 @@ def similar_column(missing: str, columns: Iterable[str]) -> str | None:
 def named_data(
     name: str, places: Sequence[str] = (), columns: ColumnValues | None = None, where: str | None = None
 ) -> Iterator[None]:
-    """Name the data in errors, and rows by their places in the file ("line 3"); `where` has selected some of them."""
+    """Name the data in errors, and rows by their places in the file ("line 3"), also if `where` selected only some."""
     try:
         yield
     except BadRow as error:
@@ -120,7 +120,7 @@ def named_data(
 
 
 def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> list[Any]:
-    """Convert to numbers: numbers, texts that spell numbers, or text labels by their positions in `labels`."""
+    """Convert values to numbers; they may be numbers, texts that spell numbers, or text labels listed in `labels`."""
     if not any(isinstance(value, str) for value in values):
         return list(values)
     number = {label.strip().lower(): float(i) for i, label in enumerate(labels)}
@@ -134,11 +134,11 @@ def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> 
 
 
 def as_number(cell: Any) -> float | None:
-    """The number that a cell holds or spells; a whole number is an int, so that long ids stay exact. Else None."""
+    """The number that a cell holds or spells (an int if it is whole, so that long ids stay exact), or None."""
     for kind in (int, float) if isinstance(cell, str | int) else (float,):
         with suppress(TypeError, ValueError, OverflowError):
             number = kind(cell)
-            float(number)  # longer integers overflow
+            float(number)  # raises OverflowError for integers too large for a float
             return number
     return None
 
@@ -178,7 +178,7 @@ def _renamed_column(columns: ColumnValues, name: str, column: str) -> list[Any]:
     number = float(scaled[3])
     factor = number if scaled[2] == "*" else 1 / (number or math.nan)
     if not math.isfinite(factor):
-        expected = "expected to multiply by a finite number, or to divide by one other than 0"
+        expected = "expected multiplication by a finite number, or division by a number other than 0"
         raise BadInput(f"--columns has {name}={column}; {expected}")
     return [value * factor for value in _numbers(source, columns[source])]
 
@@ -196,13 +196,14 @@ def _numbers(name: str, values: Sequence[Any], alternatives: str = "") -> list[f
 def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
     match = _CONDITION.fullmatch(condition)
     if match is None:
-        single = "a single comparison; put quotes around a VALUE that contains = < or >"
-        raise BadInput(f"the condition is {condition!r}; expected COLUMN==VALUE, or != < <= > >=: {single}")
+        single = "a single comparison, COLUMN==VALUE (or != < <= > >=)"
+        quoted = "put quotes around a VALUE that contains = < or >"
+        raise BadInput(f"the condition is {condition!r}; expected {single}; {quoted}")
     return match[1], partial(_satisfies, _COMPARE[match[2]], match[3].strip("'\""))
 
 
 def _satisfies(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bool:
-    """Compare as numbers if both are numbers, otherwise as texts; no missing cell is above or below anything."""
+    """Compare as numbers if both are numbers, otherwise as texts; a missing cell is not above or below any value."""
     number, limit = as_number(cell), as_number(value)
     if number is not None and limit is not None:
         return compare(number, limit)

@@ -24,7 +24,7 @@ def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
 
 
 def read_columns(path: Path, name: str, file: DatasetFile, filename_column: str | None = None) -> tuple[Table, int]:
-    """The file as a table under the catalogue's names, and the number of rows dropped for lack of a score.
+    """Read a file under the catalogue's column names; also return how many rows were dropped for lack of a score.
 
     `filename_column` names a column to fill with the file's name (without its suffix) if the file does not have it.
     """

@@ -3,7 +3,7 @@
     columns = read_dataset("stsb/test")   # {"sentence1": [...], "sentence2": [...], "score": [5.0, 4.75, ...], ...}
     check_dataset("stsb/test").state      # "complete"
 
-A file is stored there as NAME.parquet, .csv, .tsv or .jsonl. Your own copies work too; any differences from the
+LIKEWISE_DATA holds files called NAME.parquet, .csv, .tsv or .jsonl. Your own copies work too; any differences from the
 published data are reported.
 """
 
@@ -115,14 +115,14 @@ def dataset_names() -> Iterator[str]:
 
 
 def dataset_entry(name: str) -> tuple[Dataset | None, DatasetFile]:
-    """The catalogue's entry for a name, or None for your own files."""
+    """The catalogue's entry for a name; for your own files, None and an empty entry."""
     dataset = DATASETS.get(name.split("/")[0])
     file = dataset.files.get(name.partition("/")[2]) if dataset else None
     return dataset, file or DatasetFile(())
 
 
 def dataset_credit(name: str) -> dict[str, str | None]:
-    """A file's facts for model cards: licence, hub name, sha256 of the local copy; None if unknown."""
+    """Facts about a file for model cards: licence, hub name, sha256 of the local copy; each is None if unknown."""
     dataset, file = dataset_entry(name)
     path = check_dataset(name).path
     return {
@@ -244,5 +244,5 @@ def _compare(file: DatasetFile, rows: int, sha256: str | None) -> tuple[DatasetS
     if rows == file.rows and not different_bytes:
         return file.kind, partial_note
     if rows in (file.rows, file.published):
-        return "changed", ("as many rows as the catalogue's copy, but different bytes", *partial_note)
+        return "changed", ("the same number of rows as the catalogue's copy, but different bytes", *partial_note)
     return "changed", partial_note or (f"{counted(rows, 'row')}; the catalogue's copy has {file.rows:,}",)

@@ -78,7 +78,7 @@ def find_leaks(
 
 
 def text_columns(columns: Iterable[str]) -> list[str]:
-    """The columns that hold texts, among them negative_1, negative_2 and so on, which `likewise data mine` writes."""
+    """The columns that hold texts, including negative_1, negative_2 and so on, which `likewise data mine` writes."""
     columns = list(columns)
     names = [name for name in TEXT_COLUMNS if name in columns]
     names += [name for name in columns if is_negative(name) and name not in names]

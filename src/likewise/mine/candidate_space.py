@@ -53,7 +53,7 @@ class CandidateSpace:
 
 
 def first_occurrences(texts: Sequence[str]) -> Int[np.ndarray, " M"]:
-    """The index of the first occurrence of each non-blank text, ignoring differences in spelling."""
+    """The index of the first occurrence of each non-blank text, comparing texts after normalization."""
     first: dict[str, int] = {}
     for i, text in enumerate(texts):
         first.setdefault(normalized(text), i)
@@ -71,7 +71,7 @@ def encode_space(
     metric: str,
     show_progress_bar: Progress,
 ) -> CandidateSpace:
-    """Encode each distinct text once: anchors with the anchor prompt, all other texts with the text prompt."""
+    """Encode each distinct text once: anchors with the anchor prompt, all other texts with the corpus prompt."""
     anchors, others = dict.fromkeys(rows[0]), dict.fromkeys((*rows[1], *candidates))
     if prompts.of_anchors == prompts.of_corpus:
         anchors = others = anchors | others
@@ -97,7 +97,7 @@ def space_of_precomputed(
     kept: Int[np.ndarray, " M"],
     metric: str,
 ) -> CandidateSpace:
-    """Build the space from the given vectors, one per text."""
+    """Build the space from precomputed vectors, one per text."""
     named = {"anchors": precomputed.anchors, "positives": precomputed.positives, "the corpus": precomputed.corpus}
     given = {name: None if vectors is None else number_table(vectors, name) for name, vectors in named.items()}
     _check_shapes(given, texts)
@@ -116,7 +116,7 @@ def _check_shapes(given: Mapping[str, np.ndarray | None], texts: Sequence[Sequen
     counts = [None if column is None else len(column) for column in texts]
     widths = {shape[1:] for shape in shapes.values() if shape is not None}
     if [shape and shape[0] for shape in shapes.values()] != counts or [len(width) for width in widths] != [1]:
-        found = ", ".join(f"{name} {shapes[name]} of {n} texts" for name, n in zip(given, counts, strict=True))
+        found = ", ".join(f"{name} {shapes[name]} for {n} texts" for name, n in zip(given, counts, strict=True))
         raise BadInput(f"expected one vector per text, all of the same dimension; found {found}")
 
 

@@ -1,4 +1,4 @@
-"""The search for negatives: find the candidates nearest to a block of rows, apply the rules, choose, go deeper."""
+"""The search for negatives: find the nearest candidates for a block of rows, apply the rules, choose, go deeper."""
 
 from dataclasses import dataclass, replace
 

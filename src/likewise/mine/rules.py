@@ -23,7 +23,7 @@ from ..text.normalization import normalized
 
 @dataclass(frozen=True, eq=False)
 class KnownPositives:
-    """Numbers for the normalized texts of the N rows and M candidates; F distinct normalized texts in total."""
+    """Text ids of the N rows and M candidates; there are F distinct normalized texts in total."""
 
     anchors: Int[np.ndarray, " N"]
     positives: Int[np.ndarray, " N"]
@@ -32,7 +32,7 @@ class KnownPositives:
 
     @classmethod
     def of(cls, anchors: Sequence[str], positives: Sequence[str], candidates: Iterable[str]) -> "KnownPositives":
-        """Number the texts of the rows and the candidates."""
+        """Assign an id to each distinct normalized text of the rows and candidates."""
         number: dict[str, int] = {}
         rows, own, pool = (
             np.array([number.setdefault(normalized(text), len(number)) for text in column], np.int64)
@@ -86,7 +86,7 @@ class RerankerFilter:
         new = [pair for pair in dict.fromkeys((*pairs, *own)) if (*key, *pair) not in self._cache]
         found = np.asarray(reranker.score(new, label=label), np.float32) if new else np.empty(0, np.float32)
         if found.shape != (len(new),) or not np.isfinite(found).all():
-            raise BadInput(f"the reranker's scores of {len(new)} pairs are {found}; expected a finite number for each")
+            raise BadInput(f"the reranker's scores for {len(new)} pairs are {found}; expected a finite number for each")
         self._cache.update(((*key, *pair), float(score)) for pair, score in zip(new, found, strict=True))
         scores = np.full(candidates.shape, np.nan, np.float32)
         scores[positions] = [self._cache[(*key, *pair)] for pair in pairs]
@@ -133,7 +133,7 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class ExcludeKnownPositives(Rule):
-    """Removes the anchor itself and its positives in any row; if `transitive`, also texts connected to it by pairs.
+    """Removes the anchor and its positives in any row; if `transitive`, also texts linked to it by a chain of pairs.
 
     Texts are compared after normalization (`likewise.text.normalization.normalized`), so an anchor in several rows or
     spellings counts as one. If transitive, the pairs a–b and b–c imply that c is not a negative of a.
@@ -148,7 +148,7 @@ class ExcludeKnownPositives(Rule):
 
 @dataclass(frozen=True)
 class RankBetween(Rule):
-    """Removes the `low` nearest candidates, which may be unlabelled positives, and those after the first `high`."""
+    """Removes the `low` nearest candidates, which may be unlabelled positives, and all after the first `high`."""
 
     low: int = 0
     high: int | None = None
@@ -217,9 +217,9 @@ class RerankerScoreBelow(Rule):
     >>> RerankerScoreBelow(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
     >>> RerankerScoreBelow(reranker, BelowPositive(margin=0.2))  # doctest: +SKIP
 
-    The reranker (or any object with its `score`) scores each pair once, and only candidates kept by the earlier rules,
-    so put this rule last. If the model has several labels, `label` chooses the one whose probability is used as the
-    score.
+    The reranker (or any object with a `score` method like its own) scores each pair once, and only candidates kept by
+    the earlier rules, so put this rule last. If the model has several labels, `label` chooses the one whose probability
+    is used as the score.
     """
 
     reranker: Any = field(repr=False)

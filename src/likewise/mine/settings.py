@@ -31,19 +31,19 @@ MAX_NEGATIVES = 1 << 20  # per row; the memory for all negatives is allocated be
 
 @dataclass(frozen=True)
 class MiningSettings:
-    """How to mine negatives; the report counts the rows with fewer than k, whichever way `missing` handles them."""
+    """How to mine negatives; the report counts the rows with fewer than k negatives, however `missing` handles them."""
 
     k: int = 1
     rules: Sequence[Rule] = (ExcludeKnownPositives(), BelowPositive(ratio=DEFAULT_RATIO))
-    """Each rule sees what the earlier rules kept; `ExcludeKnownPositives()` is put first if it is not in the list."""
+    """Each rule sees what the earlier rules kept; `ExcludeKnownPositives()` is added in front if it is missing."""
     strategy: str = "top"
     """Which kept candidates to use: `"top"` (the nearest), `"random"`, or `"spread"` (evenly from near to far)."""
     pool_size: int = 100  # `"random"` and `"spread"` choose from this many nearest kept candidates
     max_candidates: int = 1000  # maximum candidates examined per row
     missing: Missing = "drop"
-    """What to do with rows that have fewer than k: `"drop"` leaves them out; `"fill"` ignores the other rules, adds the
-    least similar of the `max_candidates` nearest candidates that are not known positives, and drops rows that still
-    have too few; `"error"` raises."""
+    """What to do with rows that have fewer than k negatives: `"drop"` leaves them out; `"fill"` ignores the other
+    rules, adds the least similar of the `max_candidates` nearest candidates that are not known positives, and drops
+    rows that still have too few; `"error"` raises."""
     metric: str = "cosine"  # a key of `likewise.arrays.similarity.SIMILARITIES`
     seed: int = 0  # for `"random"`; each row's draw depends only on the seed and the row number
 

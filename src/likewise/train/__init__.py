@@ -1,4 +1,4 @@
-"""Training: objectives that turn vectors into a loss, data, one loop, and the folder of a finished run.
+"""Training: data, objectives (which turn vectors into a loss), the training loop, and the folder of a finished run.
 
 >>> from likewise.train import TrainSettings, load_data, train
 >>> data = load_data("triplets.parquet", "contrastive")                                       # doctest: +SKIP

@@ -30,16 +30,16 @@ FOUND = "mrr@10"
 
 PairColumns = Mapping[str, Sequence[Any]]
 FinalScores = dict[str, dict[str, Any]]
-"""For each score's name: its `value` and, if known, a 95 % interval (`low`, `high`) and the number of items `n`."""
+"""Maps each score's name to its `value` and, if known, a 95 % interval (`low`, `high`) and the number of items `n`."""
 
 
 @dataclass(frozen=True, eq=False)
 class SpearmanEvaluator:
-    """Spearman's correlation of cosine similarities, or a reranker's scores, with the `score` column of the pairs."""
+    """Spearman's correlation between cosine similarities (or a reranker's scores) and the pairs' `score` column."""
 
     columns: PairColumns
     name: str = "dev"
-    prompts: Mapping[str, str] = field(default_factory=dict)  # by column; others get the model's own prompt
+    prompts: Mapping[str, str] = field(default_factory=dict)  # by column; other columns get the model's own prompt
 
     def __post_init__(self) -> None:
         gold_scores(self.columns, self.name)
@@ -89,7 +89,8 @@ class RetrievalEvaluator:
     """MRR@10 of an embedder: the mean over anchors of the first positive's reciprocal rank, or 0 beyond rank 10.
 
     The documents are all distinct texts of `positive`, `negative`, `negative_1` and so on. They are ranked by cosine
-    similarity, as in `likewise evaluate --data`. Anchors get the prompt of `anchor`, all documents that of `positive`.
+    similarity, as in `likewise evaluate --data`. Anchors get the prompt for `anchor`, and all documents get the prompt
+    for `positive`.
     """
 
     columns: Mapping[str, Sequence[str]]
@@ -98,7 +99,7 @@ class RetrievalEvaluator:
 
     def __post_init__(self) -> None:
         if len(self._documents) < 2:
-            raise BadInput(f"{self.name}: all positives are the same text; expected at least two distinct ones")
+            raise BadInput(f"{self.name}: all positives are the same text; expected at least two distinct texts")
 
     def __call__(self, model: Trainable) -> dict[str, float]:
         return {f"{self.name} {FOUND}": float(self.reciprocal_ranks(model).mean())}
@@ -113,7 +114,7 @@ class RetrievalEvaluator:
         """For each distinct anchor, the reciprocal rank of its first positive, or 0 beyond rank 10."""
         if not isinstance(model, TorchEmbedder):
             raise BadInput(
-                f"{self.name} has unscored pairs, which only work for embedders; the model is a {model_kind(model)}. "
+                f"{self.name} has unscored pairs, which work only for embedders; the model is a {model_kind(model)}. "
                 "Expected pairs with sentence1, sentence2 and score, such as stsb/dev"
             )
         number = {text: i for i, text in enumerate(self._documents)}
@@ -151,7 +152,8 @@ def load_evaluator(
             (`labels` > 1), sentence1, sentence2 and label.
         columns: your names for the columns: `ColumnNames({"sentence1": "question"})`.
         training_columns: the training data's column names, used if `columns` is not given and they match.
-        labels: the model's labels, which number label texts, or only how many it has (`columns.labels` number them).
+        labels: the model's labels, whose order numbers the label texts in the data; or only the number of labels, in
+            which case `columns.labels` numbers the texts.
     """
     count, name = labels if isinstance(labels, int) else len(labels), str(data)
     expected = LABELLED_PAIRS if count > 1 else SCORED_PAIRS
@@ -186,9 +188,9 @@ def _check_each(column: str, values: Sequence[Any], fits: Callable[[Any], bool],
 
 
 def with_data_prompts(evaluator: PairEvaluator, sources: Sequence[DataSource]) -> PairEvaluator:
-    """The evaluator with the prompts that the training data have for columns of the same names.
+    """Return the evaluator with the prompts that the training data use for columns of the same names.
 
-    A warning names the columns for which they have none, or different ones.
+    A warning lists the columns that the training data lack or for which they use different prompts.
     """
     names = UNSCORED_PAIRS if isinstance(evaluator, RetrievalEvaluator) else SCORED_PAIRS[:2]
     given = [_prompts_by_column(source, names) for source in sources]
@@ -197,8 +199,8 @@ def with_data_prompts(evaluator: PairEvaluator, sources: Sequence[DataSource]) -
     found = {name: {one[name] for one in given if name in one} for name in names}
     if unclear := [name for name, prompts in found.items() if len(prompts) != 1]:
         warnings.warn(
-            f"{evaluator.name}: {' and '.join(unclear)} will be read with the model's default prompt, if any: the "
-            "training data have no column of that name, or different prompts for it",
+            f"{evaluator.name}: {' and '.join(unclear)} will be encoded with the model's default prompt, if any: the "
+            "training data have no column of that name, or use different prompts for it",
             stacklevel=3,
         )
     prompts = {name: one.pop() for name, one in found.items() if len(one) == 1}
@@ -206,7 +208,7 @@ def with_data_prompts(evaluator: PairEvaluator, sources: Sequence[DataSource]) -
 
 
 def _prompts_by_column(source: DataSource, names: Sequence[str]) -> Mapping[str, str | None]:
-    """The prompt of each column of texts; a stream, whose columns are unknown, may have all these names."""
+    """The prompt of each text column; a stream's only prompt applies to all of these names, known or not."""
     rows = source.rows
     if isinstance(rows, TrainingRows):
         return {name: rows.prompts.get(name) for name in rows.texts}
@@ -242,7 +244,7 @@ def predict_scores(
 def _prompted_pairs(
     model: Trainable | Reranker, columns: PairColumns, prompts: Mapping[str, str]
 ) -> tuple[list[Sequence[str]], str | None]:
-    """The texts as the model reads them in training, and the prompt that it must still add: none, or its default."""
+    """The texts as the model reads them in training, and the prompt to encode them with (None: the model's default)."""
     pairs = [columns["sentence1"], columns["sentence2"]]
     if not prompts:
         return pairs, None

@@ -18,7 +18,7 @@ from .step.trainable import Trainable
 
 
 def learning_rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:
-    """The learning rate of step 0, 1, … as a fraction of the peak."""
+    """The learning rate at this step (0, 1, …) as a fraction of the peak."""
     warmup = settings.warmup_ratio * max_steps
     warmup = warmup if warmup >= 1 else 0.0  # a shorter warm-up would be one step at learning rate 0
     if step < warmup:
@@ -31,7 +31,7 @@ DECAY: Mapping[LearningRateSchedule, Callable[[float], float]] = {
     "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
     "constant": lambda done: 1.0,  # noqa: ARG005
 }
-"""The learning rate after the warm-up, as a fraction of the peak, given the share of the remaining steps so far."""
+"""The learning rate after the warm-up, as a fraction of the peak, given the share of post-warm-up steps done."""
 
 
 def make_optimizer(model: Trainable, objectives: list[Objective], settings: TrainSettings) -> torch.optim.Optimizer:
@@ -64,13 +64,15 @@ def _parameter_groups(
 def _by_pattern(
     named: list[tuple[str, nn.Parameter]], rates: Mapping[str, float]
 ) -> dict[str, list[tuple[str, nn.Parameter]]]:
-    """The weights whose names match each regular expression, the last one if several match."""
+    """The weights whose names match each regular expression; the last expression that matches a weight wins."""
     found: dict[str, list[tuple[str, nn.Parameter]]] = {pattern: [] for pattern in rates}
     for pattern in rates:
         searched = regular_expression("learning_rates", pattern)
         if not any(searched.search(name) for name, _ in named):
             names = ", ".join(name for name, _ in named[:: max(1, len(named) // 4)])
-            raise BadInput(f"learning_rates has {pattern!r}, which matches no trained weight; some of them are {names}")
+            raise BadInput(
+                f"learning_rates has {pattern!r}, which matches no trained weight; trained weights include {names}"
+            )
     for name, p in named:
         last = next((pattern for pattern in reversed([*rates]) if re.search(pattern, name)), None)
         if last is not None:
@@ -140,7 +142,7 @@ class EMA:
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Add the weights after step 1, 2, … to the average."""
+        """Update the average with the weights after this step (1, 2, …)."""
         decay = min(self.decay, (1 + step) / (10 + step))
         foreach("lerp_", list(self.mean.values()), [p.detach() for p in self.weights.values()], 1 - decay)
 

@@ -23,13 +23,13 @@ class Plan:
 
     @classmethod
     def of(cls, schedule: Schedule, settings: TrainSettings, processes: Processes = SINGLE_PROCESS) -> "Plan":
-        """The plan of a run over these data; rejects settings that are out of range or would have no effect."""
+        """Plan a run over these data; reject settings that are out of range or would have no effect."""
         check_ranges(settings)
         check_used(settings, [source.objective for source in schedule.sources])
         processes.local_rows(settings.batch_size)
         batches = schedule.batches_per_epoch
         if batches is None and settings.max_steps is None:
-            raise BadInput("the length of a stream is unknown, so epochs cannot be counted; expected max_steps")
+            raise BadInput("the length of a stream is unknown, so epochs cannot be counted; set max_steps")
         epoch = None if batches is None else batches / settings.gradient_accumulation_steps
         steps = settings.max_steps or max(1, round(settings.epochs * (epoch or 0)))
         eval_steps = settings.eval_steps or (max(1, round(epoch)) if epoch is not None else steps)
@@ -61,11 +61,11 @@ def check_evaluated(settings: TrainSettings, evaluates: bool) -> None:
     """Reject evaluation settings if there is no evaluator."""
     for name in () if evaluates else ("eval_steps", "early_stopping_patience"):
         if getattr(settings, name) > 0:
-            raise BadInput(f"{name} has no effect without an evaluator; give one (--dev), or leave {name} out")
+            raise BadInput(f"{name} has no effect without an evaluator; add one (--dev), or leave {name} out")
 
 
 def check_ranges(settings: TrainSettings) -> None:
-    """Reject numbers that make no sense."""
+    """Reject numbers that are out of range."""
     for name in ABOVE_ZERO:
         value = getattr(settings, name)
         if value is not None and not value > 0:
@@ -75,7 +75,7 @@ def check_ranges(settings: TrainSettings) -> None:
             raise BadInput(f"{name} is {getattr(settings, name)}; expected 0 or more")
     for pattern, rate in settings.learning_rates.items():
         if not 0 < rate < math.inf:
-            raise BadInput(f"learning_rates has {rate} for {pattern!r}; expected a number above 0, or use freeze")
+            raise BadInput(f"learning_rates has {rate} for {pattern!r}; expected a number above 0 (or use freeze)")
     for name in FRACTIONS:
         if not 0 <= getattr(settings, name) < 1:
             raise BadInput(f"{name} is {getattr(settings, name)}; expected a fraction: 0 or more, and below 1")

@@ -1,4 +1,4 @@
-"""`train` turns a model, data and settings into a trained model and its folder; `likewise train` does the same."""
+"""`train` trains a model and saves it in a folder, as the command `likewise train` does."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,19 +36,22 @@ def train(
     >>> train("bert-base-uncased", load_data("pairs.parquet", "contrastive"), TrainSettings(epochs=1, batch_size=64),
     ...       output="out", evaluator="stsb/dev")  # doctest: +SKIP
 
-    The `output` folder holds checkpoints and a log during training, and at the end the model with its card (README.md),
-    curve, log and record (run.json). Repeating the call resumes from the last checkpoint or, if the run is finished,
-    loads the finished weights into the model. On Ctrl-C, training finishes the step, writes a checkpoint and returns
-    (`interrupted`).
+    During training, the `output` folder holds checkpoints and a log; afterwards, it holds the model with its card
+    (README.md), training curve, log and record (run.json). Repeating the call resumes from the last checkpoint or, if
+    the run is finished, loads the finished weights into the model. On Ctrl-C, training finishes the current step,
+    writes a checkpoint and returns a result marked `interrupted`.
 
     Args:
-        model: an embedder or reranker in fp32, or an embedder's name or folder (the result is then only in `output`).
-        data: rows with their objective (`load_data`), or a list of these, whose batches are mixed.
+        model: an embedder or reranker in fp32, or an embedder's name or folder (the trained model is then only in
+            `output`).
+        data: a data source (rows with their objective, from `load_data`), or a list of data sources, whose batches are
+            mixed.
         settings: how to train.
-        output: the folder for the finished model, another one than that of `model`; without it, nothing is saved.
-        evaluator: scores the model before and during training; the best model is kept. A callable, or pairs (a file or
-            a data set) with sentence1, sentence2 and score; anchor and positive (to be found among all positives); or,
-            for classifiers, label in place of score.
+        output: the folder for the finished model, which must not be the folder of `model`; if omitted, nothing is
+            saved.
+        evaluator: scores the model before and during training; the best model is kept. Either a callable, or a file or
+            data set of pairs with the columns sentence1, sentence2 and score; anchor and positive (to be found among
+            all positives); or, for classifiers, sentence1, sentence2 and label.
         callbacks: called with a `StepState` after every step.
         resume: False deletes the checkpoints and the finished run in `output` and starts over.
 
@@ -61,7 +64,7 @@ def train(
     if output is not None:
         check_writable_folder(Path(output))
     elif isinstance(model, str | Path):
-        raise BadInput("without an output folder the trained model would be lost; expected output, or a loaded model")
+        raise BadInput("without an output folder the trained model would be lost; pass output, or a loaded model")
     with process_group() as processes:
         name, loaded = _loaded(model)
         if output is not None:
@@ -78,14 +81,18 @@ def train(
 
 
 def _check_types(model: Any, data: Any, settings: Any, output: Any, evaluator: Any, callbacks: Any) -> None:
-    """Reject arguments of `train` that are something else than it expects."""
+    """Reject arguments of `train` that have the wrong type."""
     name = str | Path
     given = {
         "model": (model, isinstance(model, name | Trainable), LOADED),
         "data": (data, _all(data, lambda one: isinstance(one, DataSource)), LOADED_DATA),
         "settings": (settings, isinstance(settings, TrainSettings), "TrainSettings, such as TrainSettings(epochs=1)"),
         "output": (output, isinstance(output, name | None), "a folder"),
-        "evaluator": (evaluator, isinstance(evaluator, name | None) or callable(evaluator), "a callable, or pairs"),
+        "evaluator": (
+            evaluator,
+            isinstance(evaluator, name | None) or callable(evaluator),
+            "a callable, or a file or data set of pairs",
+        ),
         "callbacks": (callbacks, _all(callbacks, callable), "a list of callables"),
     }
     for argument, (value, fits, expected) in given.items():
@@ -94,7 +101,7 @@ def _check_types(model: Any, data: Any, settings: Any, output: Any, evaluator: A
 
 
 LOADED = 'an embedder or reranker loaded with engine="torch", precision="fp32", or an embedder\'s name or folder'
-LOADED_DATA = "load_data(file, objective), or several of these: load_data('pairs.csv', 'contrastive')"
+LOADED_DATA = "load_data(file, objective), such as load_data('pairs.csv', 'contrastive'), or a list of such sources"
 
 
 def _all(values: Any, fits: Callable[[Any], bool]) -> bool:
@@ -104,7 +111,7 @@ def _all(values: Any, fits: Callable[[Any], bool]) -> bool:
 def training_job(
     name: str, model: Trainable, sources: Sequence[DataSource], settings: TrainSettings, evaluator: Evaluator | None
 ) -> TrainingJob:
-    """Gather all that is needed to train and to describe the run; `name` names the model before training."""
+    """Gather everything needed to train and to describe the run; `name` is the model's name before training."""
     for source in sources:
         check_objective(model, source.objective)
     if len(own := getattr(model, "labels", ())) > 1:
@@ -130,7 +137,7 @@ def training_job(
 
 
 def _evaluator_identity(evaluator: Evaluator) -> str:
-    """What identifies an evaluator: the name and a digest of its pairs, or where a callable is defined."""
+    """An evaluator's identity: the name and a digest of its pairs, or the module and name of a callable."""
     if isinstance(evaluator, PairEvaluator):
         prompts = {"prompts": sorted(evaluator.prompts.items())} if evaluator.prompts else {}
         return f"{evaluator.name} ({columns_digest({**evaluator.columns, **prompts})[:12]})"
@@ -145,7 +152,7 @@ def _folders(model: Trainable) -> list[Path]:
 
 
 def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:
-    """A model's name and the model; a model that is already loaded is named after its folder."""
+    """The model's name and the loaded model; a model that was passed already loaded is named after its folder."""
     if isinstance(model, str | Path):
         return str(model), TorchEmbedder.load(model, precision="fp32")
     return str(model.manifest.encoder), model

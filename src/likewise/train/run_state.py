@@ -1,4 +1,4 @@
-"""The changing state of a run, and its checkpoints: saving, resuming, clearing."""
+"""The state of a run, and how its checkpoints are saved, resumed from and deleted."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class BestModel:
             self.weights = {name: tensor.detach().clone() for name, tensor in weights.items()}
 
     def out_of_patience(self, patience: int) -> bool:
-        """Whether this many evaluations in a row brought no new best score; never with a patience of 0."""
+        """Whether this many evaluations in a row gave no new best score; always False if the patience is 0."""
         return 0 < patience <= self.evaluations_since
 
     def as_json(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class RunState:
     optimizer: torch.optim.Optimizer
     ema: EMA | None
     token_budget: TokenBudget
-    negatives: Mapping[str, Tensor] = field(default_factory=dict)  # the mined negatives, as positions of texts
+    negatives: Mapping[str, Tensor] = field(default_factory=dict)  # the mined negatives, as indices of candidate texts
     best: BestModel = field(default_factory=BestModel)
     step: int = 0
     seconds: float = 0.0
@@ -66,11 +66,11 @@ class RunState:
 
     @property
     def evaluated_weights(self) -> Mapping[str, Tensor]:
-        """The weights that are evaluated and saved: the moving average, if there is one."""
+        """The weights that are evaluated and saved: the moving average if enabled, otherwise the current weights."""
         return self.weights if self.ema is None else self.ema.mean
 
     def keep_best(self) -> None:
-        """Give the model its best weights or, without evaluations, its last ones."""
+        """Copy the best weights into the model or, without evaluations, the last ones."""
         copy_weights(self.best.weights or dict(self.evaluated_weights), self.weights)
 
     def tensors(self) -> dict[str, Mapping[str, Tensor]]:
@@ -97,7 +97,7 @@ class RunState:
         state = checkpoint.state
         self.step, self.seconds, self.initial_scores = state["step"], state["seconds"], state["initial_scores"]
         self.best.restore(state["best"], others.get("best"), device)
-        if tokens is None:  # the saved one may have been halved when memory ran out
+        if tokens is None:  # the saved budget may have been halved when memory ran out
             self.token_budget.tokens = state["max_tokens_per_step"]
 
 
@@ -106,7 +106,7 @@ class RunCheckpoints:
     """The checkpoints of one run in one folder; without a folder, nothing is saved. Only one process `writes`."""
 
     folder: Path | None
-    identity: Mapping[str, Any]  # must be equal for a run to resume
+    identity: Mapping[str, Any]  # must match for a run to resume
     writes: bool
 
     def save(self, state: RunState) -> None:

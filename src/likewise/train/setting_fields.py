@@ -28,7 +28,7 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The allowed words; empty if the setting is not a choice of words."""
+        """The allowed values; empty if the setting is not a choice between fixed words."""
         return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
 
@@ -47,7 +47,7 @@ def settings_of(holder: type) -> Mapping[str, Setting]:
 
 
 def from_settings(holder: type[T], values: Mapping[str, Any], where: str) -> T:
-    """The dataclass with these settings, and defaults for the rest."""
+    """Create the dataclass from these settings, with defaults for the rest."""
     known = settings_of(holder)  # type: ignore[arg-type]
     check_known(values, known, where)
     return holder(**{name: parse_value(known[name], value, where) for name, value in values.items()})
@@ -68,7 +68,7 @@ def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
 
 
 def parse_value(setting: Setting, value: Any, where: str) -> Any:
-    """The value converted to the setting's type; in text, list items are separated by commas."""
+    """Convert the value to the setting's type; a list given as text separates its items with commas."""
     try:
         return parsed(value, setting.kind)
     except (ValueError, TypeError):
@@ -76,7 +76,7 @@ def parse_value(setting: Setting, value: Any, where: str) -> Any:
 
 
 def parsed(value: Any, kind: Any, separator: str = ",") -> Any:
-    """The value converted to this type, from text or TOML; ValueError or TypeError if it does not fit."""
+    """Convert a value from text or TOML to this type; raise ValueError or TypeError if it does not fit."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return None if value is None else parsed(value, _not_none(arguments), separator)

@@ -1,6 +1,6 @@
-"""Training settings: one flat list for Python, for the flags of `likewise train` and for its TOML file.
+"""Training settings: one flat list, shared by Python, the flags of `likewise train` and its TOML file.
 
-Nothing here imports torch, so `likewise train --help` does not import it either.
+This module does not import torch, so `likewise train --help` does not import it either.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _EVALUATION = "evaluation, checkpoints and logging"
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
-    """How to train. The optimizer's defaults are Sentence-BERT's: 2e-5, warm-up over 10 % of the steps, linear decay.
+    """How to train. The optimizer's defaults follow Sentence-BERT: 2e-5, warm-up over 10 % of the steps, linear decay.
 
     >>> TrainSettings(epochs=3, batch_size=64, learning_rate=2e-5, gradient_checkpointing=True).batch_size
     64
@@ -35,7 +35,7 @@ class TrainSettings:
         int, "batches per step; the step uses the mean of their gradients", _LENGTH
     ] = 1
     data_mixing: Annotated[
-        DataMixing, "order of the batches of several data sets: drawn in proportion to their sizes, or in turn", _LENGTH
+        DataMixing, "order of batches from several data sets: drawn in proportion to their sizes, or in turn", _LENGTH
     ] = "proportional"
     seed: Annotated[int, "random seed for data order, dropout and new weights", _LENGTH] = 0
 
@@ -51,14 +51,14 @@ class TrainSettings:
     ] = 1.0
     learning_rates: Annotated[
         Mapping[str, float],
-        "peak learning rates by regular expression, searched for in the names of weights; the last that matches counts,"
-        " instead of --learning-rate and layer_lr_decay",
+        "peak learning rates by regular expression, searched for in the names of weights; the last one that matches"
+        " overrides --learning-rate and layer_lr_decay",
         _OPTIMIZER,
     ] = field(default_factory=dict)
     objective_learning_rate: Annotated[
         float | None, "peak learning rate for the objective's own weights; --learning-rate if not given", _OPTIMIZER
     ] = None
-    adam_betas: Annotated[tuple[float, float], "Adam's decay rates for gradient and squared gradient", _OPTIMIZER] = (
+    adam_betas: Annotated[tuple[float, float], "Adam's decay rates for the gradient and its square", _OPTIMIZER] = (
         0.9,
         0.999,
     )
@@ -74,15 +74,15 @@ class TrainSettings:
     ] = 0.0
 
     precision: Annotated[
-        TrainingPrecision, "precision of matrix products; weights and optimizer state stay fp32", _MEMORY
+        TrainingPrecision, "precision of matrix multiplications; weights and optimizer state stay fp32", _MEMORY
     ] = "fp32"
     gradient_checkpointing: Annotated[
-        bool, "keep only the activations between blocks and recompute the rest: less memory, slower", _MEMORY
+        bool, "keep only the activations between blocks and recompute the rest: saves memory, but is slower", _MEMORY
     ] = False
     max_tokens_per_step: Annotated[
         int | None,
-        "tokens encoded at once; a larger batch is processed in parts that give the same gradient. Halved"
-        " automatically when memory runs out",
+        "maximum number of tokens encoded at once; a larger batch is processed in parts that give the same gradient."
+        " Halved automatically when memory runs out",
         _MEMORY,
     ] = None
 
@@ -91,7 +91,7 @@ class TrainSettings:
     ] = ()
     lora_rank: Annotated[
         int,
-        "rank of LoRA adapters, merged at the end, and saved in OUTPUT/adapter too; 0 trains the whole weights",
+        "rank of LoRA adapters, which are merged at the end and also saved in OUTPUT/adapter; 0 trains all weights",
         _TRAINED,
     ] = 0
     lora_alpha: Annotated[float, "LoRA updates are scaled by alpha / rank", _TRAINED] = 16.0
@@ -126,7 +126,7 @@ CHANGEABLE = (
     *("save_steps", "logging_steps", "tensorboard", "show_progress_bar"),
     *("max_tokens_per_step", "gradient_checkpointing"),
 )
-"""Settings that may change on resuming: gradients stay the same, except that splitting a batch changes dropout."""
+"""Settings that may change on resuming: gradients stay the same, except that splitting a batch changes its dropout."""
 
 REPORTING_ONLY = ("logging_steps", "tensorboard", "show_progress_bar")
 """Settings that do not affect the model, so its card does not list them."""

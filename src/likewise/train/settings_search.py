@@ -1,8 +1,8 @@
-"""Settings compared by successive halving: many are trained briefly, and the best go on to longer runs.
+"""Compares settings by successive halving: many are trained briefly, and the best advance to longer runs.
 
-Each round trains its settings from the beginning, since the learning rate's schedule spans a whole run, and keeps the
-best third for a round three times as long (Jamieson and Talwalkar 2016, algorithm 1, with η = 3). The last round has
-the full length given by the settings.
+Each round starts again from the original model, because the learning-rate schedule spans a whole run, and keeps the
+best third of its settings for a round three times as long (Jamieson and Talwalkar 2016, algorithm 1, with η = 3). The
+last round has the full length given by the settings.
 """
 
 import math
@@ -22,12 +22,12 @@ from .run import train
 from .settings import REPORTING_ONLY, TrainSettings
 from .trainer import Diverged
 
-ETA = 3  # one in three settings of a round goes on; the paper uses 3 and 4
+ETA = 3  # one in three settings advances to the next round; the paper uses 3 and 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One run: the round, the number of its settings, and its dev score with the 95 % interval (NaN if it diverged)."""
+    """One run: its round, the number of its settings, and its dev score with a 95 % interval (NaN if it diverged)."""
 
     round: int
     number: int
@@ -40,7 +40,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class SettingsSearch:
-    """All runs, in the order in which they were trained."""
+    """All runs, in training order."""
 
     trials: Sequence[Trial]
 
@@ -50,7 +50,7 @@ class SettingsSearch:
         return _ranked([one for one in self.trials if one.round == self.trials[-1].round])[0]
 
     def __str__(self) -> str:
-        """A table of all runs, and how many of the last round the dev set cannot distinguish from the best."""
+        """A table of all runs, and how many runs of the last round the dev set cannot distinguish from the best."""
         rows = [asdict(one.settings) for one in self.trials]
         differing = [
             name for name in rows[0] if name not in REPORTING_ONLY and len({str(row[name]) for row in rows}) > 1
@@ -62,7 +62,7 @@ class SettingsSearch:
             lines.append("\t".join([str(one.round), str(one.number), score, *values]))
         last = [one for one in self.trials if one.round == self.best.round]
         close = sum(one.high >= self.best.low for one in last if one is not self.best)
-        others = f"{close} of {len(last) - 1} others in its round have overlapping intervals"
+        others = f"overlapping intervals: {close} of the {len(last) - 1} other runs in its round"
         lines.append(f"best: run {self.best.number}; {others}")
         return "\n".join(lines)
 
@@ -83,10 +83,10 @@ def search_settings(
     Args:
         model: the model's name or folder; each run starts from it.
         data: as for `train`.
-        settings: the candidates; their `epochs` or `max_steps` are those of the last round.
-        output: a folder for the runs, each with its trained model, in OUTPUT/round-1/1 and so on.
+        settings: the candidates; their `epochs` or `max_steps` apply to the last round.
+        output: the folder for the runs; each run saves its trained model in OUTPUT/round-1/1 and so on.
         evaluator: as for `train`.
-        rounds: the first one trains all candidates for 3^(1 − rounds) of their steps.
+        rounds: the number of rounds; the first trains all candidates for a fraction of 3^(1 − rounds) of their steps.
 
     Raises:
         BadInput: there are fewer than two candidates, or all diverged.
@@ -94,7 +94,7 @@ def search_settings(
     """
     if not isinstance(model, str | Path):
         raise BadInput(
-            f"the model is a {type(model).__name__}; expected its name or folder, from which each run starts anew"
+            f"the model is a {type(model).__name__}; expected a name or folder, so that each run can start from it"
         )
     if len(settings) < 2 or len({str(one) for one in settings}) < len(settings):
         raise BadInput(f"there are {len(settings)} settings; expected two or more, all different")
@@ -123,7 +123,7 @@ def shortened(settings: TrainSettings, share: float) -> TrainSettings:
 
 def _trial(number: int, place: int, settings: TrainSettings, folder: Path, given: Any) -> Trial:
     model, sources, evaluator = given
-    memo: dict[int, Any] = {}  # sources that share an objective still do
+    memo: dict[int, Any] = {}  # sources that shared an objective share its copy
     own = [replace(one, objective=deepcopy(one.objective, memo)) for one in sources]
     known: dict[str, Any] = {"round": number, "number": place, "settings": settings, "folder": folder}
     try:
@@ -137,5 +137,5 @@ def _trial(number: int, place: int, settings: TrainSettings, folder: Path, given
 
 
 def _ranked(trials: Sequence[Trial]) -> list[Trial]:
-    """Best first; ties in the order given."""
+    """The trials, best first; ties keep the given order."""
     return sorted(trials, key=lambda one: (math.isnan(one.score), -one.score, one.number))

@@ -1,9 +1,9 @@
 """distil_static: a table of token vectors from any model, in about a minute and without training.
 
-The teacher encodes each token of its vocabulary alone; principal components reduce the dimensions; and a token's vector
-is scaled down the more frequent the token is (Arora et al. 2017, "smooth inverse frequency"). Distilling a table from a
-sentence encoder in this way is model2vec's idea (Tulkens and van Dongen 2024). The folder has model2vec's format, so
-sentence-transformers and model2vec read it too.
+The teacher encodes each token of its vocabulary on its own; principal component analysis reduces the dimensions; and
+the more frequent a token is, the more its vector is scaled down (Arora et al. 2017, "smooth inverse frequency").
+Distilling a table from a sentence encoder in this way is model2vec's idea (Tulkens and van Dongen 2024). The folder is
+in the model2vec format, so sentence-transformers and model2vec can read it too.
 """
 
 import re
@@ -27,19 +27,19 @@ from ..text.inputs import text_chunks
 
 DIMENSIONS = 256
 ESTIMATED, COUNTED = 1e-4, 1e-3
-"""The smoothing of estimated and of counted frequencies: a token with this share of all tokens has half the weight
-of a rare one. Both were chosen on the development split of STS-B, as was `WHITENING`."""
-WHITENING = 0.25  # each component is divided by its variance to this power: 0 leaves it unchanged, 0.5 makes all equal
+"""Smoothing constants for estimated and counted frequencies: a token that makes up this share of all tokens gets half
+the weight of a rare token. Both were chosen on the development split of STS-B, as was `WHITENING`."""
+WHITENING = 0.25  # each component is divided by its variance to this power: 0 does nothing, 0.5 whitens fully
 MAX_TOKENS = 512  # the limit for a text, as in model2vec
 TOKENS_PER_BATCH = 1024
 NO_VARIANCE = 1e-9  # a component with less than this share of the variance is rounding error, and is not scaled up
 NO_CONTENT = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|</?(s|pad|unk|mask)>|<\|.*\|>")
-"""Tokens that stand for no text: their rows stay zero."""
+"""Special tokens, which stand for no text: their rows stay zero."""
 
 
 @dataclass(frozen=True)
 class StaticDistillation:
-    """The result: the folder, the rows and columns of its table, and the share of the variance that was kept."""
+    """The result: the folder, the numbers of tokens and dimensions in its table, and the share of the variance kept."""
 
     folder: Path
     tokens: int
@@ -59,11 +59,12 @@ def distil_static(
     """Write a static model with a vector for each token of the teacher's vocabulary.
 
     Args:
-        teacher: any embedder. Its vector of a single token becomes the token's, so its pooling and heads matter.
+        teacher: any embedder. Its vector of a single token becomes that token's vector, so its pooling and heads
+            matter.
         folder: where to write; a new folder appears complete or not at all.
-        dimensions: principal components to keep, at most the teacher's dimensions.
-        texts: texts of your domain, whose tokens are counted. Without them, the frequency of a token is estimated from
-            its place in the vocabulary, which most tokenizers order by frequency (Zipf's law).
+        dimensions: the number of principal components to keep, at most the teacher's dimension.
+        texts: texts from your domain, in which tokens are counted. Without texts, a token's frequency is estimated from
+            its rank in the vocabulary, which most tokenizers order by frequency (Zipf's law).
         show_progress_bar: as in `Embedder.encode`.
 
     Raises:
@@ -72,7 +73,7 @@ def distil_static(
     began, target = time.perf_counter(), target_folder(folder)
     check_not_input(target, [teacher.manifest.encoder])
     if (dimensions := whole_number("dimensions", dimensions)) > teacher.dimension:
-        raise BadInput(f"dimensions is {dimensions}; expected 1 to {teacher.dimension}, as the teacher has")
+        raise BadInput(f"dimensions is {dimensions}; expected 1 to {teacher.dimension}, the teacher's dimension")
     with atomic_folder(target) as partial:
         teacher.tokenizer.save(partial)
         facts = token_facts(partial / "tokenizer.json")
@@ -92,7 +93,7 @@ def distil_static(
 
 
 def _vectors(teacher: Embedder, tokens: Sequence[int], progress: Progress) -> Float[np.ndarray, "N E"]:
-    """The teacher's vector of each token alone."""
+    """The teacher's vector of each token on its own."""
     vectors = np.empty((len(tokens), teacher.dimension), np.float32)
     with show_progress(progress, len(tokens)) as advance:
         for start in range(0, len(tokens), TOKENS_PER_BATCH):
@@ -111,11 +112,14 @@ def _weights(teacher: Embedder, tokens: Sequence[int], texts: Iterable[str] | No
 
 
 def whitened_components(vectors: Float[np.ndarray, "N E"], count: int) -> tuple[Float[np.ndarray, "N D"], float]:
-    """The centred vectors in their first principal components, partly whitened, and the share of the variance kept."""
+    """Centre the vectors, project them onto their first principal components and partially whiten them.
+
+    Also returns the share of the variance kept.
+    """
     centred = vectors.astype(np.float64) - vectors.mean(0, dtype=np.float64)
     variances, directions = np.linalg.eigh(centred.T @ centred / len(vectors))  # in ascending order
     chosen = directions[:, ::-1][:, :count]
-    chosen = chosen * np.sign(chosen[np.abs(chosen).argmax(0), range(count)])  # their signs are arbitrary otherwise
+    chosen = chosen * np.sign(chosen[np.abs(chosen).argmax(0), range(count)])  # otherwise the signs would be arbitrary
     kept, total = variances[::-1][:count].clip(0), variances.clip(0).sum()
     scales = np.divide(1, kept**WHITENING, out=np.ones(count), where=kept > NO_VARIANCE * total)
     return centred @ chosen * scales, float(kept.sum() / total) if total else 1.0

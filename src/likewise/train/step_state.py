@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 class StepState:
     """One step, as passed to callbacks.
 
-    Step 0 is the model before training. It is reported only if there is an evaluator, and has only scores: loss,
-    learning rate and gradient norm are NaN.
+    Step 0 stands for the model before training. It is reported only if there is an evaluator, and contains only scores:
+    its loss, learning rate and gradient norm are NaN.
     """
 
     step: int
@@ -20,14 +20,14 @@ class StepState:
     gradient_norm: float = float("nan")
     rows: int = 0
     tokens: int = 0
-    seconds: float = 0.0  # of the whole run so far
+    seconds: float = 0.0  # since the run began
     scores: Mapping[str, float] = field(default_factory=dict)
     best_score: float | None = None  # highest value of the first score so far
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainResult:
-    """A run that has ended: its steps, its scores, and why it ended.
+    """The result of a run: its steps, its scores, and why it ended.
 
     `initial_scores` are the scores before the first step; `best_score` is the highest value of the first score during
     training. `trained_parameters` counts the trained weights, `parameters` all weights.

@@ -1,6 +1,6 @@
-"""A teacher's outputs for rows of texts: the columns for distillation objectives, computed once, in Parquet.
+"""A teacher's outputs for rows of texts: the columns that distillation objectives read, computed once and stored.
 
-To distil a cross-encoder into an embedder by the margins of its scores (Hofstätter et al. 2020):
+To distil a cross-encoder into an embedder from the margins between its scores (Hofstätter et al. 2020):
 
 >>> triplets = {"anchor": [...], "positive": [...], "negative": [...]}                           # doctest: +SKIP
 >>> teacher, student = Reranker.load("my-cross-encoder"), Embedder.load("my-encoder")            # doctest: +SKIP
@@ -8,11 +8,11 @@ To distil a cross-encoder into an embedder by the margins of its scores (Hofstä
 >>> columns = teacher_outputs(triplets, teacher, objective, file=Path("margins.parquet"))        # doctest: +SKIP
 >>> train(student, [DataSource(read_rows(columns, objective), objective)], TrainSettings())      # doctest: +SKIP
 
-The file is complete training data: `likewise train MODEL --data margins.parquet@margin-mse:similarity=cosine`.
-Pairs and lists work the same way with `Regression` or `CoSENT` (score) and `ScoreDistillation` (scores), and so do
-single texts with `Distillation` or `SimilarityDistillation` (teacher: the vectors of an embedder). For `Contrastive`,
-the teacher is a guide whose vectors of all texts identify false negatives (Solatorio 2024, GISTEmbed). For texts that
-are not paired, `unlabelled_examples` chooses pairs.
+The file is complete training data: `likewise train MODEL --data margins.parquet@margin-mse:similarity=cosine`. This
+also works for pairs with `Regression` or `CoSENT` (column `score`), for lists of candidates with `ScoreDistillation`
+(`scores`), and for single texts with `Distillation` or `SimilarityDistillation` (`teacher`: an embedder's vectors). For
+`Contrastive`, the teacher is a guide whose vectors of all texts identify false negatives (Solatorio 2024, GISTEmbed).
+`unlabelled_examples` chooses pairs from texts that are not paired.
 """
 
 import hashlib
@@ -54,19 +54,19 @@ def teacher_outputs(
     part_size: int = 2048,
     show_progress_bar: Progress = None,
 ) -> Columns:
-    """The text columns that the objective reads, together with the teacher's outputs it needs.
+    """Compute the teacher's outputs that the objective needs; return them with the text columns it reads.
 
-    `score` is a reranker's score or an embedder's cosine. `margin` and `scores` come from a reranker's logits,
-    whose differences are more meaningful than those of scores after a sigmoid. `teacher` holds an embedder's vectors of
-    the first column, `guide` those of all columns, concatenated.
+    `score` is a reranker's score or an embedder's cosine. With a reranker, `margin` and `scores` are computed from
+    logits, whose differences are more meaningful than differences between scores after a sigmoid. `teacher` holds an
+    embedder's vectors of the first column; `guide` holds its vectors of all columns, concatenated.
 
     Args:
-        columns: texts, named as the objective expects, and any other numbers that it reads.
+        columns: text columns under the names that the objective expects, and any other numeric columns that it reads.
         teacher: a reranker with one label, or an embedder; texts that are too long are truncated.
-        objective: an objective for distillation, or any that reads `score`.
-        file: .parquet; if it exists and was computed from the same texts by the same teacher, it is read instead. Parts
-            are saved in FILE.parts, so that an interrupted call can resume.
-        part_size: rows computed and saved at a time.
+        objective: an objective for distillation, or any other that reads `score` or `guide`.
+        file: where to save the result (.parquet). If the file exists and was computed from the same texts by the same
+            teacher, it is read instead. Parts are saved in FILE.parts, so that an interrupted call can resume.
+        part_size: the number of rows computed and saved at a time.
         show_progress_bar: shows progress in rows, as in `Embedder.encode`.
     """
     part_size = whole_number("part_size", part_size)
@@ -122,7 +122,7 @@ def _margin(teacher: Teacher, texts: Texts) -> TeacherOutput:
 
 
 def _scores(teacher: Teacher, texts: Texts) -> Float[np.ndarray, "N P"]:
-    """Scores of the first text with each of the others, on a scale where differences are meaningful."""
+    """Scores of the first text paired with each of the others, on a scale where differences are meaningful."""
     columns = _at_least(texts, 2)
     if not isinstance(teacher, Reranker):
         return _cosines(teacher, columns)
@@ -148,7 +148,7 @@ def _all_vectors(teacher: Teacher, texts: Texts) -> Float[np.ndarray, "N W"]:
 def _vectors_of(teacher: Teacher, columns: Sequence[Sequence[str]]) -> list[Float[np.ndarray, "N E"]]:
     """The vectors of each column, encoded in one call."""
     if isinstance(teacher, Reranker):
-        raise BadInput(f"a {type(teacher).__name__} has no text vectors, which the column needs; use an embedder")
+        raise BadInput(f"a {type(teacher).__name__} returns no text vectors, which this column needs; use an embedder")
     flat = [text for column in columns for text in column]
     return np.split(np.asarray(teacher.encode(flat, show_progress_bar=False, overflow="truncate")), len(columns))
 
@@ -160,7 +160,7 @@ TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts], TeacherOutput]] = {
     "teacher": _vectors,
     "guide": _all_vectors,
 }
-"""What a teacher can compute, by the column that an objective reads."""
+"""What a teacher can compute, by the name of the column that an objective reads."""
 
 
 def _at_least(texts: Texts, count: int) -> list[list[str]]:
@@ -174,8 +174,8 @@ def _requested_outputs(columns: Mapping[str, Any], objective: Objective) -> list
     names = [name for name in (*reads.numbers, *reads.optional) if name in TEACHER_OUTPUTS and name not in columns]
     if not names:
         raise BadInput(
-            f"{type(objective).__name__} reads no number that the data lack, so there is nothing for a teacher to "
-            f"compute; a teacher can compute {', '.join(TEACHER_OUTPUTS)}"
+            f"the data lack no column that {type(objective).__name__} reads and a teacher can compute "
+            f"({', '.join(TEACHER_OUTPUTS)}), so there is nothing to compute"
         )
     return names
 
@@ -195,7 +195,7 @@ def _text_columns(columns: Mapping[str, Sequence[Any]], objective: Objective) ->
 
 
 def _metadata(texts: Texts, numbers: Mapping[str, Any], teacher: Teacher, names: Sequence[str]) -> dict[str, Any]:
-    """What identifies a file: the teacher, its outputs and the texts."""
+    """The metadata that identify a file: the teacher, its outputs and the texts."""
     digest = hashlib.sha256(json.dumps(numbers, default=lambda number: np.asarray(number).tolist()).encode())
     for name, values in texts.items():
         digest.update(f"{name}\0{len(values)}\0".encode())
@@ -252,7 +252,7 @@ def _read_parquet(path: Path, metadata: dict[str, Any]) -> Columns:
         found = {"columns": metadata["columns"], **found}  # older files have only the digest, which covers the names
     if found != metadata:
         differs = first_difference(metadata, found) if isinstance(found, dict) else "it contains no teacher outputs"
-        raise BadInput(f"{path} was computed from something else: {differs}. Choose another file, or delete it")
+        raise BadInput(f"{path} was computed from different inputs: {differs}. Choose another file, or delete it")
     return {name: _numpy_column(pa, table.column(name).combine_chunks()) for name in table.column_names}
 
 

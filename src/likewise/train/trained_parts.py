@@ -1,7 +1,7 @@
-"""Chooses which weights to train: parts can be frozen by name, or LoRA adapters trained instead of weights.
+"""Chooses which weights to train: parts can be frozen by name, and LoRA adapters can be trained instead of weights.
 
 LoRA (Hu et al. 2021): a linear layer's weight is W + (alpha / rank) B A, and only A and B are trained. The sum is a
-parametrization of the weight, so that layers need not know about it; at the end, it becomes the weight.
+parametrization of the weight, so layers need no changes; at the end, it replaces the weight.
 """
 
 import math
@@ -20,7 +20,7 @@ from ..errors import BadInput
 from .settings import TrainSettings
 from .step.trainable import Trainable
 
-PARTS = ("encoder", "pooling", "heads", "head")  # heads of an embedder, head of a cross-encoder
+PARTS = ("encoder", "pooling", "heads", "head")  # an embedder has heads, a cross-encoder has a head
 _BLOCKS = re.compile(r"blocks:(\d+)(?:-(\d+))?")
 
 
@@ -33,7 +33,7 @@ def prepared_for_training(model: Trainable, settings: TrainSettings) -> Iterator
         if settings.gradient_checkpointing:
             if not model.encoder.can_recompute:
                 name = type(model.encoder).__name__
-                raise BadInput(f"{name} has no gradient checkpointing; leave gradient_checkpointing out")
+                raise BadInput(f"{name} does not support gradient checkpointing; leave gradient_checkpointing out")
             model.encoder.recomputes = True
         for parameter in parameters_of_parts(model, settings.freeze):
             parameter.requires_grad_(False)
@@ -46,7 +46,7 @@ def prepared_for_training(model: Trainable, settings: TrainSettings) -> Iterator
 
 
 def parameters_of_parts(model: Trainable, names: Sequence[str]) -> list[nn.Parameter]:
-    """The parameters of parts such as `["embeddings", "blocks:0-3"]`; blocks count from 0, and 3 is included."""
+    """The parameters of parts such as `["embeddings", "blocks:0-3"]`; block numbers start at 0, and 3 is included."""
     return [p for name in names for module in _modules_of_part(model, name) for p in module.parameters()]
 
 
@@ -84,10 +84,10 @@ class LowRank(nn.Module):
 
 @contextmanager
 def lora_adapters(model: Trainable, settings: TrainSettings) -> Iterator[None]:
-    """Inside the context, the encoder's weights are frozen and low-rank updates trained; heads are trained directly.
+    """Inside the context, the encoder's weights are frozen and low-rank updates are trained instead.
 
-    At the end, the updates are merged into the weights. After an error, the weights are restored, so that a run can
-    resume from its checkpoint, which holds only the updates.
+    Heads are trained directly. At the end, the updates are merged into the weights. After an error, the original
+    weights are restored, so that a run can resume from its checkpoint, which holds only the updates.
     """
     if not settings.lora_rank:
         yield
@@ -105,7 +105,7 @@ def lora_adapters(model: Trainable, settings: TrainSettings) -> Iterator[None]:
         with torch.no_grad():
             for linear in linears:
                 parametrize.remove_parametrizations(linear, "weight", leave_parametrized=merge)
-                move_parameter_to_end(linear, "bias")  # so that it follows the weight again
+                move_parameter_to_end(linear, "bias")  # so that it comes after the weight again
 
 
 def _linears(model: Trainable, settings: TrainSettings) -> list[Linear]:
@@ -121,6 +121,8 @@ def _linears(model: Trainable, settings: TrainSettings) -> list[Linear]:
     known = {name.rpartition(".")[2] for name in linears}
     unknown = [layer for layer in settings.lora_layers if layer not in known]
     if unknown or not settings.lora_layers:
-        problem = f"there is no layer {unknown[0]}" if unknown else "no layers are given"
-        raise BadInput(f"lora_layers: {problem}; the blocks of this model have {', '.join(sorted(known)) or 'none'}")
+        problem = f"there is no layer {unknown[0]}" if unknown else "the list is empty"
+        raise BadInput(
+            f"lora_layers: {problem}; this model's blocks have the layers {', '.join(sorted(known)) or '(none)'}"
+        )
     return [module for name, module in linears.items() if name.rpartition(".")[2] in settings.lora_layers]

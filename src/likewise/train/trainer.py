@@ -35,15 +35,15 @@ from .step_state import StepState, TrainResult
 from .trained_parts import prepared_for_training
 
 Evaluator = Callable[[Any], Mapping[str, float]]
-"""Scores of a model by name, higher is better; the first score decides which model is best."""
+"""Returns a model's scores by name; higher is better, and the first score decides which model is best."""
 Callback = Callable[[StepState], None]
 """Called after each step and, if there is an evaluator, before the first step (as step 0)."""
 RateFactor = Callable[[int, int, TrainSettings], float]
-"""The learning rate of a step, given the number of steps, as a fraction of the peak: `learning_rate_factor`."""
+"""Maps (step, number of steps, settings) to the step's learning rate as a fraction of the peak."""
 
 SLOW_BF16 = (
-    "this processor has no bf16 matrix products, and torch's emulation takes several times as long as fp32: "
-    'leave out --precision (precision="fp32"), unless you want bf16 rounding'
+    "this processor has no native bf16 matrix multiplication, and torch's emulation takes several times as long as "
+    'fp32: leave out --precision (precision="fp32"), unless you want bf16 rounding'
 )
 
 
@@ -53,13 +53,13 @@ class Diverged(LikewiseError, ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trainer:
-    """One run over data in memory. It trains the model in place; `likewise.train.train` also saves it.
+    """One training run. It updates the model in place; `likewise.train.train` also saves it.
 
-    Under torchrun, several processes train as one: they share the rows of a batch, gradients are summed, and all end
-    with the same weights. Only the first process evaluates, calls callbacks and writes. Every process must be started
-    with the same data and settings and see the same folder. At the end, the state of torch's random generators is
-    restored. The evaluator scores the model before the first step, then after each epoch or every `eval_steps`; the
-    model ends with the weights that scored best during training.
+    Under torchrun, several processes train as one: each batch is split among them, gradients are summed, and all
+    processes end with the same weights. Only the first process evaluates, calls callbacks and writes files. Every
+    process must be started with the same data and settings, and must see the same folder. At the end, the state of
+    torch's random generators is restored. The evaluator scores the model before the first step, then after each epoch
+    or every `eval_steps` steps; the model ends with the weights that scored best during training.
     """
 
     model: Trainable  # in fp32
@@ -67,14 +67,14 @@ class Trainer:
     settings: TrainSettings = field(default_factory=TrainSettings)
     evaluator: Evaluator | None = None
     callbacks: Sequence[Callback] = ()
-    checkpoint_folder: Path | None = None  # training resumes from a checkpoint of the same run
-    identity: Mapping[str, Any] = field(default_factory=dict)  # must also be equal for a run to resume
-    schedule: Schedule | None = None  # the batches of each step; by default, those of `BatchSchedule`
+    checkpoint_folder: Path | None = None  # if it holds a checkpoint of the same run, training resumes
+    identity: Mapping[str, Any] = field(default_factory=dict)  # must also match for a run to resume
+    schedule: Schedule | None = None  # the batches of each step; by default, a `BatchSchedule`
     rate_factor: RateFactor = learning_rate_factor
     make_checkpoints: Callable[..., RunCheckpoints] = RunCheckpoints
 
     def run(self, *, resume: bool = True, stop: Callable[[], bool] = lambda: False) -> TrainResult:
-        """Train; without `resume`, the folder's checkpoints are deleted.
+        """Train; with `resume=False`, delete the folder's checkpoints first.
 
         `stop` is called after each step; if it returns True, the run writes a checkpoint and ends as `interrupted`.
 
@@ -166,7 +166,7 @@ class _TrainingLoop:
         )
 
     def _mine_negatives(self) -> None:
-        """Mine the negatives that are due before this step, with the weights as they are."""
+        """Mine the negatives that are due before this step, with the current weights."""
         for mined in self.mined:
             if self.state.step % mined.every == 0:
                 found = mined.mined(self.model.eval()) if self.processes.is_main else None  # type: ignore[arg-type]
@@ -174,7 +174,7 @@ class _TrainingLoop:
 
     def _step(self, batches: Sequence[tuple[DataSource, Batch]]) -> StepState:
         state, settings = self.state, self.settings
-        self.model.train()  # mining, evaluators and callbacks encode, without dropout
+        self.model.train()  # mining, evaluators and callbacks switch to eval mode to encode
         factor = self.trainer.rate_factor(state.step, self.plan.max_steps, settings)
         for group in state.optimizer.param_groups:
             group["lr"] = group["peak_lr"] * factor
@@ -216,7 +216,7 @@ class _TrainingLoop:
         return result
 
     def _check_outputs(self, batch: Batch) -> None:
-        """Reject weights that are not finite or with which one row is not, before they are evaluated or saved."""
+        """Before evaluating or saving, check that the weights, and the outputs for one row, are finite."""
         model, texts = self.model.eval(), [column[0] for column in batch.texts]
         try:
             if isinstance(model, TorchEmbedder):

@@ -66,7 +66,7 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
     assert main(command) == 0
     assert "this run is already finished" in capsys.readouterr().err
     assert main([*command, "--seed", "1"]) == 2
-    assert "another finished run: run.seed was 0 and is 1" in capsys.readouterr().err
+    assert "another finished run: run.seed was 0 and is now 1" in capsys.readouterr().err
     assert json_output([*command, "--seed", "1", "--fresh", "--json"])["run"]["seed"] == 1
 
 
@@ -78,7 +78,7 @@ def test_the_columns_are_noted_and_scores_that_would_be_ignored_refused(place, c
     assert main([*command, "--quiet"]) == 0
     assert expected not in capsys.readouterr().err
     assert main(["train", "tiny", "--data", "more.csv@contrastive", "-o", "out"]) == 2
-    assert "more.csv: Contrastive takes every row as a positive pair" in capsys.readouterr().err
+    assert "more.csv: Contrastive treats every row as a positive pair" in capsys.readouterr().err
     assert not (place / "out").exists()
 
 

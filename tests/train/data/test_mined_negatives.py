@@ -101,7 +101,7 @@ def test_a_finished_run_is_another_one_if_negatives_are_mined_otherwise_or_from_
         ((PAIRS, "simcse"), "such as contrastive; found SimCSE over"),
         (
             ({**PAIRS, "negative": ANCHORS}, "contrastive"),
-            "anchor, positive, negative; expected an anchor and a positive",
+            "anchor, positive, negative; expected only an anchor and a positive",
         ),
         ((lambda: iter(()), "contrastive"), "found Contrastive over a stream"),
     ],

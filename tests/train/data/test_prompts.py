@@ -80,7 +80,7 @@ def test_a_stream_has_prompts():
 
 @pytest.mark.parametrize(
     ("prompts", "message"),
-    [({"positiv": "x"}, "prompts has 'positiv'; the columns of texts are anchor, positive"),
+    [({"positiv": "x"}, "prompts has 'positiv'; the text columns are anchor, positive"),
      ({"anchor": 3}, "the prompt of anchor is 3; expected a text")],
 )  # fmt: skip
 def test_prompts_that_do_not_fit_are_refused(prompts, message, unchecked):
@@ -169,9 +169,9 @@ def test_prompts_that_differ_or_belong_to_other_columns_are_left_out_with_a_warn
     retrieval = RetrievalEvaluator(PAIRS)
     assert with_data_prompts(retrieval, [plain, one]).prompts == {"anchor": "query: "}
     assert with_data_prompts(retrieval, [plain]) is retrieval and not recwarn.list
-    with pytest.warns(UserWarning, match="dev: anchor will be read with the model's default prompt"):
+    with pytest.warns(UserWarning, match="dev: anchor will be encoded with the model's default prompt"):
         assert with_data_prompts(retrieval, [one, other]).prompts == {}
-    with pytest.warns(UserWarning, match="dev: sentence1 and sentence2 will be read .* no column of that name"):
+    with pytest.warns(UserWarning, match="dev: sentence1 and sentence2 will be encoded .* no column of that name"):
         assert with_data_prompts(SpearmanEvaluator(SCORED), [one]).prompts == {}
-    with pytest.warns(UserWarning, match="dev: positive will be read"):
+    with pytest.warns(UserWarning, match="dev: positive will be encoded"):
         assert with_data_prompts(retrieval, [one, stream]).prompts == {"anchor": "query: "}

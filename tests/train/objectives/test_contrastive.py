@@ -68,7 +68,7 @@ def test_what_the_guide_finds_nearer_than_the_positive_is_no_negative(more):
 
 def test_guides_vectors_must_be_one_per_text():
     columns = drawn(3, 4, 5, seed=1)
-    with pytest.raises(BadInput, match=r"guide has 10 numbers per row for 3 texts; expected a vector per text"):
+    with pytest.raises(BadInput, match=r"guide has 10 numbers per row for 3 texts; expected one vector per text"):
         Contrastive()(*columns, text_ids=torch.arange(12).view(3, 4).T, guide=torch.ones(4, 10))
 
 

@@ -70,7 +70,7 @@ def test_the_decoder_sees_the_vector_and_the_tokens_so_far_and_no_more(objective
 
 def test_settings_that_cannot_be_are_refused():
     for wrong in ({"deletion_ratio": 1.0}, {"deletion_ratio": -0.1}, {"decoder_layers": 0}, {"decoder_heads": 0}):
-        with pytest.raises(BadInput, match="expected a (number from 0 to below 1|whole number, 1 or more)"):
+        with pytest.raises(BadInput, match="expected (0 or more, and below 1|a whole number, 1 or more)"):
             TSDAE(**wrong)
     with pytest.raises(BadInput, match="not divisible by decoder_heads=4"):
         TSDAE().initialize(6, 7)

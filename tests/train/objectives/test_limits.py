@@ -167,10 +167,22 @@ PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"]}
         (PairRegression(), "score", [0, 0.5, 1], [0, 1, 87.656], "--columns score=score/87.66, or ColumnNames"),
         (PairRegression(), "score", [0, 0.5, 1], [1, 1, 1], "score is 1 in all 3 rows"),
         (PairRegression("mse"), "score", [-9, 0, 99], [7, 7, 7], "score is 7 in all 3 rows"),
-        (PairClassification(2), "label", [0, 1, 1], [0, 1, 2], "row 2: label is 2; expected 0 … 1: there are 2 labels"),
+        (
+            PairClassification(2),
+            "label",
+            [0, 1, 1],
+            [0, 1, 2],
+            "row 2: label is 2; expected 0 … 1: the objective has 2 labels",
+        ),
         (PairClassification(2), "label", [0, 1, 1], [-1, 1, 0], "row 0: label is -1; expected 0 … 1"),
         (PairClassification(2), "label", [0, 1, 1], [1, 1, 1], "label is 1 in all 3 rows"),
-        (Classification(3), "label", [0, 1, 2], [0, 1, 3], "row 2: label is 3; expected 0 … 2: there are 3 labels"),
+        (
+            Classification(3),
+            "label",
+            [0, 1, 2],
+            [0, 1, 3],
+            "row 2: label is 3; expected 0 … 2: the objective has 3 labels",
+        ),
         (MarginPairs(), "label", [0, 1, 1], [0, 1, 2], "row 2: label is 2; expected 0 … 1: 1 means that the two texts"),
     ],
 )
@@ -217,7 +229,7 @@ def test_a_ranking_needs_a_negative_and_a_teachers_score_for_each_candidate():
                 _check(objective, CANDIDATES, {"scores": np.zeros((2, wrong))})
     with pytest.raises(BadInput, match="teacher_temperature is 2.0, but the data have no column of teacher scores"):
         _check(PairRanking(teacher_temperature=2.0), CANDIDATES, {})
-    with pytest.raises(BadInput, match="a positive alone is not a distribution"):
+    with pytest.raises(BadInput, match="a single candidate makes no distribution"):
         _check(ScoreDistillation(), without, {"scores": np.zeros((2, 1))})
 
 
@@ -244,7 +256,7 @@ def test_triplets_need_two_labels_and_one_of_them_twice():
             "dimensions contains 8, but the model's vectors have 7 dimensions",
         ),
         (lambda: Layerwise(CoSENT(), 3), 9, 10, "vectors with 10 dimensions are not a concatenation of 3 layers"),
-        (AnglE, 2, 3, "AnglE needs vectors with an even dimension; the model's have 3 dimensions"),
+        (AnglE, 2, 3, "AnglE needs vectors with an even dimension; the model's vectors have 3 dimensions"),
     ],
 )
 def test_a_width_that_suits_is_accepted_and_the_next_is_not(make, accepted, refused, message):
@@ -307,7 +319,11 @@ TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": [
     [
         (Classification(3), {**PAIRS, "label": [0, 1.5, 1]}, "row 1: label is 1.5; expected a whole number"),
         (Classification(3), {**PAIRS, "label": [0, float("nan"), 1]}, "row 1: label is nan; expected a finite number"),
-        (Classification(3), {**PAIRS, "label": [[0], [1], [2]]}, "row 0: label is of shape (1,); expected one number"),
+        (
+            Classification(3),
+            {**PAIRS, "label": [[0], [1], [2]]},
+            "row 0: label has the shape (1,); expected one number",
+        ),
         (AnglE(), {**PAIRS, "score": [3, 3, 3]}, "score is 3 in all"),
         (MarginPairs(), {**PAIRS, "label": [1, 1, 1]}, "label is 1 in all"),
         (Triplet(), {**TRIPLES, "negative": TRIPLES["positive"]}, "the negative equals the positive"),

@@ -87,11 +87,11 @@ def test_rerankers_have_objectives_of_their_own():
 @pytest.mark.parametrize(
     ("loss", "table", "ours"),
     [
-        ("MultipleNegativesRankingLoss", OBJECTIVES, "in likewise: contrastive; docs/moving"),
-        ("GISTEmbedLoss", OBJECTIVES, "in likewise: contrastive; docs/moving"),
-        ("TripletLoss", OBJECTIVES, "in likewise: triplet; docs/moving"),
-        ("MSELoss", RERANKER_OBJECTIVES, "in likewise: regression; docs/moving"),
-        ("MatryoshkaLoss", OBJECTIVES, "is unknown; docs/moving-from-sentence-transformers.md lists what"),
+        ("MultipleNegativesRankingLoss", OBJECTIVES, "use contrastive instead; docs/moving"),
+        ("GISTEmbedLoss", OBJECTIVES, "use contrastive instead; docs/moving"),
+        ("TripletLoss", OBJECTIVES, "use triplet instead; docs/moving"),
+        ("MSELoss", RERANKER_OBJECTIVES, "use regression instead; docs/moving"),
+        ("MatryoshkaLoss", OBJECTIVES, "is unknown; docs/moving-from-sentence-transformers.md lists the"),
         ("contrastiv", OBJECTIVES, r"did you mean contrastive\?"),
     ],
 )

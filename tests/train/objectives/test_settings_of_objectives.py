@@ -270,7 +270,7 @@ def test_text_and_toml_say_the_same():
         ({"name": "triplet", "dimensions": 3}, "dimensions is 3; expected a list"),
         ({"temperature": 1.0}, "needs a name"),
         ({"name": ["contrastive"]}, "needs a name"),
-        (5, "needs a name, as a text or in a table; found 5"),
+        (5, "needs a name, as text or in a table; found 5"),
     ],
 )
 def test_what_cannot_be_meant_is_named(spec, message):

@@ -101,7 +101,7 @@ def test_two_processes_stop_when_one_is_asked_and_go_on_to_the_same_weights_bit_
     found, _ = _found(place / "cut")
     assert found["interrupted"] and found["steps"] == 3
     assert [p.name for p in (place / "cut/checkpoints").iterdir()] == ["step-00000003"]
-    with pytest.raises(BadInput, match="processes was 2 and is 1"):
+    with pytest.raises(BadInput, match="processes was 2 and is now 1"):
         whole(str(folder), place / "cut", "tsdae", dict(DRAWING))
     _run(WHOLE, json.dumps([[str(folder), str(place / "cut"), "tsdae", DRAWING]]))
     (resumed, weights), (straight, expected) = _found(place / "cut"), _found(place / "whole")

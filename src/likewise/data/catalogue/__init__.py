@@ -1,4 +1,4 @@
-"""The catalogue of named data sets. Add a data set as a row of one of the tables joined in DATASETS.
+"""The catalogue of named data sets. To add a data set, add a row to one of the tables joined in DATASETS.
 
 The data itself is never part of this package: `likewise data list` compares the files in LIKEWISE_DATA with
 these tables.

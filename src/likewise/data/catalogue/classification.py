@@ -26,7 +26,7 @@ CLASSES = (
         name="cr", title="Customer reviews: positive or negative",
         files={
             "all": DatasetFile(TEXT, 3771, "7a6682e7a78ab469bac704d5c768ffc7268ace23f425b213a1107c6d660eb117", 3775,
-                note="Without 4 blank lines."),
+                note="Excludes 4 blank lines."),
         },
         licence="not stated", citation="Hu and Liu 2004, Mining and summarizing customer reviews, KDD",
         homepage="https://www.cs.uic.edu/~liub/FBS/sentiment-analysis.html",
@@ -44,7 +44,7 @@ CLASSES = (
         name="mpqa", title="MPQA: polarity of opinions",
         files={
             "all": DatasetFile(TEXT, 10603, "9560ba8dd74dd3d54347b4c8916d2c917f4df13b80b87f8d56e046046fb4aea3", 10606,
-                note="Without 3 blank lines."),
+                note="Excludes 3 blank lines."),
         },
         licence="not stated",
         citation="Wiebe, Wilson and Cardie 2005, Annotating expressions of opinions and emotions, LRE 39",
@@ -81,7 +81,7 @@ CLASSES = (
             "test": DatasetFile(TEXT, published=2210, hub=HubFiles(*SST5, ("test.jsonl",))),
         },
         licence="not stated", citation=SOCHER, homepage="https://nlp.stanford.edu/sentiment",
-        obtain="the hub's SetFit/sst5, or SentEval's data/downstream/SST/fine; label 0 (very negative) to 4",
+        obtain="the hub's SetFit/sst5, or SentEval's data/downstream/SST/fine; labels from 0 (very negative) to 4",
     ),
     Dataset(
         name="trec", title="TREC: six kinds of question",

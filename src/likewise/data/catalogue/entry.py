@@ -17,9 +17,9 @@ TEXT_COLUMNS = ("text", "sentence1", "sentence2", *TRIPLETS, *CAPTIONS)
 
 @dataclass(frozen=True)
 class HubFiles:
-    """Where to download a file from the Hugging Face hub: file patterns, tried in this order.
+    """Where to download a file from the Hugging Face hub: patterns whose matches are read in this order.
 
-    `filename_column` names a column to fill with each file's name without ending (qrels/test.tsv → "test").
+    `filename_column` names a column to fill with each file's name without its suffix (qrels/test.tsv → "test").
     """
 
     repository: str
@@ -32,8 +32,8 @@ class HubFiles:
 class DatasetFile:
     """A file of a data set: its expected columns, and how to verify it.
 
-    `rows` and `sha256` describe the copy used for this project's scores, or are None if there was none.
-    `published` is the number of rows its authors published, if known. `kind` describes the copy with `rows` rows.
+    `rows` and `sha256` describe the copy used for this project's scores, or are None if no copy was used. `published`
+    is the number of rows its authors published, if known. `kind` says whether the copy with `rows` rows is complete.
     `aliases` maps an expected column to its name in published copies.
     """
 

@@ -1,4 +1,4 @@
-"""Tests in other languages, across languages, and of single domains; translations for training."""
+"""Test sets in other languages, across languages and in single domains; translations for training."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ def _clusters(name: str, title: str, rows: int, sha256: str, citation: str, home
         title=title,
         files={"test": DatasetFile(TEXT, rows, sha256, rows)},
         licence="not stated",
-        terms="Our copy states none; its authors use it for research.",
+        terms="Our copy states no terms; its authors use it for research.",
         citation=citation,
         homepage=homepage,
         obtain=f"{CLUSTERS}folder data; label is the number of the class",
@@ -32,7 +32,7 @@ def _clusters(name: str, title: str, rows: int, sha256: str, citation: str, home
 
 LANGUAGES_AND_DOMAINS = (
     Dataset(
-        name="stsb_multi_mt", title="STS Benchmark in eleven languages, translated by machine",
+        name="stsb_multi_mt", title="STS Benchmark in eleven languages, machine-translated",
         files=_scored({
             "train": (63239, "e6d2b5d872cbf8eec9bcf604d531e76c1d347a5037e2816af72a1d044ba4e42e"),
             "dev": (16500, "f504e88d5af5060f0ed8b040b5b5ab3224ab44602ca2b93ac417716bfb2fe0ae"),
@@ -43,7 +43,7 @@ LANGUAGES_AND_DOMAINS = (
         homepage="https://github.com/PhilipMay/stsb-multi-mt",
         obtain="data/ of PhilipMay/stsb-multi-mt on GitHub (commit 30de0de), all languages in one file, with the "
         "language in the column lang",
-        note="English is STS-B itself, and every overlap of STS-B is here in every language: 257 of the 2,552 distinct "
+        note="The English part is STS-B itself, and all languages share STS-B's overlaps: 257 of the 2,552 distinct "
         "English test sentences are also in train.",
     ),
     Dataset(
@@ -59,7 +59,7 @@ LANGUAGES_AND_DOMAINS = (
         }, ("english", "sentence", "english_in_any_tatoeba_test")),
         licence="CC BY 2.0 FR", terms="Tatoeba's licence, CC BY 2.0 FR.",
         citation="tatoeba.org, selected by manythings.org/anki", homepage="https://www.manythings.org/anki/",
-        obtain="a file LANGUAGE-eng.zip for each language; our copies are older ones, from repositories on GitHub, "
+        obtain="a file LANGUAGE-eng.zip for each language; our copies are older, from GitHub repositories, "
         "without the pairs in which either side is in that language's test of tatoeba_laser",
         note="The column english_in_any_tatoeba_test marks English sentences that are in the test of any language.",
     ),
@@ -105,7 +105,7 @@ LANGUAGES_AND_DOMAINS = (
         licence="CC BY-SA 4.0", citation="Ham et al. 2020, KorNLI and KorSTS, 2020.findings-emnlp.39",
         homepage="https://github.com/kakaobrain/KorNLUDatasets",
         obtain="KorSTS/sts-{train,dev,test}.tsv of kakaobrain/KorNLUDatasets on GitHub (commit 0df0fe7), unquoted",
-        note="STS-B translated by machine; people corrected dev and test. It has STS-B's overlaps.",
+        note="STS-B, machine-translated; dev and test were corrected by people. It shares STS-B's overlaps.",
     ),
     Dataset(
         name="tatoeba_laser", title="Tatoeba: sentences in 112 languages and their English translations",

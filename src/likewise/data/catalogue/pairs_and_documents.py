@@ -22,7 +22,7 @@ PAIRS = (
         licence="Microsoft's", terms="Microsoft Research's own licence, included in the download.",
         citation="Dolan and Brockett 2005, Automatically constructing a corpus of sentential paraphrases, I05-5002",
         homepage="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
-        obtain="msr_paraphrase_{train,test}.txt from the download (tab-separated, unquoted); label 1 is a paraphrase",
+        obtain="msr_paraphrase_{train,test}.txt from the download (tab-separated, unquoted); label 1 means paraphrase",
         note="250 pairs are also in STS-B test (251 rows if punctuation is ignored).",
     ),
     Dataset(
@@ -67,7 +67,7 @@ PAIRS = (
         obtain="quora_duplicate_questions.tsv from Quora's release; question1 becomes sentence1, question2 sentence2",
     ),
     Dataset(
-        name="scifact", title="SciFact: abstracts that support or refute a claim (BEIR's form)",
+        name="scifact", title="SciFact: abstracts that support or refute a claim (BEIR format)",
         files={
             "corpus": DatasetFile(("doc_id", "title", "text"), 5183,
                 "fa94d1667c497fead5c0b5b51bcf6473fe616c4b2a29185f440b8dc48f37f77a", 5183, aliases={"doc_id": "_id"},
@@ -79,7 +79,7 @@ PAIRS = (
                 "386af192a2ffc30bb5f917a8dd97cc9240f1ed2ad8dcbef1806b36f4930d25a6", 1258,
                 aliases={"query_id": "query-id", "doc_id": "corpus-id"},
                 hub=HubFiles(*SCIFACT, ("qrels/train.tsv", "qrels/test.tsv"), filename_column="split"),
-                note="919 training and 339 test judgements."),
+                note="919 training and 339 test relevance judgements."),
         },
         licence="CC BY 4.0", terms="Claims: CC BY 4.0; abstracts: ODC-By 1.0.",
         citation="Wadden et al. 2020, Fact or fiction, 2020.emnlp-main.609; Thakur et al. 2021, BEIR",
@@ -103,7 +103,7 @@ PAIRS = (
     Dataset(
         name="wiki_sections_dor", title="Sentences from one or two Wikipedia sections (Dor et al.)",
         files={
-            "train": DatasetFile(TRIPLETS, aliases=DOR, note="About 1.8 million."),
+            "train": DatasetFile(TRIPLETS, aliases=DOR, note="About 1.8 million rows."),
             "validation": DatasetFile(TRIPLETS, aliases=DOR),
             "test": DatasetFile(TRIPLETS, published=222957, aliases=DOR),
         },
@@ -129,7 +129,7 @@ PAIRS = (
         homepage="https://github.com/staeiou/arxiv_archive",
         obtain="docs/diverse-text.md lists every source with its version and licence; texts are sentences and passages "
         "of 12 to 1,200 characters, no two of which have the same letters and digits",
-        note="It contains no test text, and no sequence of nine words from one.",
+        note="It contains no test text, and no sequence of nine words from a test text.",
     ),
     Dataset(
         name="flickr30k_captions", title="Flickr30k: five captions per image",

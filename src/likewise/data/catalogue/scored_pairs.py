@@ -46,7 +46,7 @@ SCORED_PAIRS = (
         "ae45bb97aa1b7ad66d93e94baa269d58cd5591d05c6a0f4238e88ae863fb151b",
         "7e90230a92c190f1bf69ae9002b8cea547a64cca",
         "Agirre et al. 2013, *SEM 2013 shared task, S13-1004",
-        "Without the SMT subset, whose licence is closed. STS-B train contains 596 of its distinct pairs.",
+        "Excludes the SMT subset, whose licence is closed. STS-B train contains 596 of its distinct pairs.",
     ),
     _sts(
         14,
@@ -62,7 +62,7 @@ SCORED_PAIRS = (
         "79f1f480cc24f362043c15f14573f69cee45f01384bf63f1a2c0119ce46b3d98",
         "ae752c7c21bf194d8b67fd573edf7ae58183cbe3",
         "Agirre et al. 2015, SemEval-2015 Task 2, S15-2045",
-        "The pairs, out of 8,500, with a gold score. STS-B train contains 1,102 of its distinct pairs.",
+        "Only those of the 8,500 pairs that have a gold score. STS-B train contains 1,102 of its distinct pairs.",
     ),
     _sts(
         16,
@@ -104,7 +104,7 @@ SCORED_PAIRS = (
         obtain="SICK_{train,trial,test_annotated}.txt from SemEval-2014 Task 1: score is relatedness_score (1–5), "
         "label is entailment_judgment in lower case",
         note="73 test pairs are also in train. The hub's mteb/sickr-sts uses all 9,927 pairs as its test set, so its "
-        "scores are not comparable, and it is not read here.",
+        "scores are not comparable, and likewise does not read it.",
     ),
     Dataset(
         name="ukp_aspect", title="UKP argument aspect similarity",
@@ -113,7 +113,7 @@ SCORED_PAIRS = (
                 "6866582fb92dad4b1c5a7646de7dd73e7af33f17e5feb67bd732671eed32534d", 3595,
                 note="Labels NS, DTORCD (not similar), SS, HS."),
         },
-        licence="CC BY-NC", terms="The licence of its release, to our knowledge; our copy states none.",
+        licence="CC BY-NC", terms="To our knowledge, the licence of its release; our copy states no licence.",
         citation="Reimers et al. 2019, Classification and clustering of arguments, P19-1054",
         homepage="https://github.com/UKPLab/acl2019-BERT-argument-classification-and-clustering",
         obtain="UKP_ASPECT.tsv from its authors (tudatalib)",

@@ -32,8 +32,8 @@ class Batch:
 
     texts: tuple[tuple[str, ...], ...]
     numbers: Mapping[str, Shaped[Tensor, "N ..."]]
-    gathered_names: Int[Tensor, "M C"] | None = None  # from all processes; if set, numbers are too
-    prompts: tuple[str | None, ...] = ()  # of each text column; None, or (), means the model's own prompt
+    gathered_names: Int[Tensor, "M C"] | None = None  # from all processes, as are then the numbers
+    prompts: tuple[str | None, ...] = ()  # of each text column; None or () means the model's own prompt
 
     def __len__(self) -> int:
         return len(self.texts[0])
@@ -95,9 +95,9 @@ class TrainingRows:
     repeats: int = 1  # copies of each text column in a batch
     group_column: str | None = None  # each value of this column fills `group_size` rows of a batch
     group_size: int = 1
-    prompts: Mapping[str, str] = field(default_factory=dict)  # by text column; others get the model's own prompt
-    labels: tuple[str, ...] = ()  # the label texts in the order of their numbers, if the data spell numbers as texts
-    read_from: Mapping[str, str] = field(default_factory=dict)  # the data's column behind each column
+    prompts: Mapping[str, str] = field(default_factory=dict)  # by text column; other columns get the model's own prompt
+    labels: tuple[str, ...] = ()  # the label texts in the order of their numbers, if the data hold texts as labels
+    read_from: Mapping[str, str] = field(default_factory=dict)  # the data column behind each column
 
     @classmethod
     def of(
@@ -110,7 +110,8 @@ class TrainingRows:
     ) -> "TrainingRows":
         """Match columns to those the objective reads, by name or, if no name matches, by the order of the text columns.
 
-        Every row is checked; only a `complete` data set, not a part of one, for whether a model can learn from it.
+        Every row is checked. A `complete` data set, as opposed to a part of one, must also give a model something to
+        learn.
         """
         reads = objective.reads()
         texts, numbers = _matched(columns, reads)
@@ -130,7 +131,7 @@ class TrainingRows:
         return len(next(iter(self.texts.values())))
 
     def order(self, batch_size: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
-        """All rows once, ready to be cut into batches: in random order, or in groups of equal values if needed."""
+        """All rows once, ready to be cut into batches: in random order or, if needed, in groups of equal values."""
         if self.group_column is None:
             return random.permutation(len(self))
         return group_by_label(self.numbers[self.group_column], self.group_size, batch_size, random)
@@ -145,7 +146,7 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Rows from `open()`, each a mapping of columns; the stream is reopened when it ends.
+    """Rows from `open()`, each a mapping of columns to values; the stream is reopened when it ends.
 
     A run's position is the number of rows read, so `open()` must return the same rows in the same order each time. The
     length is unknown, so a run needs `max_steps`.
@@ -154,7 +155,7 @@ class Stream:
     open: Callable[[], Iterable[Mapping[str, Any]]]
     objective: Objective
     prepare: Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]] = (
-        dict  # converts them to what the objective reads
+        dict  # converts columns to what the objective reads
     )
     prompts: Prompts = ""
 
@@ -224,10 +225,10 @@ def column_prompts(prompts: Prompts, columns: Sequence[str]) -> Mapping[str, str
     if isinstance(prompts, str):
         return dict.fromkeys(columns, prompts) if prompts else {}
     if not isinstance(prompts, Mapping):
-        raise BadInput(f"prompts is {prompts!r:.80}; expected a text, or texts by column")
+        raise BadInput(f"prompts is {prompts!r:.80}; expected a text, or a mapping of columns to texts")
     unknown = [name for name in prompts if name not in columns]
     if unknown:
-        raise BadInput(f"prompts has {unknown[0]!r}; the columns of texts are {', '.join(columns)}")
+        raise BadInput(f"prompts has {unknown[0]!r}; the text columns are {', '.join(columns)}")
     odd = next((name for name, prompt in prompts.items() if not isinstance(prompt, str)), None)
     if odd is not None:
         raise BadInput(f"the prompt of {odd} is {prompts[odd]!r:.80}; expected a text")
@@ -247,7 +248,7 @@ def _numbers(name: str, values: Column, reads: InputColumns) -> NumberArray:
     numbers = _as_array(name, values, integral)
     if numbers.ndim != axes:
         expected = "a list of numbers, of the same length in every row" if axes == 2 else "one number"
-        raise BadRow(0, f"{name} is of shape {numbers.shape[1:]}; expected {expected}")
+        raise BadRow(0, f"{name} has the shape {numbers.shape[1:]}; expected {expected}")
     with np.errstate(invalid="ignore"):
         sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # the sum is not finite if any number is not
     bad = np.flatnonzero(~np.isfinite(sums))
@@ -279,7 +280,7 @@ def _integers(name: str, numbers: NumberArray) -> Int[np.ndarray, " N"]:
     return numbers.astype(np.int64)
 
 
-MAX_EXACT = 2**53  # above it, float64 skips whole numbers
+MAX_EXACT = 2**53  # above this, float64 skips whole numbers
 
 WINDOW = 32  # how many groups are considered when choosing the next one
 

@@ -10,7 +10,7 @@ from ...arrays.connected_components import DisjointSets
 from ...arrays.similarity import cosine, unit
 from ...errors import BadInput
 
-MIN_EXAMPLES = 20  # with fewer, there are too few to hold any out
+MIN_EXAMPLES = 20  # with fewer, there are too few to hold out
 MIN_HELD_OUT = 5
 
 
@@ -29,7 +29,7 @@ class Examples:
 
     @property
     def pairs(self) -> tuple[Int[np.ndarray, "M 2"], Float[np.ndarray, " M"]]:
-        """Pairs and gold scores; for triplets: anchor and positive 2, anchor and negative 1, anchor and others 0."""
+        """Pairs and gold scores; a triplet gives pairs anchor–positive (2), anchor–negative (1), anchor–other (0)."""
         if self.scores is not None:
             return self.rows, self.scores
         anchors, positives, _ = self.rows.T
@@ -57,7 +57,7 @@ def split_without_overlap(examples: Examples, fraction: float, seed: int) -> tup
     """
     if len(examples) < MIN_EXAMPLES:
         raise BadInput(
-            f"there are {len(examples)} examples; expected at least {MIN_EXAMPLES}, since some must be held out"
+            f"there are {len(examples)} examples; expected at least {MIN_EXAMPLES}, because some must be held out"
         )
     order = np.random.default_rng(seed).permutation
     held = _held_out_groups(_groups(examples.rows), fraction, order)
@@ -109,7 +109,7 @@ def unlabelled_examples(vectors: Float[np.ndarray, "S E"], pairs: int, *, seed: 
     Nearly all random pairs are dissimilar, so on their own they would teach nothing about ranking similar texts.
     """
     if len(vectors) < MIN_EXAMPLES:
-        raise BadInput(f"there are {len(vectors)} distinct texts; a teacher needs at least {MIN_EXAMPLES}")
+        raise BadInput(f"there are {len(vectors)} distinct texts; expected at least {MIN_EXAMPLES} for a teacher")
     generator = np.random.default_rng(seed)
     left = np.resize(generator.permutation(len(vectors)), pairs)
     near = _nearest(vectors, min(NEAREST, len(vectors) - 1))

@@ -26,13 +26,13 @@ class MinedColumn(Sequence[str]):
     def __len__(self) -> int:
         return len(self.chosen)
 
-    def __getitem__(self, row: int) -> str:  # type: ignore[override]  # nothing takes slices
+    def __getitem__(self, row: int) -> str:  # type: ignore[override]  # slices are never used
         return self.candidates[int(self.chosen[row])]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MinedNegatives:
-    """How the negatives of N rows are mined, and which candidates they currently are."""
+    """How the negatives of N rows are mined, and which candidates are currently chosen."""
 
     anchors: Sequence[str]
     positives: Sequence[str]
@@ -51,7 +51,7 @@ class MinedNegatives:
         return hashlib.sha256("\0".join(self.candidates).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def mined(self, model: Embedder) -> list[list[int]]:
-        """The k negatives of each row by this model, as positions in the candidates."""
+        """Mine k negatives for each row with this model; returns their indices in the candidates."""
         corpus = list(self.candidates)
         result = mine_negatives(
             self.anchors,
@@ -65,7 +65,7 @@ class MinedNegatives:
         if len(result.rows) < len(self.anchors):
             row = min({*range(len(self.anchors))} - {*result.rows.tolist()})
             raise BadInput(
-                f"row {row} has fewer than {self.settings.k} texts that are not known positives; lower k, or give a "
+                f"row {row} has fewer than {self.settings.k} texts that are not known positives; lower k, or pass a "
                 "corpus with more texts"
             )
         found: list[list[int]] = result.indices.tolist()

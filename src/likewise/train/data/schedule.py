@@ -82,7 +82,7 @@ class BatchSchedule:
         return sum(counts) if len(counts) == len(self.sources) else None
 
     def steps(self, start: int, end: int, batches_per_step: int) -> Iterator[StepBatches]:
-        """The batches of the steps start … end − 1, `batches_per_step` each."""
+        """The batches of steps start … end − 1, with `batches_per_step` batches per step."""
         batches = self.batches(start * batches_per_step, end * batches_per_step)
         for _ in range(start, end):
             yield list(islice(batches, batches_per_step))

@@ -47,7 +47,7 @@ Ignored = Literal["nothing", "numbers", "other", "unnamed"]
 """Which columns are left out if the objective does not read them by name: none; numbers; all but translations; or all,
 as in a stream, where a single batch does not show what a column holds."""
 SCORES = {"score": "score", "similarity": "score", "relevance": "score", "label": "label"}
-"""Usual names of columns that say how similar the texts of a pair are, and what objectives call them."""
+"""Common names of columns that say how similar the texts of a pair are, and the objectives' names for them."""
 
 
 def load_data(
@@ -66,8 +66,8 @@ def load_data(
         data: a file, the name of a data set (see `likewise data list`), or anything else that `read_rows` accepts.
         objective: an objective or its name with options: `"contrastive:temperature=0.1"`.
         columns: your names for the columns: `{"anchor": "question", "score": "similarity/5"}`, or `ColumnNames`.
-        prompts: prepended to the texts of every column, or of single columns: `{"anchor": "query: "}`; a column
-            without one gets the model's default prompt, if it has one.
+        prompts: a prompt for all text columns, or prompts by column: `{"anchor": "query: "}`; a column without a prompt
+            gets the model's default prompt, if any.
         objectives: the table of names: `OBJECTIVES`, or `RERANKER_OBJECTIVES`.
         licence: the licence of the data, for the model card.
         hub: the data's name on the hub, for the model card.
@@ -87,7 +87,7 @@ def load_data(
 
 
 def load_texts(data: str, objective: Objective, columns: ColumnNames) -> Mapping[str, Sequence[str]]:
-    """The columns of texts of a file or data set, for other purposes than training: a single row is enough."""
+    """Read the text columns of a file or data set for purposes other than training; a single row is enough."""
     name, rows, _ = _located(data)
     with named_data(str(data) if name else ""):
         return read_rows(rows, objective, columns, training=False).texts  # type: ignore[union-attr]  # no stream
@@ -118,11 +118,11 @@ def read_rows(
             with `column_names` (a `datasets.Dataset`); or a callable that returns a fresh iterator over rows.
         objective: determines which columns are read; other columns of files and `datasets.Dataset`s are ignored.
             Additional columns of texts are read if they are called negative, negative_1, negative_2 … or if `columns`
-            names them. An objective that learns translations reads all of them unless `columns` names some; a file that
-            `teacher_outputs` wrote is read whole.
-        columns: column names, a scale, numbers for label texts, a condition.
-        prompts: of all columns of texts, or by column.
-        training: False for another purpose: there may be a single row, or rows that are all alike.
+            names them. An objective that learns from translations reads all text columns unless `columns` names some;
+            all text columns of a file that `teacher_outputs` wrote are read.
+        columns: renames and scales columns, numbers label texts, and selects rows by a condition.
+        prompts: a prompt for all text columns, or prompts by column.
+        training: False if the rows serve another purpose; there may then be a single row, or only identical rows.
     """
     columns = columns or ColumnNames()
     if callable(data):
@@ -147,25 +147,25 @@ def with_mined_negatives(
     every: int,
     corpus: Sequence[str] | None = None,
 ) -> DataSource:
-    """The same pairs with `settings.k` negatives each, mined before the first step and then every `every` steps.
+    """Add `settings.k` negatives to each pair, mined before the first step and then every `every` steps.
 
-    Rows for which the rules leave too few are filled up, as by `missing="fill"`, so that every row keeps its place.
+    Rows for which the rules leave too few negatives are filled up, as with `missing="fill"`, so that no row is dropped.
 
     Args:
         source: pairs of anchor and positive (`load_data`), for an objective that reads any number of negatives.
-        settings: how many, and by which rules.
+        settings: the number of negatives and the rules for choosing them.
         every: steps between rounds of mining; each round encodes all texts again.
         corpus: the source of negatives; default: the positives.
     """
     rows, reads = source.rows, source.objective.reads()
     if not isinstance(rows, TrainingRows) or not reads.more_texts or reads.numbers or "guide" in rows.numbers:
         raise BadInput(
-            "negatives can be mined for rows in memory and an objective that reads any number of negatives and no "
-            f"numbers for them, such as contrastive; found {type(source.objective).__name__} over "
+            "negatives can be mined only for rows in memory and an objective that reads any number of negatives but no "
+            f"numeric columns, such as contrastive; found {type(source.objective).__name__} over "
             f"{', '.join([*rows.texts, *rows.numbers]) if isinstance(rows, TrainingRows) else 'a stream'}"
         )
     if len(rows.texts) != 2:
-        raise BadInput(f"the columns of texts are {', '.join(rows.texts)}; expected an anchor and a positive alone")
+        raise BadInput(f"the text columns are {', '.join(rows.texts)}; expected only an anchor and a positive")
     (first, second), texts = rows.texts, list(rows.texts.values())
     given = texts[1] if corpus is None else list(corpus)
     candidates = [given[i] for i in first_occurrences(given)]
@@ -198,7 +198,7 @@ def rows_digest(rows: TrainingRows) -> str:
     for name, texts in rows.texts.items():
         digest.update(f"{name}\0{len(texts)}\0".encode())
         if isinstance(texts, MinedColumn):
-            continue  # the run determines these texts
+            continue  # these texts are chosen during the run
         for text in texts:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     for name, numbers in rows.numbers.items():
@@ -213,13 +213,17 @@ def check_useful(rows: TrainingRows, objective: Objective) -> None:
         raise BadInput(f"the data have one row, but {name} learns from differences between rows; expected two or more")
     texts, numbers = list(rows.texts.values()), list(rows.numbers.values())
     if all(len(set(column)) == 1 for column in texts) and all(len({str(n) for n in column}) == 1 for column in numbers):
-        raise BadInput(f"all {len(rows):,} rows are identical, {[column[0] for column in texts]!r}: nothing to learn")
+        raise BadInput(
+            f"all {len(rows):,} rows are identical, {[column[0] for column in texts]!r}: there is nothing to learn"
+        )
     if len(texts) > 1 and all(a == b for a, b in zip(texts[0], texts[1], strict=True)):
         if objective.reads().numbers:
             raise BadInput(
                 f"in all {len(rows):,} rows both texts are the same, so no pair is more similar than another"
             )
-        warnings.warn("in all rows both texts are the same: they differ only by dropout (as in SimCSE)", stacklevel=3)
+        warnings.warn(
+            "in all rows both texts are the same, so their vectors differ only by dropout (as in SimCSE)", stacklevel=3
+        )
 
 
 def _loaded_columns(data: Any) -> tuple[ColumnValues, Ignored, Sequence[str]]:
@@ -232,7 +236,9 @@ def _loaded_columns(data: Any) -> tuple[ColumnValues, Ignored, Sequence[str]]:
         columns = table.columns
         if missing := [name for name in computed_from or () if name not in columns]:
             texts = ", ".join(computed_from or ())
-            raise BadInput(f"{path} has a teacher's outputs for {texts}, but no column {missing[0]}; compute them anew")
+            raise BadInput(
+                f"{path} has a teacher's outputs for {texts}, but no column {missing[0]}; compute them again"
+            )
         return columns, "other" if computed_from is None else "numbers", table.places
     if isinstance(data, LoadedDataset):
         return data.columns, "other", ()
@@ -251,7 +257,7 @@ def _teacher_texts(path: Path) -> list[str] | None:
         return None
     metadata = open_parquet(path).schema_arrow.metadata or {}
     written = json.loads(metadata.get(METADATA_KEY, b"null"))
-    return None if written is None else written.get("columns", [])  # older files do not list them
+    return None if written is None else written.get("columns", [])  # older files do not list their columns
 
 
 def columns_in_memory(data: Any) -> dict[str, list[Any]] | None:
@@ -276,7 +282,7 @@ def _prepared(
     if ignored != "nothing":
         names = _names_read(renamed, objective, columns, ignored)
         missing = [name for name in reads.numbers if name not in renamed]
-        names |= {similar for name in missing if (similar := similar_column(name, renamed))}  # for the error
+        names |= {similar for name in missing if (similar := similar_column(name, renamed))}  # for the error message
         if training:
             unread = {name: v for name, v in renamed.items() if name not in names}
             _warn_of_unread_texts(unread, objective)
@@ -286,7 +292,7 @@ def _prepared(
                 scores = {name: v for name, v in unread.items() if not columns.mentions(name)}
                 _check_scores(scores, objective, ignored, pairs)
         renamed = {name: column for name, column in renamed.items() if name in names}
-    chosen = columns.labels if columns.labels != NLI_LABELS else ()  # the order of NLI_LABELS is not one of scores
+    chosen = columns.labels if columns.labels != NLI_LABELS else ()  # NLI_LABELS are not ordered by score
     labels = {name: columns.labels if name in reads.integers else chosen for name in numeric}
     return {name: numbers_of(name, v, labels[name]) if name in numeric else v for name, v in renamed.items()}
 
@@ -319,7 +325,7 @@ def _holds_texts(values: Sequence[Any]) -> bool:
 
 
 def _warn_of_unread_texts(unread_columns: ColumnValues, objective: Objective) -> None:
-    """Warn about unread columns that might be negatives by name, or as texts of several words: not labels or ids."""
+    """Warn about unread columns that may hold negatives, judging by the name or by texts of several words."""
     unread = [
         name
         for name, values in unread_columns.items()
@@ -327,29 +333,29 @@ def _warn_of_unread_texts(unread_columns: ColumnValues, objective: Objective) ->
     ]
     if unread and _reads_negatives(objective.reads()):
         warnings.warn(
-            f"{type(objective).__name__} leaves out the texts in {', '.join(unread)}; to use a column as negatives, "
-            f"rename it: --columns negative_1={unread[0]}, or ColumnNames",
+            f"{type(objective).__name__} does not read the texts in {', '.join(unread)}; to use a column as negatives, "
+            f"rename it with --columns negative_1={unread[0]}, or ColumnNames",
             stacklevel=3,
         )
 
 
 def _check_scores(unread: ColumnValues, objective: Objective, ignored: Ignored, pairs: str) -> None:
-    """Reject scores or labels of pairs that would all count as positive only because of the order of the columns."""
+    """Reject pairs with scores or labels that would all be taken as positives because of the order of the columns."""
     for name, values in unread.items():
         kind = SCORES.get(name.strip().lower())
         if kind is None or (ignored != "unnamed" and len({str(value) for value in values}) < 2):
             continue
         fitting = ", ".join(fitting_objectives(("sentence1", "sentence2", kind), table_of(objective)))
         raise BadInput(
-            f"{type(objective).__name__} takes every row as a positive pair and would ignore the column {name}. Use an "
-            f"objective that reads it: {fitting}{'' if name == kind else f', with --columns {kind}={name}'}. Or keep "
-            f"only positive pairs: --where '{name}{'==1' if kind == 'label' else '>…'}', or ColumnNames(where=…). Or, "
-            f"to ignore {name}, name the texts: --columns {pairs}, or ColumnNames"
+            f"{type(objective).__name__} treats every row as a positive pair and would ignore the column {name}. "
+            f"Use an objective that reads it: {fitting}{'' if name == kind else f', with --columns {kind}={name}'}. Or "
+            f"keep only positive pairs: --where '{name}{'==1' if kind == 'label' else '>…'}', or ColumnNames(where=…). "
+            f"Or, to ignore {name}, name the texts: --columns {pairs}, or ColumnNames"
         )
 
 
 def _columns_read(prepared: ColumnValues, rows: TrainingRows, columns: ColumnNames) -> Mapping[str, str]:
-    """The column of the data behind each column that was read, by the objective's name for it."""
+    """The data column behind each column that was read, keyed by the objective's name for it."""
     read = {**rows.texts, **rows.numbers}
     given = {name: next((one for one, v in prepared.items() if v is values), name) for name, values in read.items()}
     return {name: columns.names.get(one, one) for name, one in given.items()}
@@ -367,13 +373,13 @@ def _warn_of_translations(rows: TrainingRows, objective: Objective, columns: Col
     if more and reads.more_texts and not _reads_negatives(reads):
         warnings.warn(
             f"{type(objective).__name__} reads {', '.join(more)} as translations of {reads.texts[0]}; to read only "
-            f"some of them, name those: --columns {more[0]}={more[0]}, or ColumnNames",
+            f"some of them, name these: --columns {more[0]}={more[0]}, or ColumnNames",
             stacklevel=3,
         )
 
 
 def _label_texts(values: ColumnValues, rows: TrainingRows, columns: ColumnNames) -> tuple[str, ...]:
-    """The names of the labels if a column of numbers holds them as texts."""
+    """The names of the labels, if a numeric column holds them as texts; otherwise empty."""
     known = {label.strip().lower() for label in columns.labels}
     cells = (cell for name in rows.numbers for cell in values.get(columns.names.get(name, name), ()))
     named = any(isinstance(cell, str) and cell.strip().lower() in known for cell in cells)

@@ -1,4 +1,4 @@
-"""Early exit: fuse only the lower layers, remove the blocks above, and measure the loss in quality."""
+"""Early exit: fuse only the lower layers, remove the blocks above, and measure the loss of quality."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -54,8 +54,9 @@ def try_exits(
 ) -> Iterator[ExitResult]:
     """A fused model for each depth, all trained and scored on the same training and held-out examples.
 
-    `vectors` are the whole model's `layer_vectors` of `texts`. If a pruned encoder's layers are not the first layers
-    of the whole encoder (`Encoder.nested`), the texts are encoded again. Smaller depths start from an `imitation`.
+    `vectors` are the whole model's `layer_vectors` of `texts`. If a pruned encoder's layers are not the first layers of
+    the whole encoder (`Encoder.nested` is False), the texts are encoded again. Smaller depths start from an
+    `imitation`.
     """
     for depth in depths:
         whole = depth == embedder.encoder.depth

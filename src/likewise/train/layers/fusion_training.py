@@ -38,7 +38,7 @@ LayerVectors = Float[np.ndarray, "S F"]
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """Training settings; docs/logbook.md has the results of other choices."""
+    """Training settings; docs/logbook.md reports the results of other choices."""
 
     regularization: tuple[float, ...] = (1.0, 4.0)  # every value is tried
     interpolation: tuple[float, ...] = (0.5, 1.0)  # every value is tried after each epoch
@@ -76,7 +76,7 @@ RIDGE = 1e-3  # the ridge penalty of an imitation, relative to the mean variance
 
 @dataclass(frozen=True)
 class FusionResult:
-    """A trained fusion, and the cosines of held-out pairs with the fusion and plain pooling."""
+    """A trained fusion, and the cosines of held-out pairs under the fusion and under plain pooling."""
 
     fusion: Fusion
     regularization: float  # 0 means that plain pooling is kept
@@ -86,7 +86,7 @@ class FusionResult:
 
 
 def layer_vectors(embedder: TorchEmbedder, texts: Sequence[str]) -> LayerVectors:
-    """The concatenated pooled vectors of all layers for each text, which are all training needs from the encoder."""
+    """The concatenated pooled vectors of all layers for each text: all that training needs from the encoder."""
     stack = Stack(last_layer_pooling(embedder), 0, embedder.encoder.depth)
     return TorchEmbedder(embedder.tokenizer, embedder.encoder, stack, nn.Sequential(), embedder.manifest).encode(texts)
 
@@ -95,14 +95,14 @@ def last_layer_pooling(embedder: TorchEmbedder) -> Reduce:
     """The model's pooling of its last layer, which a fusion applies to each layer."""
     pooling = embedder.pooling.stack.reduce if isinstance(embedder.pooling, Fusion) else embedder.pooling
     if not isinstance(pooling, Reduce):
-        raise BadInput(f"a model with the pooling {pooling.spec} cannot be fused; expected cls, mean, max or similar")
+        raise BadInput(f"a model with the pooling {pooling.spec} cannot be fused; expected cls, mean, max …")
     return pooling
 
 
 def train_fusion(inputs: FusionInputs, examples: Examples, settings: FusionSettings = FUSION_DEFAULTS) -> FusionResult:
     """Train the fusion of the stack's layers whose cosines best correlate with held-out gold scores (Spearman).
 
-    Triplets are trained as pairs (`Examples.pairs`), with CoSENT.
+    Triplets are converted to scored pairs (`Examples.pairs`); the loss is CoSENT.
     """
     x, narrow = inputs.tensor(), inputs.stack.reduce.width(inputs.encoder_width)
     training, held_out = split_without_overlap(examples, settings.held_out, settings.seed)
@@ -122,9 +122,9 @@ def train_fusion(inputs: FusionInputs, examples: Examples, settings: FusionSetti
 
 
 def imitation(x: LayerVectors, whole: Float[np.ndarray, "S E"]) -> nn.Linear:
-    """The map from lower layers' vectors to the whole model's: ridge regression, in fp64."""
+    """The map from the lower layers' vectors to the whole model's vectors, by ridge regression in fp64."""
     mean, target_mean = x.mean(0, dtype=np.float64), whole.mean(0, dtype=np.float64)
-    centred = x - mean  # its product with `whole` is that with the centred `whole`
+    centred = x - mean  # so `whole` need not be centred: the product below stays the same
     gram = centred.T @ centred
     gram[np.diag_indices(len(gram))] += RIDGE * np.trace(gram) / len(gram)
     weight = torch.from_numpy(np.linalg.solve(gram, centred.T @ whole).T)
@@ -136,7 +136,7 @@ def imitation(x: LayerVectors, whole: Float[np.ndarray, "S E"]) -> nn.Linear:
 
 @torch.no_grad()
 def _write_map(target: nn.Linear, trained: nn.Linear | None, anchor: nn.Linear | None) -> None:
-    """Store the trained map (as a map of x alone) or, if there is none, the anchor; otherwise keep plain pooling."""
+    """Store the trained map (as a map of x alone) or, without one, the anchor; without either, keep plain pooling."""
     if anchor is not None and trained is not None:
         own, of_anchor = torch.split(trained.weight, [anchor.in_features, anchor.out_features], dim=1)
         target.weight.copy_(own + of_anchor @ anchor.weight)
@@ -149,7 +149,7 @@ def fused_embedder(embedder: TorchEmbedder, fusion: Fusion) -> TorchEmbedder:
     """The embedder with this fusion as its pooling, in the simplest equivalent form.
 
     A fusion that changes nothing becomes plain pooling, and one that reads only the last layer becomes plain pooling
-    plus a dense head, so that every version of sentence-transformers can read them.
+    plus a dense head, so that every version of sentence-transformers can load both.
     """
     stack, narrow = fusion.stack, fusion.map.out_features
     pooling: Pooling = fusion
@@ -230,7 +230,7 @@ def _train_candidates(
     settings: FusionSettings,
     best: _Candidate,
 ) -> _Candidate:
-    """Train with one regularization strength; return the best of the given candidate and those after each epoch."""
+    """Train with one regularization strength; return the best candidate, given or from any epoch."""
     waited = 0
     for _ in _train_epochs(scorer, change, training, strength, settings):
         quality, a = max((scorer(change.interpolated(a)), a) for a in settings.interpolation)

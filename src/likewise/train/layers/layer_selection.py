@@ -1,15 +1,16 @@
 """Chooses which layers to average, using unlabelled texts.
 
-A text that loses a few words should stay closer to itself than to any other text. So each text is encoded in full
-and with a fifth of its tokens left out. Layers are compared by how far the cosines of these pairs exceed those of
-different texts, in units of their spread: the sensitivity index d' of signal detection (Green and Swets 1966),
+A text with a few words removed should stay closer to the original than to any other text. Each text is therefore
+encoded in full and with a fifth of its tokens left out. Layers are compared by how far the cosines of these pairs
+exceed the cosines of different texts, in units of their spread: the sensitivity index d' of signal detection (Green and
+Swets 1966),
 
     separation = (mean of same − mean of others) / √((variance of same + variance of others) / 2)
 
 Treating a text and its copy with missing words as a positive pair comes from contrastive training without labels (Wu et
-al. 2020, CLEAR); here nothing is trained, and the pairs only serve to choose. Candidates are the means of up to three
-layers, including the last layer alone. Hosseini et al. (2023, "BERT Has More to Offer") showed that the best choice
-depends on the model and data. docs/layers.md compares this criterion with others, on development data.
+al. 2020, CLEAR); here nothing is trained, and the pairs serve only to choose layers. Candidates are the means of up to
+three layers, including the last layer alone. Hosseini et al. (2023, "BERT Has More to Offer") showed that the best
+choice depends on the model and data. docs/layers.md compares this criterion with others, on development data.
 """
 
 import random
@@ -31,9 +32,9 @@ from ...runtime.progress import Progress, show_progress
 from ...text.inputs import text_chunks
 
 LEFT_OUT = 0.2  # the share of a text's tokens to leave out
-MIN_TOKENS = 4  # per text, without special tokens; a shorter text without one of its tokens means something else
+MIN_TOKENS = 4  # per text, without special tokens; removing a token from a shorter text changes its meaning
 MIN_TEXTS = 50
-MAX_TEXTS = 500  # since every pair is compared; more texts do not improve the choice
+MAX_TEXTS = 500  # because every pair is compared; more texts do not improve the choice
 BATCH_TOKENS = 4096
 LINEAR = ("cls", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
 """Linear reductions: reducing a mean of layers gives the mean of the reduced layers."""
@@ -43,7 +44,7 @@ LayerVectors = Float[np.ndarray, "N L W"]
 
 @dataclass(frozen=True)
 class LayerScore:
-    """A pooling that averages a subset of the layers, and its separation; higher is better."""
+    """A pooling method that averages a subset of the layers, and its separation; higher is better."""
 
     layers: tuple[int, ...]
     pooling: str
@@ -69,7 +70,7 @@ def select_layers(
     """Compare the means of up to `most` layers on unlabelled texts.
 
     The first 500 distinct texts of four tokens or more are used; with 12 blocks there are 377 means of up to three
-    layers. The embedder's token pooling and heads are kept; it may use any engine.
+    layers. The embedder's token pooling and heads are kept; the embedder may use any engine.
     """
     most, reduce = whole_number("most", most), _linear_reduction(embedder)
     whole = _contents(embedder, texts)
@@ -109,7 +110,7 @@ def layer_vectors_of(
 def separation(same: Float[np.ndarray, "N E"], changed: Float[np.ndarray, "N E"]) -> float:
     """How far the cosines between matching rows exceed those between different rows, in units of their spread.
 
-    The separation is 0 if all cosines are equal, since such vectors distinguish no texts.
+    The separation is 0 if all cosines are equal, because such vectors do not distinguish texts.
     """
     cosines = (unit(same) @ unit(changed).T).astype(np.float64)
     own = np.diagonal(cosines)
@@ -154,7 +155,7 @@ def _linear_reduction(embedder: Embedder) -> tuple[str, ...]:
         names = ("",)
     if any(name not in LINEAR for name in names):
         raise BadInput(
-            f"the pooling is {pooling.spec}; layer selection needs {', '.join(LINEAR)} or a sum of these. To use one, "
-            "load the model with pooling='mean' or as NAME(pooling=mean)"
+            f"the pooling is {pooling.spec}; layer selection needs {', '.join(LINEAR)}, or several joined by +. To use "
+            "one, load the model with pooling='mean' or as NAME(pooling=mean)"
         )
     return names

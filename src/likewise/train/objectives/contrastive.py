@@ -1,4 +1,4 @@
-"""Contrastive objectives: an anchor identifies its positive within the batch; false negatives are masked."""
+"""Contrastive objectives: the model must identify each anchor's positive in the batch; false negatives are masked."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from ...array_types import Bool, Float, Int
 from ...errors import BadInput
 from .objective import Columns, InputColumns, Labels, Loss, Matrix, Objective, TextIds, Texts, Vectors
 
-MIN_TEMPERATURE = 0.01  # the minimum of a learned temperature (Radford et al. 2021, CLIP)
+MIN_TEMPERATURE = 0.01  # the lower bound of a learned temperature (Radford et al. 2021, CLIP)
 
 
 class Contrastive(Objective):
@@ -22,10 +22,10 @@ class Contrastive(Objective):
     All other positives and all negatives in the batch are negatives of the anchor, except false negatives: the anchor's
     own text, and any text that is a positive, in any row, of the same anchor or of an anchor in the same `group`.
     Cosines are divided by the temperature, which may also be learned (as in CLIP). `symmetric` averages this loss with
-    that of the reverse task, identifying each positive's anchor.
+    the loss of the reverse task, which is to identify each positive's anchor.
 
-    `guide` holds a guide model's vectors of all texts of a row, concatenated (`teacher_outputs` computes them).
-    A candidate that the guide finds more similar to the anchor than its own positive is a false negative too
+    `guide` holds a guide model's vectors of all texts of a row, concatenated (`teacher_outputs` computes them). A
+    candidate that the guide rates as more similar to the anchor than the anchor's own positive is also a false negative
     (Solatorio 2024, GISTEmbed).
     """
 
@@ -77,7 +77,7 @@ class Contrastive(Objective):
 class SimCSE(Contrastive):
     """Each text is its own positive, encoded a second time with different dropout (Gao, Yao and Chen 2021).
 
-    The two encodings differ only by the model's dropout; without dropout, a model learns only to keep texts apart.
+    The two encodings differ only in the model's dropout; without dropout, a model learns only to push texts apart.
     """
 
     def reads(self) -> InputColumns:
@@ -105,8 +105,8 @@ def false_negative_mask(
 ) -> Bool[Tensor, "N M"]:
     """Which candidates (columns 1, 2 … of `text_ids`, concatenated) must not count as negatives of an anchor.
 
-    Column 0 holds the anchors. Positives of rows in the same `group` are not negatives of each other's anchors, nor are
-    candidates that are more similar to the anchor than its positive by their `guides`, unit vectors.
+    Column 0 holds the anchors. Positives of rows in the same `group` are not negatives of each other's anchors. Nor are
+    candidates that are more similar to the anchor than its positive is, according to the unit vectors `guides`.
     """
     anchors, positives = text_ids[:, 0], text_ids[:, 1]
     candidates = text_ids[:, 1:].T.reshape(-1)
@@ -122,11 +122,11 @@ def false_negative_mask(
 
 
 def guide_vectors(guide: Matrix, columns: int) -> Float[Tensor, "N C D"]:
-    """The guide's unit vectors of each text of a row."""
+    """The guide's vectors of the texts in each row, normalized to unit length."""
     if guide.shape[1] % columns:
         raise BadInput(
-            f"guide has {guide.shape[1]} numbers per row for {columns} texts; expected a vector per text: "
-            "teacher_outputs(columns, guide, Contrastive()) computes them"
+            f"guide has {guide.shape[1]} numbers per row for {columns} texts; expected one vector per text, "
+            "as computed by teacher_outputs(columns, guide, Contrastive())"
         )
     return F.normalize(guide.view(len(guide), columns, -1), dim=2)
 

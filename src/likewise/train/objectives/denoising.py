@@ -13,27 +13,27 @@ from .objective import Loss, Objective, TokenIds, Vectors
 
 
 class TSDAE(Objective):
-    """Cross-entropy of a decoder that sees the sentence's vector and the tokens so far (Wang, Reimers, Gurevych 2021).
+    """Cross-entropy of a decoder that sees the sentence vector and the tokens so far (Wang, Reimers, Gurevych 2021).
 
-    The vector is the bottleneck, since the decoder attends to nothing else. The paper's decoder is as deep as the
-    encoder and shares its weights; this one is small and trained from scratch, so that the objective depends only on
-    the model's dimension and vocabulary size.
+    The vector is the bottleneck, because the decoder attends to nothing else of the input. The paper's decoder is as
+    deep as the encoder and shares its weights; this one is small and trained from scratch, so that the objective
+    depends only on the model's dimension and vocabulary size.
 
-    `deletion_ratio` is the share of tokens deleted from the encoder's input; at least one is kept. The model's
+    `deletion_ratio` is the share of tokens deleted from the encoder's input; at least one token is kept. The model's
     dimension must be divisible by `decoder_heads`.
     """
 
     def __init__(self, deletion_ratio: float = 0.6, decoder_layers: int = 1, decoder_heads: int = 4) -> None:
         super().__init__()
         if not 0 <= deletion_ratio < 1:
-            raise BadInput(f"deletion_ratio is {deletion_ratio}; expected a number from 0 to below 1")
+            raise BadInput(f"deletion_ratio is {deletion_ratio}; expected 0 or more, and below 1")
         self.deletion_ratio, self.decoder_layers = deletion_ratio, whole_number("decoder_layers", decoder_layers)
         self.decoder_heads = whole_number("decoder_heads", decoder_heads)
         self.decoder: _Decoder | None = None
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         if not vocabulary:
-            raise BadInput(f"the model has a vocabulary of {vocabulary} tokens; TSDAE needs words to reconstruct texts")
+            raise BadInput(f"the model has a vocabulary of {vocabulary} tokens; TSDAE needs one to reconstruct texts")
         if dimension % self.decoder_heads:
             raise BadInput(
                 f"the dimension {dimension} is not divisible by decoder_heads={self.decoder_heads}; choose a divisor"

@@ -1,7 +1,7 @@
-"""Distillation: a model learns a teacher's vectors or scores, which are numeric columns of the training data.
+"""Distillation: a model learns to match a teacher's vectors or scores, which are numeric columns of the training data.
 
-A teacher's vectors are a `Matrix` column, (rows, dimension), next to the texts: a NumPy array (memory-mapped if it
-is large) or a list of lists.
+A teacher's vectors form a `Matrix` column of shape (rows, dimension) next to the texts: a NumPy array (memory-mapped if
+it is large) or a list of lists.
 """
 
 import numpy as np
@@ -22,11 +22,11 @@ class Distillation(Objective):
     """Mean squared error between the student's and the teacher's vector of a text, or of a text and its translations.
 
     Training on translations makes a model multilingual (Reimers and Gurevych 2020): the student's vectors of the
-    sentence and of each additional text column all learn the teacher's vector of the sentence; their losses are
-    averaged.
+    sentence and of each additional text column are all trained towards the teacher's vector of the sentence, and the
+    losses are averaged.
 
-    If the teacher's vectors have a different dimension, `teacher_dimension`, a linear map to it is trained as well,
-    and discarded after training.
+    If the teacher's vectors have a different dimension, pass it as `teacher_dimension`: a linear map to it is then
+    trained too, and discarded after training.
     """
 
     def __init__(self, teacher_dimension: int | None = None) -> None:
@@ -87,7 +87,7 @@ class ScoreDistillation(Objective):
 
     def check_rows(self, texts: Texts, numbers: Columns) -> None:
         if len(texts) < 3:
-            raise BadInput("a positive alone is not a distribution; expected at least one column of negatives")
+            raise BadInput("a single candidate makes no distribution; expected at least one column of negatives")
         check_scores(texts, numbers["scores"])
 
 
@@ -95,7 +95,8 @@ class SimilarityDistillation(Objective):
     """Trains the cosines between a batch's texts to match those of a teacher, whose vectors may have any dimension.
 
     With `"kl"`, each text's cosines with all others form a distribution, and the loss is KL(teacher ‖ student) (Fang et
-    al. 2021, SEED). With `"mse"`, it is their mean squared difference (relational distillation, Park et al. 2019).
+    al. 2021, SEED). With `"mse"`, the loss is the mean squared difference of the cosines (relational distillation, Park
+    et al. 2019).
 
     With `"kl"`, the student's cosines are divided by `temperature`, the teacher's by `teacher_temperature`.
     """
@@ -137,6 +138,6 @@ def kl_divergence(teacher: Matrix, student: Matrix) -> Loss:
 
 
 def check_scores(texts: Texts, scores: np.ndarray) -> None:
-    """Reject a teacher's scores that are not one per candidate: one for each text but the first."""
+    """Reject a teacher's scores unless there is one per candidate: one for each text except the first."""
     if scores.shape[1] != len(texts) - 1:
         raise BadInput(f"scores has {scores.shape[1]} numbers per row; expected {len(texts) - 1}, one per candidate")

@@ -65,14 +65,14 @@ class Regression(Objective):
         return F.mse_loss(F.cosine_similarity(sentence1, sentence2), score)
 
     def check_rows(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
-        check_range("score", numbers["score"], -1, 1, f"cosines can match them after {scaling(numbers['score'])}")
+        check_range("score", numbers["score"], -1, 1, f"the range of cosines; rescale with {scaling(numbers['score'])}")
 
 
 class MarginPairs(Objective):
     """½ mean of d² for label 1 and of max(margin − d, 0)² for label 0 (Hadsell, Chopra and LeCun 2006).
 
     `online` uses only hard pairs: positives farther apart than the batch's nearest negatives, and negatives nearer than
-    its farthest positives. If all labels in a batch are equal, the whole batch is used.
+    the batch's farthest positives. If all labels in a batch are equal, the whole batch is used.
     """
 
     def __init__(self, margin: float = 0.5, distance: str = "cosine", *, online: bool = False) -> None:
@@ -140,7 +140,9 @@ class AnglE(Objective):
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:  # noqa: ARG002
         if dimension % 2:
-            raise BadInput(f"AnglE needs vectors with an even dimension; the model's have {dimension} dimensions")
+            raise BadInput(
+                f"AnglE needs vectors with an even dimension; the model's vectors have {dimension} dimensions"
+            )
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss:
         by_cosine = cosent(sentence1, sentence2, score, self.cosine_scale)
@@ -168,7 +170,7 @@ def ordered_loss(similarities: Numbers, scores: Numbers) -> Loss:
 def angles(u: Vectors, v: Vectors) -> Numbers:
     """|Re q + Im q| for q = Σ z w̄ / |z||w|; each vector's halves are the real and imaginary parts of z and w.
 
-    This is Li and Li 2023, equations 5 and 6, as the authors compute them; larger means more similar. The result is 1
+    This is Li and Li 2023, equations 5 and 6, as implemented by the authors; larger means more similar. The result is 1
     for equal and for opposite vectors, and at most √2, which is reached if each z is an eighth of a turn from its w.
     """
     (a, b), (c, d) = (F.normalize(x, dim=1).chunk(2, dim=1) for x in (u, v))
@@ -178,11 +180,11 @@ def angles(u: Vectors, v: Vectors) -> Numbers:
 
 
 def check_labels(labels: np.ndarray, num_labels: int) -> None:
-    check_range("label", labels, 0, num_labels - 1, f"there are {num_labels} labels (num_labels=…)")
+    check_range("label", labels, 0, num_labels - 1, f"the objective has {num_labels} labels (num_labels=…)")
 
 
 def scaling(scores: np.ndarray) -> str:
-    """How to divide scores so that none is above 1, for messages."""
+    """The --columns option that divides scores so that none exceeds 1, for error messages."""
     divided = f"score/{max(5, math.ceil(100 * float(scores.max())) / 100):g}"
     return f'--columns score={divided}, or ColumnNames({{"score": "{divided}"}})'
 

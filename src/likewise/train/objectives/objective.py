@@ -1,4 +1,4 @@
-"""Objectives turn vectors and numbers into a loss. They never see a model, and their signatures name their columns."""
+"""Objectives turn vectors and numbers into a loss. They never see a model; their signatures name their columns."""
 
 import inspect
 import math
@@ -17,7 +17,7 @@ Numbers: TypeAlias = Float[Tensor, " N"]
 Labels: TypeAlias = Int[Tensor, " N"]
 """Whole numbers of any size, such as classes or groups."""
 Matrix: TypeAlias = Float[Tensor, "N W"]
-"""W numbers per row: a teacher's vectors, or its scores for several candidates."""
+"""W numbers per row: a teacher's vector, or its scores for several candidates."""
 TextIds: TypeAlias = Int[Tensor, "N C"]
 """A number for each text in a batch; equal texts have equal numbers."""
 TokenIds: TypeAlias = Int[Tensor, "N T"]
@@ -28,7 +28,7 @@ Texts: TypeAlias = Mapping[str, Sequence[str]]
 Columns: TypeAlias = Mapping[str, Shaped[np.ndarray, "N ..."]]
 
 BATCH_INPUTS = ("text_ids", "token_ids")
-"""Keyword-only parameters that training computes from the batch instead of reading columns."""
+"""Keyword-only parameters that training computes from the batch instead of reading them from columns."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class InputColumns:
     """The columns that an objective reads (texts in order, then numbers), and how it uses the texts."""
 
     texts: tuple[str, ...]
-    more_texts: bool = False  # any number of additional text columns: hard negatives
+    more_texts: bool = False  # any number of additional text columns: negatives or translations
     numbers: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()  # numeric columns that may be missing
     integers: tuple[str, ...] = ()  # numeric columns of `Labels`
@@ -45,11 +45,11 @@ class InputColumns:
     token_ids: bool = False
     group_by: str | None = None  # the label column; each batch holds `per_group` rows per label
     per_group: int = 1
-    repeats: int = 1  # passes of each text column through the model: SimCSE has 2, with different dropout
+    repeats: int = 1  # passes of each text column through the model: 2 for SimCSE, with different dropout
 
 
 class Objective(nn.Module):
-    """The parameters of `forward` are the columns: positional ones are texts, keyword-only ones are numbers.
+    """The parameters of `forward` name the columns: positional parameters for texts, keyword-only ones for numbers.
 
     >>> class MyObjective(Objective):
     ...     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss: ...
@@ -59,11 +59,11 @@ class Objective(nn.Module):
     text. A keyword-only `text_ids` receives the batch's `TextIds`, and `token_ids` its `TokenIds`. An objective may
     compare rows with each other; with several processes, it receives the joined batch.
 
-    The constructor's arguments are stored as attributes with the same names, so that a run can be described.
+    Store the constructor's arguments as attributes with the same names, so that the run record can include them.
     """
 
     def reads(self) -> InputColumns:
-        """The columns, taken from the signature of `forward`; a wrapper returns those of its objective."""
+        """The columns, taken from the signature of `forward`; a wrapper returns the columns of its objective."""
         parameters = inspect.signature(self.forward).parameters.values()
         columns = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in BATCH_INPUTS]
         return InputColumns(
@@ -78,20 +78,20 @@ class Objective(nn.Module):
         )
 
     def check_rows(self, texts: Texts, numbers: Columns) -> None:
-        """Raise BadInput for a row that is wrong by itself, also in a part of the data; columns as in `reads`."""
+        """Raise BadInput for a row that is invalid on its own, in all or part of the data; columns as in `reads`."""
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        """Raise BadInput with the row number if the rows teach nothing; columns are named as in `reads`."""
+        """Raise BadInput, with the row number if any, if the rows as a whole teach nothing; columns as in `reads`."""
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         """Create the objective's own weights for a model with this vector dimension and vocabulary size."""
 
     def layers_read(self) -> int:
-        """How many of the last layers it reads, as concatenated vectors; 0 means the model's own vectors."""
+        """How many of the last layers the objective reads, as concatenated vectors; 0 means the model's own vectors."""
         return 0
 
     def add_noise(self, token_ids: list[int]) -> list[int]:
-        """The token ids that the model reads for a text, without special ones: all, unless the objective adds noise."""
+        """The token ids of a text that the model should read, without special tokens: by default, all of them."""
         return token_ids
 
     def describe(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class ObjectiveEntry:
     build: Callable[..., Objective]
     purpose: str
     paper: str
-    sentence_transformers: str  # the equivalent or closest class there; "" if there is none
+    sentence_transformers: str  # the equivalent or closest class; "" if there is none
 
 
 ObjectiveTable = Mapping[str, ObjectiveEntry]
@@ -42,7 +42,7 @@ OBJECTIVES: ObjectiveTable = {
         "Reimers and Gurevych 2019, Sentence-BERT", "CosineSimilarityLoss",
     ),
     "cosent": ObjectiveEntry(
-        CoSENT, "pairs with a similarity score whose order matters", "Su 2022, CoSENT", "CoSENTLoss",
+        CoSENT, "pairs with a similarity score, of which only the order matters", "Su 2022, CoSENT", "CoSENTLoss",
     ),
     "angle": ObjectiveEntry(
         AnglE, "pairs with a similarity score, for when cosines saturate", "Li and Li 2023, AnglE", "AnglELoss",
@@ -52,7 +52,8 @@ OBJECTIVES: ObjectiveTable = {
         "Hadsell, Chopra and LeCun 2006", "ContrastiveLoss; with online: OnlineContrastiveLoss",
     ),
     "contrastive": ObjectiveEntry(
-        Contrastive, "pairs of question and answer, text and paraphrase, optionally with hard negatives; for search",
+        Contrastive,
+        "pairs such as question and answer or text and paraphrase, optionally with hard negatives; for search",
         "van den Oord 2018, InfoNCE; Henderson 2017; Solatorio 2024, GISTEmbed",
         "MultipleNegativesRankingLoss; with a guide: GISTEmbedLoss",
     ),
@@ -65,15 +66,15 @@ OBJECTIVES: ObjectiveTable = {
         "BatchHardTripletLoss, BatchSemiHardTripletLoss, BatchAllTripletLoss",
     ),
     "distillation": ObjectiveEntry(
-        Distillation, "a teacher's vectors, also for translations (a multilingual model)",
+        Distillation, "a teacher's vectors, optionally with translations (for a multilingual model)",
         "Reimers and Gurevych 2020", "MSELoss",
     ),
     "margin-mse": ObjectiveEntry(
-        MarginMSE, "the margins between a teacher's scores (of a cross-encoder) of positive and negative",
+        MarginMSE, "the margin between a teacher's scores (usually a cross-encoder's) for positive and negative",
         "Hofstätter et al. 2020", "MarginMSELoss",
     ),
     "score-distillation": ObjectiveEntry(
-        ScoreDistillation, "a teacher's scores of a positive and several negatives",
+        ScoreDistillation, "a teacher's scores for a positive and several negatives",
         "Cao et al. 2007, ListNet; Ren et al. 2021, RocketQAv2", "DistillKLDivLoss",
     ),
     "similarity-distillation": ObjectiveEntry(
@@ -89,7 +90,7 @@ OBJECTIVES: ObjectiveTable = {
         "DenoisingAutoEncoderLoss",
     ),
 }  # fmt: skip
-"""Objectives of embedders."""
+"""Objectives for embedders."""
 
 RERANKER_OBJECTIVES: ObjectiveTable = {
     "regression": ObjectiveEntry(
@@ -118,18 +119,18 @@ WRAPPERS: dict[str, tuple[Any, Callable[[Objective, Any], Objective]]] = {
     "dimensions": (tuple[int, ...], Matryoshka),
     "layers": (int, Layerwise),
 }
-"""Options of every embedder objective: their type, and the wrapper that each one adds, innermost first."""
+"""Options that every embedder objective accepts: the option's type and the wrapper that it adds, innermost first."""
 
 
 def parse_objective(spec: str | Mapping[str, Any], table: ObjectiveTable = OBJECTIVES) -> Objective:
-    """The objective described by a string such as `"contrastive:temperature=0.05,symmetric"` or by a TOML table.
+    """Create the objective described by a string such as `"contrastive:temperature=0.05,symmetric"` or a TOML table.
 
     A TOML table holds the `name` and the options. In a string, an option without a value is true, and list items are
     joined by +: `"contrastive:dimensions=64+256"`, `"classification:num_labels=2,concatenation=u+v+|u-v|"`.
     `table` is `OBJECTIVES`, for embedders, or `RERANKER_OBJECTIVES`, for rerankers.
 
     Raises:
-        BadInput: a name or an option is unknown, or a value has the wrong type; the message lists what exists.
+        BadInput: a name or an option is unknown, or a value has the wrong type; the message lists what is known.
     """
     name, given = _parse_spec(spec)
     if name not in table:
@@ -138,7 +139,7 @@ def parse_objective(spec: str | Mapping[str, Any], table: ObjectiveTable = OBJEC
     unknown = [option for option in given if option not in types_of_options]
     if unknown:
         raise BadInput(
-            f"{name} has no option {unknown[0]!r}; {_suggestions(unknown[0], types_of_options) or 'it has none'}"
+            f"{name} has no option {unknown[0]!r}; {_suggestions(unknown[0], types_of_options) or 'it has no options'}"
         )
     values = {option: _convert(f"{name}: {option}", v, types_of_options[option]) for option, v in given.items()}
     objective = table[name].build(**{option: value for option, value in values.items() if option not in WRAPPERS})
@@ -156,12 +157,12 @@ def objective_options(name: str, table: ObjectiveTable = OBJECTIVES) -> dict[str
 
 
 def _of_peer(name: str, table: ObjectiveTable) -> str:
-    """What to use in place of a loss of sentence-transformers; empty for other names."""
+    """What to use instead of a sentence-transformers loss; empty for other names."""
     if not name.endswith("Loss"):
         return ""
     equivalent = next((ours for ours, e in table.items() if name in re.findall(r"\w+", e.sentence_transformers)), "")
-    use = f"in likewise: {equivalent}; " if equivalent else ""
-    return f"{use}docs/moving-from-sentence-transformers.md lists what replaces the losses of sentence-transformers"
+    use = f"use {equivalent} instead; " if equivalent else ""
+    return f"{use}docs/moving-from-sentence-transformers.md lists the replacements for sentence-transformers losses"
 
 
 def _suggestions(name: str, known: Mapping[str, Any]) -> str:
@@ -177,7 +178,7 @@ def _parse_spec(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
             raise BadInput(f"{spec!r} sets an option twice")
         return name.strip(), {key.strip(): text.strip() if sign else True for key, sign, text in parts}
     if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
-        raise BadInput(f"an objective needs a name, as a text or in a table; found {spec!r}")
+        raise BadInput(f"an objective needs a name, as text or in a table; found {spec!r}")
     return spec["name"], {key: value for key, value in spec.items() if key != "name"}
 
 
@@ -191,12 +192,12 @@ def _convert(what: str, value: Any, kind: Any) -> Any:
 
 
 _SECTIONS: dict[str, tuple[ObjectiveTable, str]] = {
-    "Objectives of embedders": (
+    "Objectives for embedders": (
         OBJECTIVES,
-        f"Each also has the options {' and '.join(WRAPPERS)}: `dimensions=64+256` trains truncated vectors too "
-        "(Matryoshka), `layers=3` the last three layers (for models that are cut to fewer layers).",
+        f"Each also has the options {' and '.join(WRAPPERS)}: `dimensions=64+256` also trains truncated "
+        "vectors (Matryoshka), and `layers=3` trains the last three layers (for models to be cut to fewer layers).",
     ),
-    "Objectives of rerankers": (RERANKER_OBJECTIVES, "For `--kind cross-encoder` and `--kind poly-encoder`."),
+    "Objectives for rerankers": (RERANKER_OBJECTIVES, "For `--kind cross-encoder` and `--kind poly-encoder`."),
 }
 _HEADS = ("name", "columns", "for", "options", "paper", "in sentence-transformers")
 _LABEL_WIDTH = 12
@@ -223,7 +224,7 @@ def objectives_markdown() -> str:
 
 
 def fitting_objectives(columns: Iterable[str], table: ObjectiveTable = OBJECTIVES) -> list[str]:
-    """The names of the objectives that need no other columns than these."""
+    """The names of the objectives that need no columns other than these."""
     names = set(columns)
     return [name for name, entry in table.items() if {*(reads := _reads(entry)).texts, *reads.numbers} <= names]
 

@@ -1,6 +1,6 @@
-"""Objectives for rerankers: a loss per row, from the logits of its pairs, or from all contexts × candidates.
+"""Objectives for rerankers: a loss per row, from the logits of its pairs or the scores of all contexts × candidates.
 
-The first text column is paired with each of the others: a pair's second text, or the positive followed by negatives.
+The first text column is paired with each of the others: with a second text, or with the positive and the negatives.
 """
 
 import math
@@ -31,9 +31,9 @@ from .objective import (
 )
 
 Logits: TypeAlias = Float[Tensor, "N P C"]
-"""N rows, each with the P pairs of its first text with the others, C labels per pair."""
+"""N rows, each with P pairs (of its first text with each of the others), and C labels per pair."""
 AllPairScores: TypeAlias = Float[Tensor, "N M"]
-"""N contexts with all M = N·P candidates of the batch, one text column after another."""
+"""Scores of N contexts with all M = N·P candidates of the batch, one text column after another."""
 Losses: TypeAlias = Float[Tensor, " N"]
 
 
@@ -80,7 +80,7 @@ class PairRegression(RerankerObjective):
     def check_rows(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         scores = numbers["score"]
         if self.loss == "bce":
-            hint = f"loss=bce treats scores as probabilities; for example, {scaling(scores)}"
+            hint = f"loss=bce treats scores as probabilities; rescale with {scaling(scores)}"
             check_range("score", scores, 0, 1, hint)
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
@@ -154,7 +154,7 @@ class PairRanking(RerankerObjective):
 
 
 class InBatch(RerankerObjective):
-    """Each context identifies its candidate among all candidates in the batch (Humeau et al. 2020, section 4.2).
+    """Each context must identify its candidate among all candidates in the batch (Humeau et al. 2020, section 4.2).
 
     Every other candidate is a negative, except false negatives as in `Contrastive`. Scores are divided by the
     temperature, which is 1 in the paper.

@@ -1,4 +1,4 @@
-"""Objectives composed of objectives: over several dimensions, over several layers, or as a weighted sum."""
+"""Objectives composed of other objectives: over several dimensions, over several layers, or as a weighted sum."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -13,7 +13,7 @@ from .objective import Columns, InputColumns, Loss, Objective, Texts
 
 
 class _MultiView(Objective):
-    """The weighted sum of copies of one objective, each with its own weights and its own slice of the vectors."""
+    """The weighted sum of copies of one objective, each with its own parameters and its own slice of the vectors."""
 
     def __init__(self, objective: Objective, count: int, weights: Sequence[float] | None) -> None:
         super().__init__()
@@ -69,7 +69,8 @@ class Matryoshka(_MultiView):
 
     >>> Matryoshka(Contrastive(), dimensions=(64, 256, 768))  # doctest: +SKIP
 
-    Each dimension has a copy of the objective with its own weights; the model's full dimension should be one of them.
+    Each dimension has a copy of the objective with its own parameters; the model's full dimension should be one of
+    them.
     """
 
     def __init__(self, objective: Objective, dimensions: Sequence[int], weights: Sequence[float] | None = None) -> None:
@@ -87,11 +88,11 @@ class Matryoshka(_MultiView):
 
 
 class Layerwise(_MultiView):
-    """Applies any objective at several layers, so that lower layers are useful alone (Li et al. 2024, 2D Matryoshka).
+    """Applies any objective at several layers, so that lower layers are useful too (Li et al. 2024, 2D Matryoshka).
 
     It reads the concatenated vectors of the model's last `layers` layers, the lowest first; weights are in the same
-    order. It can train any model that pools one layer. Wrapped around a `Matryoshka`, it trains every
-    dimension of each layer.
+    order. It can train any model that pools a single layer. Wrapped around a `Matryoshka`, it trains every dimension of
+    each layer.
     """
 
     def __init__(self, objective: Objective, layers: int, weights: Sequence[float] | None = None) -> None:
@@ -122,7 +123,7 @@ class Weighted(Objective):
                 f"{len(objectives)} objectives and {len(self.weights)} weights were given; expected one weight each"
             )
         if len({objective.layers_read() for objective in objectives}) > 1:
-            found = ", ".join(f"{type(o).__name__} {o.layers_read() or 'the last'}" for o in objectives)
+            found = ", ".join(f"{type(o).__name__} (layers: {o.layers_read() or 'the last'})" for o in objectives)
             raise BadInput(f"the objectives in a weighted sum must read the same layers; found {found}")
         self.objectives = nn.ModuleList(objectives)
         self._reads = [objective.reads() for objective in objectives]
@@ -131,7 +132,7 @@ class Weighted(Objective):
             if (reads.texts, reads.repeats) != (first.texts, first.repeats) or reads.token_ids:
                 raise BadInput(
                     f"{type(other).__name__} reads {', '.join(reads.texts)}, so it cannot be added to "
-                    f"{type(objectives[0]).__name__}, which reads {', '.join(self._reads[0].texts)} differently"
+                    f"{type(objectives[0]).__name__}, which reads {', '.join(self._reads[0].texts)} in another way"
                 )
 
     def reads(self) -> InputColumns:

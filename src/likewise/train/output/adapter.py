@@ -1,4 +1,4 @@
-"""The LoRA adapter, saved in PEFT's format beside the merged model; `Embedder.load` merges it again."""
+"""The LoRA adapter, saved in the PEFT format next to the merged model; `Embedder.load` merges it when loading it."""
 
 import json
 import re
@@ -22,10 +22,11 @@ _LOW_RANK = re.compile(r"encoder\.(.+)\.parametrizations\.weight\.0\.([ab])")
 
 
 def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> bool:
-    """Write the adapter of the run's last checkpoint into a folder inside the finished model's.
+    """Write the adapter of the run's last checkpoint into a folder inside the finished model's folder.
 
-    Nothing is written, and the result is False, if the adapter would not describe the whole model: a reranker, trained
-    heads, an encoder whose weights have no names in transformers, or a base model that was changed in memory.
+    If the adapter would not describe the whole model, nothing is written and the result is False. This is the case for
+    a reranker, trained heads, an encoder whose weights have no names in transformers, and a base model that was changed
+    in memory.
     """
     family = FAMILIES.get(family_name(job.model.encoder.config))
     if last is None or family is None or not isinstance(job.model, TorchEmbedder):
@@ -36,7 +37,7 @@ def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> boo
     tensors: dict[str, Tensor] = {}
     for module, parts in updates.items():
         theirs = [one.removesuffix(".weight") for one in file_names(f"{module}.weight", family.names)]
-        for part, tensor in parts.items():  # a fused matrix shares its A
+        for part, tensor in parts.items():  # the parts of a fused matrix share A
             pieces = [tensor] * len(theirs) if part == "A" else tensor.chunk(len(theirs))
             for target, one in zip(theirs, pieces, strict=True):
                 tensors[f"base_model.model.{target}.lora_{part}.weight"] = one.clone().contiguous()
@@ -50,7 +51,7 @@ def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> boo
 def _updates(checkpoint: Path) -> dict[str, dict[str, Tensor]] | None:
     """A and B by the names of the encoder's modules; None if other weights were trained too.
 
-    They are those that the finished model has: the best ones, or else the averages, or else the last ones.
+    They come from the weights of the finished model: the best ones, else the moving averages, else the last ones.
     """
     files = (checkpoint / f"{name}.safetensors" for name in ("best", "ema", "model"))
     found: dict[str, dict[str, Tensor]] = {}
@@ -63,10 +64,10 @@ def _updates(checkpoint: Path) -> dict[str, dict[str, Tensor]] | None:
 
 
 def _is_base_updated(job: TrainingJob, updates: dict[str, dict[str, Tensor]]) -> bool:
-    """Whether the finished encoder is that of the base model's folder with these updates, and nothing else."""
+    """Whether the finished encoder equals the encoder in the base model's folder plus these updates."""
     try:
         base = TorchEmbedder.load(job.backbone["name"], precision="fp32", device="cpu")
-    except LikewiseError:  # a model that was never in a folder, or no longer is
+    except LikewiseError:  # the model was never in a folder, or is no longer there
         return False
     expected, found = base.encoder.state_dict(), job.model.encoder.state_dict()
     if {name: one.shape for name, one in expected.items()} != {name: one.shape for name, one in found.items()}:
@@ -77,7 +78,7 @@ def _is_base_updated(job: TrainingJob, updates: dict[str, dict[str, Tensor]]) ->
 
 
 def _copy_all_but_the_encoder(model: Path, adapter: Path) -> None:
-    """Copy tokenizer, pooling, heads, maximum length and prompts, which may differ from the base model's."""
+    """Copy the tokenizer, pooling, heads, maximum length and prompts, which may differ from the base model's."""
     for path in files_of_model(model):
         name = path.relative_to(model)
         if name.parent != Path() or not (name.name.startswith("model") or name.name == "config.json"):

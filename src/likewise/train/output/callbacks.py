@@ -16,15 +16,15 @@ from ...runtime.progress import Meter, StatusLine, format_duration
 from ..step_state import StepState
 
 TIMING_FIELDS = ("seconds", "rows_per_second", "tokens_per_second")
-"""The fields that differ between two otherwise equal runs."""
+"""The fields that differ between two otherwise identical runs."""
 LogLine = Mapping[str, Any]
 
 
 class Log:
     """Appends a line of JSON to a file every `every` steps, at every evaluation, and at the last step.
 
-    The line for step 0 has the scores before training. A resumed run first removes the lines of the steps that it will
-    repeat, so that the log equals that of an uninterrupted run, except for `TIMING_FIELDS`.
+    The line for step 0 contains the scores before training. A resumed run first removes the lines of the steps that it
+    will repeat, so that the log equals that of an uninterrupted run, except for `TIMING_FIELDS`.
     """
 
     def __init__(self, path: Path, every: int = 1) -> None:
@@ -62,7 +62,7 @@ class Log:
 
     def _remove_from(self, step: int) -> None:
         self.started = True
-        kept = [line for line in read_log(self.path) if line["step"] < step] if step > 1 else []  # 1 starts a run
+        kept = [line for line in read_log(self.path) if line["step"] < step] if step > 1 else []  # step 1 starts a run
         self.last_seconds = kept[-1].get("seconds", 0.0) if kept else 0.0
         with atomic_file(self.path) as partial:
             partial.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
@@ -106,10 +106,10 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """Reports the same numbers to a run of wandb, which is not installed with likewise; pass it in `callbacks`.
+    """Reports the same values to Weights & Biases (wandb, installed separately); pass it in `callbacks`.
 
-    The options go to `wandb.init`: `WeightsAndBiases(project="search", name="first")`. The run starts with the first
-    step and is finished with the last one; to continue it when training resumes, give its id and resume="allow".
+    The options are passed to `wandb.init`: `WeightsAndBiases(project="search", name="first")`. The wandb run starts at
+    the first step and finishes at the last; to continue it when training resumes, pass its id and resume="allow".
     """
 
     def __init__(self, **options: Any) -> None:
@@ -130,7 +130,7 @@ class WeightsAndBiases:
 
 
 def _scalars(state: StepState) -> dict[str, float]:
-    """The numbers of a step by name; those of step 0 are only scores."""
+    """The values of a step by name; step 0 has only scores."""
     names = ("loss", "learning_rate", "gradient_norm", "epoch") if state.step else ()
     of_training = {f"train/{name}": float(getattr(state, name)) for name in names}
     return of_training | {f"dev/{name}": value for name, value in state.scores.items()}
@@ -144,7 +144,7 @@ MIN_SECONDS = 0.1  # rates per second are shown only after this time
 class StepRate(Meter):
     """Progress in steps; steps from before a run was resumed do not count towards its speed."""
 
-    first: int = 0  # steps done earlier
+    first: int = 0  # steps done before the run was resumed
     rows: int = 0
     loss: float = 0.0
     weight: float = 0.0

@@ -1,7 +1,7 @@
 """Checkpoints: everything a run needs to continue as if it had not stopped, in safetensors and JSON.
 
 A checkpoint is a folder that is renamed into place when complete; then the previous one is deleted. Nothing in it is
-pickled. It has no random generator states, since every step seeds the generators anew (`seeding`).
+pickled. It stores no random generator states, because every step seeds the generators anew (`seeding`).
 """
 
 import json
@@ -28,7 +28,7 @@ NAME = re.compile(r"step-(\d{8})")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A saved step. `state` is JSON: the step, the best score so far, the identity of the run."""
+    """A saved step. `state` holds JSON values: the step, the best score so far, the identity of the run and more."""
 
     folder: Path
     state: Mapping[str, Any]
@@ -41,7 +41,7 @@ class Checkpoint:
 def save_checkpoint(
     root: Path, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
 ) -> None:
-    """Write a checkpoint, each group of tensors in its own file, then delete older ones."""
+    """Write a checkpoint, each group of tensors in its own file, then delete older checkpoints."""
     folder = root / f"step-{state['step']:08d}"
     try:
         with atomic_folder(folder) as partial:
@@ -54,7 +54,7 @@ def save_checkpoint(
             (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
     except (OSError, SafetensorError, BadInput) as error:
         older = _all(root)
-        kept = f"the one from step {int(older[-1].name[5:])} is kept" if older else "there is no older one"
+        kept = f"the checkpoint from step {int(older[-1].name[5:])} is kept" if older else "there is no older one"
         raise BadInput(
             f"the checkpoint for step {state['step']} cannot be written to {root}: {error}; {kept}. "
             "Free disk space and start the same run again"
@@ -99,10 +99,10 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
         for key in [*ours, *theirs]:
             place = f"{path}.{key}".strip(".")
             if key not in ours or key not in theirs:
-                return f"{place} is given only {'here' if key in ours else 'there'}"
+                return f"{place} was {'not set and now is' if key in ours else 'set and now is not'}"
             if ours[key] != theirs[key]:
                 return first_difference(ours[key], theirs[key], place)
-    return f"{path} was {theirs!r} and is {ours!r}"
+    return f"{path} was {theirs!r} and is now {ours!r}"
 
 
 @torch.no_grad()
@@ -135,7 +135,9 @@ def _check_shapes(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor], fol
     for name in sorted({*into, *tensors}):
         there, here = (tuple(group[name].shape) if name in group else None for group in (tensors, into))
         if there != here:
-            raise BadInput(f"{folder} is a checkpoint of another run: {name} was {there} there but is {here} here")
+            raise BadInput(
+                f"{folder} is a checkpoint of another run: the shape of {name} was {there} and is now {here}"
+            )
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Sequence[nn.Parameter]:

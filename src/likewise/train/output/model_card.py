@@ -72,9 +72,9 @@ def _opening(record: Mapping[str, Any]) -> str:
         what = f"{_RERANKERS[record['model']['kind']]}, and returns {output}"
         return f"A reranker. {what}. {trained}It reads up to {model['max_length']} tokens."
     return (
-        f"A sentence encoder: it maps texts to {model['width']}-dimensional vectors, similar texts to similar ones. "
-        f"{trained}It reads up to {model['max_length']} tokens "
-        f"and pools them by `{model['pooling']}`."
+        f"A sentence encoder: it maps texts to {model['width']}-dimensional vectors, and similar texts to similar "
+        f"vectors. {trained}It reads up to {model['max_length']} tokens "
+        f"and pools them with `{model['pooling']}`."
     )
 
 

@@ -44,7 +44,7 @@ class TrainingJob:
     provenance: Provenance = UNKNOWN_PROVENANCE  # the named data sets that the model has seen
 
     def run_identity(self) -> dict[str, Any]:
-        """The facts that must be equal for a finished run to count as this one."""
+        """The values that must match for a finished run to count as this one."""
         objectives = [source.objective.describe() for source in self.sources]
         mined = [source.mined.describe() for source in self.sources if source.mined is not None]
         identity = {**self.identity, "run": self.settings.identity(), "objectives": objectives}
@@ -80,7 +80,7 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def data_description(source: DataSource, **known: str | None) -> dict[str, Any]:
-    """The record's entry for data; `known` may add licence, hub, sha256 (of the file) and where (a condition)."""
+    """The record's entry for a data source; `known` may add licence, hub, sha256 (of the file), where (a condition)."""
     described = {"where": None, "sha256": None, "licence": None, "hub": None, **source.info, **known}
     rows = source.rows if isinstance(source.rows, TrainingRows) else None  # a stream has neither columns nor a digest
     return {
@@ -124,7 +124,7 @@ def append_result_line(path: Path, record: Mapping[str, Any], model: str, **more
 
 
 def machine_description(device: torch.device) -> dict[str, Any]:
-    """The machine, and the versions of packages."""
+    """The machine and the package versions."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu_name()
     return {
         "device": name,

@@ -87,7 +87,7 @@ def train_in_folder(
             _remove_log_without_steps(folder)
         lock.remove()
         if is_new:
-            with suppress(OSError):  # it holds something, or another process writes to it by now
+            with suppress(OSError):  # the folder is not empty, or another process writes to it by now
                 folder.rmdir()
     if result.interrupted:
         _note(
@@ -155,14 +155,16 @@ def finished_record(folder: Path, job: TrainingJob) -> dict[str, Any] | None:
     if record.get("identity") != job.run_identity():
         problem = f"another finished run: {first_difference(job.run_identity(), record.get('identity'))}"
     elif _saved(job, folder, "cpu").fingerprint != record["model"]["fingerprint"]:
-        problem = "this finished run, but no longer the model that it saved: something else wrote to the folder since"
+        problem = (
+            "this finished run, but no longer the model that it saved: something else has written to the folder since"
+        )
     if problem:
         raise BadInput(f"{folder} contains {problem}. Use another folder, or --fresh (resume=False) to replace it")
     return record
 
 
 def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: Mapping[str, Any]) -> dict[str, Any]:
-    """Save the model, its card, curve and record, and LoRA's adapter; then delete the checkpoints, now unneeded."""
+    """Save the model with its card, curve, record and any LoRA adapter; then delete the checkpoints."""
     record = training_record(job, result, scores)
     job.model.save(folder)
     write_provenance(folder, job.provenance)  # after the model, which is saved with its backbone's provenance
@@ -172,7 +174,9 @@ def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: M
         _draw_curve(folder)
     last = latest_checkpoint(folder / CHECKPOINTS)
     if job.settings.lora_rank and not save_adapter(job, last, folder / ADAPTER):
-        _note(f"no {ADAPTER}/ is written, because the LoRA updates alone do not describe the model; it is in {folder}")
+        _note(
+            f"no {ADAPTER}/ is written, because the LoRA updates alone do not describe the model, which is in {folder}"
+        )
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     return record
@@ -203,10 +207,10 @@ def _note(text: str) -> None:
 
 @contextmanager
 def stop_requested(quiet: bool = False) -> Iterator[Callable[[], bool]]:
-    """A function that returns whether Ctrl-C, or a scheduler's SIGTERM, asked to stop after the current step.
+    """Yields a function that returns whether Ctrl-C, or a scheduler's SIGTERM, has asked to stop after this step.
 
     A second signal ends the process at once, as usual. Prints a note to stderr unless `quiet`. Signals can be handled
-    only in the main thread; in others, the function always returns False.
+    only in the main thread; in other threads, the function always returns False.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():

@@ -21,14 +21,14 @@ TokenIds = Sequence[Sequence[int]]
 
 
 def check_embedder_objective(embedder: TorchEmbedder, objective: Objective) -> None:
-    """Fit the objective to the embedder: create the objective's own weights, and reject mismatches."""
+    """Prepare the objective for the embedder: create the objective's own weights, and reject mismatches."""
     if isinstance(objective, RerankerObjective):
-        raise BadInput(f"{type(objective).__name__} is for a reranker, but this is an embedder; see OBJECTIVES")
+        raise BadInput(f"{type(objective).__name__} is for a reranker, but this is an embedder; use one of OBJECTIVES")
     objective.initialize(embedder_for_objective(objective, embedder).dimension, embedder.encoder.vocabulary)
 
 
 def embedder_step(embedder: TorchEmbedder, objective: Objective, batch: Batch, options: StepOptions) -> SplittableStep:
-    """The step whose graph is cut at the vectors.
+    """A training step whose graph is cut at the vectors.
 
     With several processes, each one computes the whole gradient of the objective's own parameters, but only its part of
     the embedder's gradient; `Processes.sum_gradients` adds up the parts.
@@ -51,12 +51,14 @@ def embedder_step(embedder: TorchEmbedder, objective: Objective, batch: Batch, o
 def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
     """The token ids of each text, column by column, with special tokens, truncated to the model's maximum length.
 
-    If the objective reads token ids, the batch gets the unchanged `token_ids` of its first column.
+    If the objective reads token ids, the batch gets the `token_ids` of its first column, without noise.
     """
     tokenizer = embedder.tokenizer
     default = embedder.default_prompt
     if (default or any(batch.prompts)) and not embedder.manifest.include_prompt:
-        raise BadInput("the model leaves prompts out of the pooling, which is not supported in training; use no prompt")
+        raise BadInput(
+            "the model leaves prompts out of pooling, which training does not support; train without a prompt"
+        )
     for prompt in {default if prompt is None else prompt for prompt in batch.prompts or (None,)} - {""}:
         tokenizer.room_after(tokenizer.token_ids([prompt])[0])
     texts = [text for column in batch.prompted(default) for text in column]
@@ -114,7 +116,7 @@ def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
         raise BadInput(f"layers is {layers}; the model has {depth + 1} layers, including the embeddings")
     if not isinstance(pooling, Reduce):
         raise BadInput(
-            f"the pooling {pooling.spec} has no vector per layer; expected a single-layer pooling: cls, mean, max …"
+            f"the pooling {pooling.spec} gives no vector per layer; expected pooling of one layer: cls, mean, max …"
         )
     stack = Stack(pooling, depth + 1 - layers, depth)
     return TorchEmbedder(

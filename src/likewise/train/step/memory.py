@@ -46,7 +46,7 @@ class StepOptions:
 
     token_budget: TokenBudget = field(default_factory=TokenBudget)
     dtype: torch.dtype | None = None  # for autocast; None means fp32
-    loss_scale: float = 1.0  # below 1 if several batches make one step
+    loss_scale: float = 1.0  # below 1 if several batches make up one step
     processes: Processes = SINGLE_PROCESS  # the batch is this process's part; the loss covers all parts
 
 
@@ -64,10 +64,10 @@ class SplittableStep:
 def retry_smaller(
     model: nn.Module, objective: nn.Module, step: SplittableStep, budget: TokenBudget, processes: Processes
 ) -> StepResult:
-    """Compute the step; repeat it in smaller parts if memory runs out here, or unchanged if it runs out elsewhere.
+    """Compute the step; repeat it in smaller parts if memory runs out in this process, or as it was if in another one.
 
     If memory runs out before the results are gathered, no other process is affected. If it runs out later, all
-    processes repeat the step, since each one needs the other parts.
+    processes repeat the step, because each one needs the others' parts.
     """
     tokens = sum(step.lengths)
     generators, gradients_before = seeding.generator_states(_device(model)), copied_gradients(model, objective)
@@ -166,7 +166,7 @@ def _in_order(encoded: Sequence[_EncodedTexts]) -> Float[Tensor, "M ..."]:
 
 
 def copied_gradients(*modules: nn.Module) -> Gradients:
-    """The gradients accumulated before this step: usually none."""
+    """Copies of the gradients accumulated before this step; usually there are none."""
     parameters = [p for module in modules for p in module.parameters()]
     return [(p, None if p.grad is None else p.grad.clone()) for p in parameters]
 

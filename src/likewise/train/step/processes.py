@@ -22,7 +22,7 @@ from torch import Tensor, distributed, nn
 from ...array_types import Int, Shaped
 from ...errors import BadInput
 
-TIMEOUT = timedelta(hours=2)  # long enough for the first process to evaluate; dead processes are noticed earlier
+TIMEOUT = timedelta(hours=2)  # long enough for the first process to evaluate; dead processes are detected earlier
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,9 @@ def process_group() -> Iterator[Processes]:
         return
     starts_group = not distributed.is_initialized()
     if starts_group:
-        # Its functions keep the current group alive as default arguments. The group's threads could then still be
-        # releasing tensors while the interpreter exits, which aborts the process (seen with torch 2.13).
+        # Imported before the group exists, because this module's functions keep the current group alive as default
+        # arguments. The group's threads could then still be releasing tensors while the interpreter exits, which aborts
+        # the process (seen with torch 2.13).
         importlib.import_module("torch.distributed.nn.functional")
         backends = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         distributed.init_process_group(backends, timeout=TIMEOUT)

@@ -1,4 +1,4 @@
-"""Trainable models, and how training differs for each kind: the rows of `TRAINING_STRATEGIES`.
+"""Trainable models, and how training differs for each kind of model (`TRAINING_STRATEGIES`).
 
 The loop itself uses only a model's parameters, encoder, device, precision, `train` and `eval`.
 """
@@ -30,8 +30,10 @@ class TrainingStrategy:
     check_objective: Callable[[Any, Objective], None]
     step: Callable[[Any, Any, Batch, StepOptions], SplittableStep]
     record: Callable[[Any], dict[str, Any]]  # for run.json, besides kind, fingerprint and maximum length
-    output: Callable[[Any], str]  # what it computes for a text or a pair, in words
-    pieces: Callable[[Any, Sequence[str]], list[list[str]]]  # the word pieces of each prompted text; long pairs are cut
+    output: Callable[[Any], str]  # what the model computes for a text or a pair, in words
+    pieces: Callable[
+        [Any, Sequence[str]], list[list[str]]
+    ]  # the word pieces of each prompted text; long pairs are truncated
     whole_objective_gradient: bool = True  # every process has the objective's whole gradient
 
 
@@ -51,15 +53,15 @@ def model_kind(model: Trainable) -> str:
 
 
 def check_objective(model: Trainable, objective: Objective) -> None:
-    """Fit the objective to the model: create the objective's own weights, and reject mismatches."""
+    """Prepare the objective for the model: create the objective's own weights, and reject mismatches."""
     training_strategy(model).check_objective(model, objective)
 
 
 def backward(model: Trainable, objective: Objective, batch: Batch, options: StepOptions | None = None) -> StepResult:
     """Add the gradient of `options.loss_scale` × the batch's loss to the parameters' gradients.
 
-    The model may be in training or evaluation mode. The objective must already be fitted to it (`check_objective`). If
-    memory runs out, this process halves its token budget and repeats the step (`memory`).
+    The model may be in training or evaluation mode. The objective must already be prepared for it (`check_objective`).
+    If memory runs out, this process halves its token budget and repeats the step (`memory`).
     """
     options = options or StepOptions()
     step = training_strategy(model).step(model, objective, batch, options)
@@ -74,12 +76,12 @@ def prompted_columns(model: Trainable | Reranker, batch: Batch) -> list[list[str
 
 
 def has_label_names(labels: Sequence[str]) -> bool:
-    """Whether there are labels with names, other than 0, 1 … or LABEL_0, LABEL_1 …"""
+    """Whether any label has a name of its own, other than 0, 1 … or LABEL_0, LABEL_1 …"""
     return any(label not in (str(i), f"LABEL_{i}") for i, label in enumerate(labels))
 
 
 def check_same_labels(named: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Reject labels that differ, in names or order, from the first ones; those without names fit all others."""
+    """Reject labels that differ in names or order from the first ones; labels without names match any."""
     (whose, expected), *others = [one for one in named if has_label_names(one[1])] or [("", ())]
     for who, labels in others:
         if [label.strip().lower() for label in labels] != [label.strip().lower() for label in expected]:
@@ -95,7 +97,7 @@ def count_tokens(model: Trainable, objective: Objective, batch: Batch) -> int:
 
 
 def join_gradients(model: Trainable, objectives: Sequence[Objective], processes: Processes) -> None:
-    """Turn each gradient into that of the joined batch, in all processes.
+    """Turn each gradient into the gradient of the joined batch, in all processes.
 
     Every process has its own part of the model's gradient, so the parts are summed. Every process has the whole
     gradient of the objectives' own parameters; these are averaged to stay equal everywhere (random draws and rounding
