@@ -72,7 +72,7 @@ def test_without_heads_vectors_have_the_length_that_they_have(own):
 def test_heads_that_do_not_fit_the_pooling_are_refused(own, folders):
     embedder = TorchEmbedder.load(folders("bert"), truncate_dim=8)
     embedder.save(own().parent / "narrow")
-    with pytest.raises(BadModel, match=r"the pooling cls\+mean has 64 dimensions, which the heads cannot take"):
+    with pytest.raises(BadModel, match=r"cls\+mean pooling returns 64 dimensions, which the heads do not accept"):
         TorchEmbedder.load(own().parent / "narrow", pooling="cls+mean")
 
 
@@ -302,7 +302,7 @@ def test_a_model_that_spells_words_by_n_grams_cannot_pass_over_the_prompt(own):
     write(folder / "unknown_words.json", {"id": 1, "least": 3, "most": 6, "buckets": 5, "first": 200})
     assert TorchEmbedder.load(folder).encode(["unheard"], prompt="query: ").shape == (1, 32)
     amend(folder / "1_Pooling/config.json", include_prompt=False)
-    with pytest.raises(BadModel, match="spells words by n-grams cannot leave a prompt out"):
+    with pytest.raises(BadModel, match="splits words into character n-grams cannot exclude the prompt"):
         TorchEmbedder.load(folder)
 
 
@@ -596,7 +596,7 @@ def test_a_device_that_is_not_here_is_refused_before_the_model_is_read(device, t
     monkeypatch.setattr("likewise.embedder.read_manifest", lambda _: pytest.fail("the model was read"))
     if (device == "cuda" and torch.cuda.is_available()) or (device == "mps" and torch.backends.mps.is_available()):
         return
-    with pytest.raises(BadInput, match=r"no device|cannot be used here"):
+    with pytest.raises(BadInput, match=r"unknown device|cannot be used on this machine"):
         TorchEmbedder.load(tmp_path, device=device)
 
 
@@ -604,7 +604,7 @@ def test_a_device_that_is_not_here_is_refused_before_the_model_is_read(device, t
 @pytest.mark.parametrize("pooling", [5, ["mean"], True])
 @pytest.mark.usefixtures("unchecked")
 def test_a_pooling_that_is_no_name_is_refused(engine, pooling, folders):
-    with pytest.raises(BadInput, match="expected a name, one of cls"):
+    with pytest.raises(BadInput, match="expected the name of a pooling mode, such as cls"):
         Embedder.load(folders("bert"), engine=engine, pooling=pooling)
 
 
@@ -827,7 +827,7 @@ def test_every_error_of_ours_has_one_root():
 
 @pytest.mark.parametrize("device", ["gpu", "", "cuda:x"])
 def test_a_device_that_torch_does_not_know_is_told(own, device):
-    with pytest.raises(BadInput, match="no device"):
+    with pytest.raises(BadInput, match="unknown device"):
         TorchEmbedder.load(own(), device=device)
 
 

@@ -63,7 +63,7 @@ def test_a_truncation_is_normalised_again_where_the_model_normalises():
 @pytest.mark.usefixtures("unchecked")
 def test_a_truncation_to_no_whole_number_is_refused(width):
     assert type(with_truncation([], np.int64(3), 6)[0].width) is int
-    with pytest.raises(BadInput, match="how many of the 6 dimensions to keep"):
+    with pytest.raises(BadInput, match="number of dimensions to keep, from 1 to 6"):
         with_truncation([], width, 6)
 
 

@@ -69,8 +69,8 @@ def test_tf_idf_has_a_width():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("bert-cls(x)", {"pooling": "mean"}, "pooling=cls, and the option pooling=mean contradicts it"),
-        ("x(truncate_dim=3)", {"truncate_dim": 4}, "truncate_dim=3, and the option truncate_dim=4"),
+        ("bert-cls(x)", {"pooling": "mean"}, "pooling=cls, which contradicts the option pooling=mean"),
+        ("x(truncate_dim=3)", {"truncate_dim": 4}, "truncate_dim=3, which contradicts the option truncate_dim=4"),
         ("x(truncate_dim=many)", {}, "truncate_dim=many; expected a whole number"),
         ("x(pooling=a,pooling=b)", {}, "gives pooling twice"),
         ("bert-avg(x):3", {}, "only random"),

@@ -5,7 +5,7 @@
 >>> vectors = embedder.encode(["A cat sleeps.", "A kitten naps."])   # (2, 384), float32
 >>> similarity.cosine(vectors, vectors)                          # doctest: +SKIP
 
-Importing this package costs nothing: each name below is imported on first use.
+Importing this package is cheap: each name below is imported on first use.
 """
 
 from typing import TYPE_CHECKING

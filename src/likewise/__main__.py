@@ -1,4 +1,4 @@
-"""The process of the command line: `likewise`, `python -m likewise`, and `torchrun -m likewise train …`."""
+"""The entry point of the command line: `likewise`, `python -m likewise`, and `torchrun -m likewise train …`."""
 
 import os
 import signal

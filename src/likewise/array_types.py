@@ -1,7 +1,7 @@
-"""Types of arrays with their shapes, `Float[Array, "N D"]`: read by people, and checked by the tests.
+"""Array types annotated with shapes, such as `Float[Array, "N D"]`: documentation for readers, checked by the tests.
 
-They are jaxtyping's if that was imported first, as the tests do. Otherwise they are plain annotations, because
-jaxtyping takes a fifth of the time that a new process needs to encode its first text.
+If jaxtyping has already been imported, as in the tests, these are jaxtyping's types. Otherwise they are plain
+annotations, because importing jaxtyping takes a fifth of the time that a new process needs to encode its first text.
 """
 
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 
 class _Kind:
-    """`Float[array, shape]` differs from `Int[array, shape]`, which is how an objective's labels are recognized."""
+    """A plain annotation that still tells `Int[array, shape]` (an objective's labels) from `Float[array, shape]`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

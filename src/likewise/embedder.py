@@ -243,7 +243,7 @@ class Embedder(ABC):
 
     @abstractmethod
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
-        """Write a folder that `load` can read, as can any sentence-transformers version unless a warning says otherwise.
+        """Write a folder that `load` can read, and any sentence-transformers version unless a warning says otherwise.
 
         A new folder appears complete or not at all. In an existing folder, the old model's files are removed; if the
         process is killed, the folder contains the old model, the new one, or files that `load` rejects.
@@ -402,7 +402,7 @@ class Embedder(ABC):
         show_progress_bar: Progress = False,
         batch_tokens: int | None = None,
     ) -> list[Float[np.ndarray, "t D"]]:
-        """The last layer's vectors of all tokens (including special tokens; `pieces` lists them), one array per text."""
+        """The last layer's vectors of all tokens (special tokens included; `pieces` lists them), one array per text."""
         run = self._token_run(texts, overflow, show_progress_bar, batch_tokens)
         layers = self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=True)
         return [vectors for (vectors,) in layers]
@@ -595,7 +595,7 @@ class Embedder(ABC):
     ) -> AbstractContextManager[InferenceRun]:
         if overflow == "mean":
             raise BadInput(
-                'overflow="mean" averages windows into one vector; for the vectors of tokens and layers, expected "error", '
+                'overflow="mean" averages windows into one vector; for vectors of tokens and layers, expected "error", '
                 '"warn" or "truncate"'
             )
         return inference_run(self, self._counter(overflow), count_texts(texts), show_progress_bar, batch_tokens)

@@ -1,4 +1,4 @@
-"""ENGINES: one row for each engine that runs embedders and rerankers, and the choice of one for a model.
+"""ENGINES: one row for each engine that runs embedders and rerankers, and the code that chooses one for a model.
 
 An engine is imported only when it is chosen.
 """
@@ -20,14 +20,14 @@ from .runtime.installation import missing_extra
 
 ModelKind = Literal["embedder", "reranker"]
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-"""Device files of a GPU that torch may use: NVIDIA's, AMD's, and the one in WSL."""
+"""Device files that exist if torch may be able to use a GPU: those of NVIDIA, AMD and WSL."""
 
-PRECISIONS = ("fp32", "bf16", "fp16", "int8")  # of all engines; each supports some of them
+PRECISIONS = ("fp32", "bf16", "fp16", "int8")  # all precisions; each engine supports some of them
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """What a caller of `load` may choose; None leaves it to the model or the engine."""
+    """Options that a caller of `load` may set; None leaves the choice to the model or the engine."""
 
     precision: str | None = None
     device: str | None = None
@@ -45,7 +45,7 @@ def _no_gpu_for_torch(options: LoadOptions) -> bool:
 
 
 class Loadable(ABC):
-    """What an engine's embedder or reranker adds: how it is loaded from a folder's manifest."""
+    """The interface that an engine's embedder or reranker adds, to be loaded from a folder's manifest."""
 
     @classmethod
     @abstractmethod
@@ -65,7 +65,7 @@ class Loadable(ABC):
 
 @dataclass(frozen=True)
 class Engine:
-    """A row: the classes of its embedders and rerankers as `module:Class`, and the package that it needs.
+    """A row of ENGINES: the engine's embedder and reranker classes as `module:Class`, and the package that it requires.
 
     `is_default` allows it to be chosen when the caller names no engine.
     """
@@ -77,7 +77,7 @@ class Engine:
 
     @property
     def installed(self) -> bool:
-        """Whether the package that it needs beyond the core is installed; it is not imported."""
+        """Whether the package that the engine requires is installed, determined without importing it."""
         return self.requires is None or find_spec(self.requires) is not None
 
     def model_class(self, kind: ModelKind) -> Any:
@@ -105,12 +105,12 @@ ENGINES: dict[str, Engine] = {
 }
 """In order of preference: without `engine=`, the first row that is installed and supports the request is used.
 
-A new engine is a subclass each of `Embedder` and `Reranker` that is `Loadable`, and a row here.
+To add an engine, write subclasses of `Embedder` and `Reranker` that are `Loadable`, and add a row here.
 """
 
 
 def engine_of(model: Any) -> str:
-    """The name of the engine that runs a model, or a Router's default part; the class's name if it has no row."""
+    """The engine that runs a model, or a Router's default part; the class name if no row lists the class."""
     model = getattr(model, "shown", model)
     classes = {f"{one.__module__}:{one.__name__}" for one in type(model).__mro__}
     found = (name for name, engine in ENGINES.items() if classes & {engine.embedder, engine.reranker})
@@ -118,7 +118,7 @@ def engine_of(model: Any) -> str:
 
 
 class Computation(NamedTuple):
-    """How vectors were computed, in addition to the model's fingerprint; equal computations give identical bits."""
+    """How a model (identified by its fingerprint) computed vectors; equal computations give bit-identical vectors."""
 
     engine: str
     precision: str
@@ -141,25 +141,25 @@ INT8 = "int8"
 
 
 def mixes_int8(first: str, second: str) -> bool:
-    """Whether one of two precisions is int8 and the other is not; vectors of all others may be compared."""
+    """Whether exactly one of two precisions is int8; vectors in any other two precisions may be compared."""
     return (first == INT8) != (second == INT8)
 
 
 def load_with_engine(
     kind: ModelKind, name: str | None, options: LoadOptions, manifest: Callable[[], Any], only: Any = None
 ) -> Any:
-    """Load the model of a manifest with the named engine, with this class, or with the best engine that supports it."""
+    """Load a manifest's model with the named engine, with this class, or with the first engine that supports it."""
     if options.precision is not None:
         known_name("precision", options.precision, PRECISIONS)
     refusals: dict[str, LikewiseError] = {}
     for engine, model_class in _candidates(kind, name, options, only):
         refusal = _refusal(partial(model_class.check_options, options))
-        described = None if refusal else manifest()  # raises an error for every engine if there is no such model
+        described = None if refusal else manifest()  # if there is no such model, this raises at once, for any engine
         refusal = refusal or _refusal(partial(model_class.check_model, described, options))
         if refusal is None:
             return model_class.from_manifest(described, options)
         refusals[engine] = refusal
-    raise refusals.get("torch", list(refusals.values())[-1])  # torch supports most; else the least demanding
+    raise refusals.get("torch", list(refusals.values())[-1])  # torch supports most, or else the last engine
 
 
 def _refusal(check: Callable[[], None]) -> LikewiseError | None:
@@ -177,7 +177,7 @@ def _candidates(kind: ModelKind, name: str | None, options: LoadOptions, only: A
         known_name("engine", name, ENGINES)
         found = ENGINES[name].model_class(kind)
         if only is not None and not issubclass(found, only) and not issubclass(only, found):
-            raise BadInput(f"{only.__name__} does not load with the engine {name!r}; {kind.capitalize()}.load does")
+            raise BadInput(f"{only.__name__} cannot be loaded with engine={name!r}; use {kind.capitalize()}.load")
         yield name, found if only is None or issubclass(found, only) else only
     elif only is not None:
         yield only.__name__, only

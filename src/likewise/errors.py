@@ -1,11 +1,11 @@
-"""All exceptions that likewise raises on purpose, and how it recognizes those of others that report full memory."""
+"""All exceptions that likewise raises on purpose, and a check for other libraries' out-of-memory errors."""
 
 import re
 from typing import Any
 
 
 class LikewiseError(Exception):
-    """The base class of all errors here: catch it to catch them all."""
+    """The base class of all of likewise's errors; catch it to catch any of them."""
 
 
 class BadInput(LikewiseError, ValueError):
@@ -13,7 +13,7 @@ class BadInput(LikewiseError, ValueError):
 
 
 class BadRow(BadInput):
-    """A value that cannot be used; `row` is the position of its row, from 0."""
+    """A value that cannot be used; `row` is the index of its row, counted from 0."""
 
     def __init__(self, row: int, problem: str) -> None:
         super().__init__(f"row {row}: {problem}")
@@ -47,7 +47,7 @@ class ModelNotFound(BadModel, FileNotFoundError):
 
 
 class BelowBar(LikewiseError):
-    """A quantized model's vectors are too far from the original's. `result` has the figures; nothing was written."""
+    """A quantized model's vectors differ too much from the original's, as `result` shows; nothing was written."""
 
     def __init__(self, message: str, result: Any) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class BelowBar(LikewiseError):
 
 
 class MissingExtra(LikewiseError, ImportError):
-    """An optional package is not installed; the message has the command that installs it."""
+    """An optional package is not installed; the message gives the command that installs it."""
 
 
 class ServerUnavailable(LikewiseError, ConnectionError):
@@ -76,10 +76,10 @@ OUT_OF_MEMORY = re.compile(
             r"out ?of ?memory",  # torch's OutOfMemoryError, CUDA's, MPS's, and the operating system's "Out of memory"
             "not enough memory",  # torch's allocator on Windows
             "allocate memory",  # torch's allocator elsewhere: "DefaultCPUAllocator: can't allocate memory"
-            "unable to allocate",  # NumPy's, inside the message of another error
-            r"std::bad_alloc|bad allocation",  # C++'s own
-            r"could not (create|execute) a primitive(?! desc)",  # oneDNN's; with "desc", the cause differs
-            "could not create a memory object",  # oneDNN's
+            "unable to allocate",  # NumPy's message, quoted inside that of another error
+            r"std::bad_alloc|bad allocation",  # the C++ standard library
+            r"could not (create|execute) a primitive(?! desc)",  # oneDNN; with "desc", the cause is a different one
+            "could not create a memory object",  # oneDNN
             r"CU(BLAS|DNN|SOLVER|SPARSE)_STATUS_ALLOC_FAILED",  # CUDA's libraries
         )
     ),

@@ -17,7 +17,7 @@ from .runtime.weight_files import read_tensors
 
 
 class Dense(nn.Module):
-    """A linear map and an activation."""
+    """A linear layer and an activation."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool = True, activation: str = "Tanh") -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Normalize(nn.Module):
 
 
 class Truncate(nn.Module):
-    """The first `width` dimensions, for models trained to work with fewer (Kusupati et al. 2022, Matryoshka)."""
+    """Keeps the first `width` dimensions, for models trained to work with fewer (Kusupati et al. 2022, Matryoshka)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Truncate(nn.Module):
 
 
 def apply_heads(heads: nn.Module, x: Float[Tensor, "N W"]) -> Float[Tensor, "N E"]:
-    """Pass pooled vectors through the heads, in the precision of their weights."""
+    """Pass pooled vectors through the heads, in the precision of the heads' weights."""
     first = next(heads.parameters(), x)
     out: Tensor = heads(x.to(first.dtype))
     return out
@@ -87,14 +87,14 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
 
 
 def with_truncation(heads: Sequence[nn.Module], width: int, available: int) -> list[nn.Module]:
-    """The heads followed by truncation of their output, which is renormalized if the last of them normalizes it."""
+    """The heads, followed by truncation and, if the last head normalizes its output, by another normalization."""
     width = check_truncation(width, available)
     again = [Normalize()] if any(isinstance(head, Normalize) for head in heads[-1:]) else []
     return [*heads, Truncate(width), *again]
 
 
 def head_settings(heads: nn.Module, width: int) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
-    """Each head's kind, settings and weights, in sentence-transformers' terms."""
+    """Each head's kind, settings and weights, under the names that sentence-transformers uses."""
     settings_of_heads: list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]] = []
     for head in heads_in_order(heads):
         written = _keeping(width, head.width) if type(head) is Truncate else head
@@ -171,4 +171,4 @@ KINDS: dict[str, Kind] = {
         Norm, lambda head: {"dimension": head.norm.normalized_shape[0]}, lambda shapes, _: Norm(*shapes["norm.weight"])
     ),
     "Normalize": Kind(Normalize, lambda _: {}, lambda *_: Normalize()),
-}  # torch's classes for the names in `likewise.module_registry.HEADS`
+}  # the torch class for each name in `likewise.module_registry.HEADS`

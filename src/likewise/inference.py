@@ -1,8 +1,8 @@
 """The inference loop that all engines share: from items (texts, or pairs of texts) to results, in the same order.
 
-For each chunk of items: equal items are computed once, `tokenize` turns them into sequences and counts their tokens,
-`compute` runs the sequences in batches of tokens (`WindowBatches.run`, which halves a batch if memory runs out and
-restores the order), and every result is checked to be finite.
+In each chunk of items, duplicates are computed only once: `tokenize` turns the distinct items into sequences and counts
+their tokens, `compute` runs the sequences in batches of tokens (`WindowBatches.run`, which halves a batch if memory
+runs out and restores the order), and every result is checked for NaN and infinity.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -26,17 +26,17 @@ Buffer = TypeVar("Buffer", bound=Any)
 """An array of rows, or a list of one array per item."""
 Block = TypeVar("Block")
 Results = TypeVar("Results", Float[np.ndarray, "..."], list[Float[np.ndarray, "..."]])
-"""A row per item, or an array per item."""
+"""One row per item, or one array per item."""
 Rows = Int[np.ndarray, " items"]
 
-LARGEST_BUDGET = 1 << 62  # sums with it fit into 64 bits
+LARGEST_BUDGET = 1 << 62  # adding token counts to it does not overflow 64 bits
 TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
-"""Tokens per batch, by device: the CPU's value was measured; benchmarks/gpu.py compares values on a GPU."""
+"""Tokens per batch, by device. The CPU value was chosen by measuring; benchmarks/gpu.py compares values for GPUs."""
 
 
 @dataclass(frozen=True)
 class InferenceRun:
-    """What the chunks of one call share: token counts, batch size, precision and progress."""
+    """The state that all chunks of one call share: token counts, batch size, precision and progress."""
 
     counter: TruncationCounter
     max_tokens: int
@@ -48,7 +48,7 @@ class InferenceRun:
 def inference_run(
     model: Any, counter: TruncationCounter, total: int | None, show_progress_bar: Progress, batch_tokens: int | None
 ) -> Iterator[InferenceRun]:
-    """A run of an embedder or reranker over `total` items; when it ends, even early, it warns of truncated texts."""
+    """A run of an embedder or reranker over `total` items; when it ends, even early, it warns about truncated texts."""
     max_tokens = batch_token_budget(batch_tokens, str(model.device).partition(":")[0], model.batch_threads)
     try:
         is_shown = show_progress_bar is not False
@@ -59,11 +59,11 @@ def inference_run(
 
 
 def unseen(texts: float, tokens: int) -> None:
-    """Progress that nobody asked for."""
+    """Ignore progress, because nobody asked to see it."""
 
 
 def batch_token_budget(asked: int | None, device: str, threads: int = 1) -> int:
-    """Tokens per batch: as given, or the default for the kind of device and threads sharing a batch."""
+    """Tokens per batch: the number requested, or the device's default times the threads that share a batch."""
     if asked is None:
         return TOKENS_PER_BATCH.get(device, TOKENS_PER_BATCH["cpu"]) * threads
     if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
@@ -80,11 +80,11 @@ def infer(
     """The results of each chunk, in order.
 
     Args:
-        chunks: items, some at a time.
-        tokenize: gets the distinct items, and each item's position among them; returns the input of `compute`,
-            and adds the items to `run.counter`.
+        chunks: the items, in sequences of any length.
+        tokenize: receives a chunk's distinct items, and each item's position among them; returns the input of
+            `compute`, and adds the items to `run.counter`.
         compute: returns the results of the distinct items, in order.
-        run: what the chunks share.
+        run: the state that the chunks share.
     """
     for chunk in chunks:
         items, rows = distinct_items(chunk)
@@ -116,7 +116,7 @@ def _repeated(results: Results, rows: Rows) -> Results:
 
 
 def check_finite(rows: Float[np.ndarray, "n ..."], what: str, start: int, precision: str) -> None:
-    """Raise an error if a row is not finite; it names the first such row as `what[start + row]`."""
+    """Raise an error if a row contains NaN or infinity; the message names the first such row `what[start + row]`."""
     finite = np.isfinite(rows)
     if finite.all():
         return
@@ -127,7 +127,7 @@ def check_finite(rows: Float[np.ndarray, "n ..."], what: str, start: int, precis
 
 @dataclass(frozen=True)
 class WindowBatches:
-    """How the sequences of one chunk are computed; progress counts its `items`, repeated ones included."""
+    """Runs the sequences of one chunk in batches; progress counts all of the chunk's `items`, including duplicates."""
 
     items: int
     max_tokens: int
@@ -148,7 +148,7 @@ class WindowBatches:
     def run_windows(
         self, windows: Windows, compute: Callable[[Sequences, Rows | None], Any], results: Buffer
     ) -> Buffer:
-        """Fill `results` with `compute(tokens, skips)` of windows; `skips` is None if no window hides tokens."""
+        """Fill `results` by calling `compute(tokens, skips)`; `skips` is None if no window hides tokens."""
         tokens, skips = windows.tokens, windows.skips
         return self.run(
             tokens.lengths, lambda rows: compute(tokens.take(rows), None if skips is None else skips[rows]), results
@@ -158,7 +158,7 @@ class WindowBatches:
 def in_batches(
     lengths: Sequence[int] | Int[np.ndarray, " n"], budget: int, compute: Callable[[Rows], Block]
 ) -> Iterator[tuple[Rows, int, Block]]:
-    """Each planned batch, its tokens, and the result of `compute` for it.
+    """Each planned batch, its number of tokens, and the result of `compute` for it.
 
     If memory runs out, the batch is halved and computed again, and no later batch is as large as the one that failed.
     """

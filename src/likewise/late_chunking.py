@@ -1,8 +1,8 @@
 """Late chunking: a document is read once, and each chunk pools its own tokens (Günther et al. 2024, arXiv:2409.04701).
 
-A token's vector then reflects the whole window around it: it shows what "it" or "the city" refers to, even if the chunk
-does not say. A document longer than the model's input is read in windows that overlap by a quarter; each token is taken
-from the window in which it is closer to the middle.
+A token's vector then reflects the whole window around it, including what "it" or "the city" refers to, even if the
+chunk does not say. A document that exceeds the model's maximum input length is read in windows that overlap by a
+quarter; each token's vector is taken from the window in which the token is closer to the middle.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,13 +19,13 @@ from .errors import BadInput, BadModel
 from .text.chunking import Chunk, ChunkSettings, split_document
 from .text.tokenizer import Tokenizer, window_starts
 
-SHARED = 4  # neighbouring windows share a 4th of a window
+SHARED = 4  # neighbouring windows overlap by a 4th of a window
 WINDOWS_AT_ONCE = 64  # windows whose token vectors are in memory at the same time
 
 POOLED = ("max", "mean", "mean-sqrt-len")
-"""Poolings that work for any set of tokens; the others depend on a token's place in the whole text."""
+"""Pooling modes that work for any set of tokens; all other modes depend on a token's position in the whole text."""
 TokenVectors = Callable[[list[list[int]]], Sequence[Float[np.ndarray, "t D"]]]
-"""Converts sequences of ids, special ones included, to the vectors of their tokens."""
+"""Converts sequences of ids, including special tokens, to the vectors of their tokens."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class DocumentChunks:
 
 @dataclass(frozen=True)
 class DocumentWindow:
-    """One input of the encoder, and the tokens that are taken from it, counted from the first of the document."""
+    """One input of the encoder, and the tokens whose vectors it provides, counted from the document's first token."""
 
     ids: list[int]
-    start: int  # the first of the document's tokens in it, after special tokens and the prompt
+    start: int  # the document's first token in this window, after the special tokens and the prompt
     first: int
     last: int
 
@@ -50,9 +50,9 @@ class DocumentWindow:
 class TokenizedDocument:
     """A document's tokens, and the range of tokens that each chunk pools.
 
-    The special tokens and the prompt before the first token have negative numbers; those after the last token continue
-    its numbering. They belong to the first and the last token's chunk, so a document of one chunk has the same vector
-    as from `encode`.
+    The special tokens and prompt before the document's first token have negative numbers; special tokens after its last
+    token continue the numbering. They belong to the chunk of the first or the last token, so a document with a single
+    chunk gets the same vector as from `encode`.
     """
 
     chunks: Sequence[Chunk]
@@ -63,7 +63,7 @@ class TokenizedDocument:
 
     @property
     def size(self) -> int:
-        """The number of tokens, including the prompt's."""
+        """The number of tokens, including those of the prompt."""
         return len(self.ids)
 
     @classmethod
@@ -93,7 +93,7 @@ def _windows(tokenizer: Tokenizer, prompt: list[int], body: list[int]) -> list[D
 
 
 def _token_ranges(spans: Int[np.ndarray, "T 2"], chunks: Sequence[Chunk]) -> Int[np.ndarray, "C 2"]:
-    """The tokens whose last character is in a chunk; if there are none, the token nearest to it."""
+    """For each chunk, the range of tokens whose last character lies in it or, if there are none, the nearest token."""
     ends = np.maximum.accumulate(spans[:, 1] - 1)
     bounds = np.asarray([(chunk.start, chunk.stop) for chunk in chunks], np.int64).reshape(len(chunks), 2)
     ranges = np.searchsorted(ends, bounds)
@@ -123,14 +123,14 @@ class ChunkPooling:
             np.maximum(self.maxima[chunk], rows.max(0), out=self.maxima[chunk])
 
     def pooled(self, names: Sequence[str]) -> Float[np.ndarray, "C W"]:
-        """These reductions of each chunk, side by side."""
+        """The named reductions of each chunk, concatenated."""
         counts = self.counts[:, None].astype(np.float32)
         reduced = {"max": self.maxima, "mean": self.sums / counts, "mean-sqrt-len": self.sums / np.sqrt(counts)}
         return np.concatenate([reduced[name] for name in names], axis=1)
 
 
 def late_reductions(spec: str) -> tuple[str, ...]:
-    """The reductions of a pooling, if they work for any set of tokens."""
+    """The names of a pooling's reductions; raises BadInput if one of them does not work for any set of tokens."""
     try:
         names = reduction_names(spec)
     except BadModel:  # SBERT-WK, a fusion of layers
@@ -138,8 +138,8 @@ def late_reductions(spec: str) -> tuple[str, ...]:
     if not {*names} <= {*POOLED}:
         others = ", ".join(name for name in REDUCTIONS if name not in POOLED)
         raise BadInput(
-            f"chunks can pool their own tokens by {', '.join(POOLED)} and sums of these; this model's pooling is "
-            f"{spec!r}, which, like {others}, needs the whole text. Encode the chunks one by one: encode(texts)"
+            f"late chunking works with the pooling modes {', '.join(POOLED)} and sums of these; this model's pooling "
+            f"is {spec!r}, which, like {others}, needs the whole text. Encode the chunks one by one: encode(texts)"
         )
     return names
 
@@ -151,7 +151,7 @@ def pooled_chunks(
     width: int,
     finished: Callable[[TokenizedDocument], None],
 ) -> Iterator[Float[np.ndarray, "C W"]]:
-    """The pooled vectors of each document's chunks; `finished` is called with each."""
+    """The pooled vectors of each document's chunks; `finished` is called with each document."""
     for group in _grouped(documents):
         poolings = [ChunkPooling(document, width) for document in group]
         inputs = [(pooling, window) for pooling in poolings for window in pooling.document.windows]
@@ -178,7 +178,7 @@ def _grouped(documents: Iterable[TokenizedDocument]) -> Iterator[list[TokenizedD
 def document_chunks(
     text: str, given: Sequence[tuple[int, int] | Chunk] | None, tokenizer: Tokenizer, settings: ChunkSettings | None
 ) -> list[Chunk]:
-    """The chunks given as spans of a text, checked; or the chunks that the settings produce."""
+    """Check the chunks given as spans of a text, or split the text according to the settings."""
     if given is None:
         settings = settings or ChunkSettings(min(ChunkSettings.size, tokenizer.max_content_length))
         return split_document(text, lambda texts: [len(ids) for ids in tokenizer.token_ids(texts)], settings)

@@ -1,11 +1,11 @@
 """The grammar of model names, and loading the model that a name stands for. One line per form:
 
     NAME                      a folder, one in LIKEWISE_MODELS, a bundled or packaged model, or one on the hub
-    avg-glove                 the mean of GloVe's vectors, from a package
-    avg-glove(PATH)           of the vectors in a text file; avg-fasttext(PATH) reads fastText's .bin too
+    avg-glove                 the mean of GloVe word vectors, from a package
+    avg-glove(PATH)           the same from a text file; avg-fasttext(PATH) also reads .bin files of fastText
     bert-avg(NAME)            NAME with mean pooling; bert-cls(NAME) with the first token
-    random(NAME)              NAME with random weights; random(NAME):7 draws them from another seed
-    tf-idf                    words weighted by rarity, hashed to 4,096 dimensions; tf-idf:8192 to more
+    random(NAME)              NAME with random weights; random(NAME):7 draws them with seed 7
+    tf-idf                    TF-IDF weights of words, hashed to 4,096 dimensions; tf-idf:8192 hashes to more
     NAME(pooling=sbert-wk)    NAME with options, separated by commas: pooling, precision, max_seq_length,
                               truncate_dim, route
 
@@ -34,11 +34,11 @@ OPTIONS: dict[str, type] = {
     "route": str,
 }
 BASELINES = {
-    "avg-glove(PATH)": "the mean of the word vectors in a text file of GloVe, word2vec or fastText",
-    "avg-fasttext(PATH)": "the same for fastText's .vec or .bin, with n-grams for unknown words",
-    "tf-idf": "words weighted by rarity; fitted only by `evaluate`",
+    "avg-glove(PATH)": "the mean of the word vectors in a text file from GloVe, word2vec or fastText",
+    "avg-fasttext(PATH)": "the same for a .vec or .bin file of fastText, with character n-grams for unknown words",
+    "tf-idf": "words weighted by inverse document frequency; fitted only by `evaluate`",
     "bert-avg(NAME)": "any encoder with mean pooling",
-    "bert-cls(NAME)": "any encoder with its first token's vector",
+    "bert-cls(NAME)": "any encoder with CLS pooling (the first token's vector)",
     "random(NAME)": "any architecture with random weights",
 }  # forms for models without their own folder, and their descriptions
 _WITH_OPTIONS = re.compile(rf"(?s)(.+)\(((?:{'|'.join(OPTIONS)})=[^()]*)\)")
@@ -46,7 +46,7 @@ _WRAPPED = re.compile(rf"(?s)(random|{'|'.join(POOLED)})\((.+)\)(?::(\d+))?")
 
 
 def load_model(name: str | Path, **options: Any) -> Embedder | TfIdf:
-    """The model of this name; `options` are those of `Embedder.load`, which options in the name may not contradict."""
+    """The model of this name; `options` are those of `Embedder.load`, and must not contradict options in the name."""
     text = str(name)
     if text == "tf-idf" or text.startswith("tf-idf:"):
         return _tf_idf(text, options)
@@ -54,7 +54,7 @@ def load_model(name: str | Path, **options: Any) -> Embedder | TfIdf:
 
 
 def load_named_embedder(name: str | Path, **options: Any) -> Embedder:
-    """As `load_model`, but for embedders only; tf-idf raises BadInput."""
+    """Like `load_model`, but for embedders only; tf-idf raises BadInput."""
     text = str(name)
     if expanded(text).is_dir():
         return Embedder.load(name, **options)
@@ -66,12 +66,12 @@ def load_named_embedder(name: str | Path, **options: Any) -> Embedder:
     if wrapped := _WRAPPED.fullmatch(text):
         return _wrapped(text, wrapped[1], wrapped[2], wrapped[3], options)
     if text.partition(":")[0] == "tf-idf":
-        raise BadInput("tf-idf is fitted on the texts of a task, which `likewise evaluate` does, and TfIdf in Python")
+        raise BadInput("tf-idf has to be fitted on the texts of a task: use `likewise evaluate`, or TfIdf in Python")
     return Embedder.load(name, **options)
 
 
 def load_torch_embedder(name: str | Path, **options: Any) -> "TorchEmbedder":
-    """As `load_named_embedder`, but on torch, for callers that read or change the parts of a model."""
+    """Like `load_named_embedder`, but with the torch engine, for callers that read or change the parts of a model."""
     require_torch(str(name))
     from .engines.torch.torch_embedder import require_torch_engine
 
@@ -90,7 +90,7 @@ def _wrapped(name: str, form: str, inner: str, seed: str | None, options: dict[s
 
 
 def _options(name: str, text: str) -> dict[str, Any]:
-    """`pooling=sbert-wk:start=2,window=3,truncate_dim=64` is two options, since only a known key starts an option."""
+    """`pooling=sbert-wk:start=2,window=3,truncate_dim=64` is two options, because only a known key starts an option."""
     options: dict[str, Any] = {}
     for part in re.split(rf",(?=(?:{'|'.join(OPTIONS)})=)", text):
         key, _, value = part.partition("=")
@@ -106,7 +106,7 @@ def _options(name: str, text: str) -> dict[str, Any]:
 def _merged(name: str, in_name: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     for key, value in in_name.items():
         if options.get(key) not in (None, value):
-            raise BadInput(f"{name} has {key}={value}, and the option {key}={options[key]} contradicts it")
+            raise BadInput(f"{name} sets {key}={value}, which contradicts the option {key}={options[key]}")
     return {**options, **in_name}
 
 

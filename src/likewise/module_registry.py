@@ -1,7 +1,7 @@
-"""HEADS: one row for each kind of head that can follow a pooling, with how a model folder describes it.
+"""HEADS: one row for each kind of head that can follow the pooling, with the function that reads its settings.
 
-Settings are read before any weights. Every engine implements the heads under these names (torch: likewise/heads.py). A
-learned fusion, a pooling with weights, is read in the same way. Nothing here needs torch.
+A model folder's settings are read before any weights. Every engine implements the heads under these names (torch:
+likewise/heads.py). A learned fusion, a pooling with weights, is read in the same way. Nothing here needs torch.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,13 +18,13 @@ HeadShapes = tuple[dict[str, tuple[int, ...]], str]
 
 
 def check_pooling(pooling: object) -> None:
-    """Reject a pooling that is not given by name; None means the model's own."""
+    """Reject a pooling that is not given by name; None means the model's own pooling."""
     if pooling is not None and not isinstance(pooling, str):
         from .arrays.reductions import REDUCTIONS  # here, so that --help loads no NumPy
 
         raise BadInput(
-            f"pooling is {pooling!r}; expected a name, one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, "
-            "layers such as mean:layers=0+6, or sbert-wk"
+            f"pooling is {pooling!r}; expected the name of a pooling mode, such as {', '.join(REDUCTIONS)}, a sum such "
+            "as cls+mean, a mode with layers such as mean:layers=0+6, or sbert-wk"
         )
 
 
@@ -68,9 +68,9 @@ class FusionShape:
         return {"map.weight": (width, (self.last - self.first + 1) * width), "map.bias": (width,)}
 
     def width(self, encoder_width: int) -> int:
-        """Dimensions of a pooled vector, if the encoder has the width that the fusion was trained for."""
+        """The dimension of a pooled vector; raises if the encoder's width is not the one the fusion was trained for."""
         if encoder_width != self.encoder_width:
-            raise BadModel(f"the fusion is for an encoder of width {self.encoder_width}, not {encoder_width}")
+            raise BadModel(f"the fusion needs an encoder of width {self.encoder_width}; this one's is {encoder_width}")
         return len(self.reduce) * self.encoder_width
 
 
@@ -80,9 +80,9 @@ def check_layer_range(first: int, last: int) -> None:
 
 
 def check_truncation(width: object, available: int) -> int:
-    """Return `truncate_dim` as a plain int, after checking that the model has as many dimensions."""
+    """Return `truncate_dim` as a plain int, after checking that the model has that many dimensions."""
     if isinstance(width, bool) or not isinstance(width, Integral) or not 1 <= int(width) <= available:
-        raise BadInput(f"truncate_dim is {width!r}; expected how many of the {available} dimensions to keep")
+        raise BadInput(f"truncate_dim is {width!r}; expected the number of dimensions to keep, from 1 to {available}")
     return int(width)
 
 
@@ -108,14 +108,14 @@ def _activation(config: Mapping[str, Any], folder: Path) -> str:
     package, _, name = str(named).rpartition(".")
     if name not in HEAD_ACTIVATIONS or (package and package.partition(".")[0] != "torch"):
         raise BadModel(
-            f"the Dense head in {folder} asks for the activation {named!r:.100}; there are torch's "
+            f"the Dense head in {folder} asks for the activation {named!r:.100}; expected one of torch's "
             f"{', '.join(HEAD_ACTIVATIONS)}"
         )
     return name
 
 
 def _check_plain(config: Mapping[str, Any], folder: Path) -> None:
-    """Reject a dense head that does more than map a sentence's vector, since the rest would be ignored."""
+    """Reject a dense head with settings that would be ignored: it must map the sentence vector and do nothing else."""
     plain = {
         "use_residual": (False, None),
         "module_input_name": ("sentence_embedding", None),
@@ -135,7 +135,7 @@ HEADS: dict[str, Callable[[Mapping[str, Any], Path], HeadShapes]] = {
     "Dense": _dense,
     "LayerNorm": _norm,
     "Normalize": lambda *_: ({}, "Identity"),
-}  # how the config of each kind of head is read, by the names of the kinds in model folders
+}  # the function that reads the config of each kind of head, by the kind's name in model folders
 
 
 def _size(config: Mapping[str, Any], key: str, folder: Path) -> int:

@@ -9,13 +9,13 @@ import subprocess
 from pathlib import Path
 
 BUILD_FILE = "_build.json"
-"""Beside this file in wheels and source distributions, written by hatch_build.py; never in a checkout."""
+"""Written by hatch_build.py next to this file in wheels and source distributions; a checkout never contains it."""
 PACKAGE = Path(__file__).parent
 DIRTY = "-dirty"
 
 
 def source_commit() -> str | None:
-    """The first twelve digits of the commit, with -dirty if files had been changed since; None if unknown."""
+    """The first twelve digits of the commit, followed by -dirty if there were uncommitted changes; None if unknown."""
     noted = PACKAGE / BUILD_FILE
     if noted.is_file():
         return str(json.loads(noted.read_text("utf-8"))["commit"])
@@ -23,12 +23,12 @@ def source_commit() -> str | None:
 
 
 def commit_of_checkout(root: Path) -> str | None:
-    """The same, from git; None if the folder is not the top of a checkout, or git is missing or fails."""
-    if not (root / ".git").exists():  # a file in worktrees
+    """The commit as git reports it; None if the folder is not the root of a checkout, or git is missing or fails."""
+    if not (root / ".git").exists():  # in a worktree, .git is a file
         return None
     command = ["git", "describe", "--always", f"--dirty={DIRTY}", "--abbrev=12", "--exclude=*"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment["GIT_OPTIONAL_LOCKS"] = "0"  # the index is not written
+    environment["GIT_OPTIONAL_LOCKS"] = "0"  # so that git does not write its index
     try:
         done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

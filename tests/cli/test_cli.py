@@ -35,7 +35,7 @@ def test_encode_writes_what_the_library_gives(model, tmp_path, json_output):
 
 def test_every_family_of_encoders_has_a_name_and_is_described():
     assert {*NAMES} == {*FAMILIES}
-    assert encoder_in_words("electra") == "transformer (ELECTRA's architecture)"
+    assert encoder_in_words("electra") == "transformer (ELECTRA architecture)"
     assert encoder_in_words("words") == NAMES["words"] == "table of word vectors"
     assert encoder_in_words("mt5") == "mt5 (run by the transformers library)"
 
@@ -54,10 +54,10 @@ def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeyp
     ("words", "told"),
     [
         (["model", "show", "./no/such/model"], "there is no model"),
-        (["model", "show", "tf-idf"], "tf-idf is fitted on the texts of a task"),
+        (["model", "show", "tf-idf"], "tf-idf has to be fitted on the texts of a task"),
         (
             ["model", "show", "bert-cls(x)", "--pooling", "mean"],
-            "pooling=cls, and the option pooling=mean contradicts it",
+            "pooling=cls, which contradicts the option pooling=mean",
         ),
         (["model", "show", "all-MiniLM-L6-v2", "--pooling", "median"], "the pooling 'median' is unknown"),
     ],
@@ -72,9 +72,9 @@ def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--device", "foo"], "no device 'foo'; expected cpu, cuda, "),
-        (["--device", "meta"], "the device 'meta' cannot be used here: "),
-        (["--device", "cuda:77"], "the device 'cuda:77' cannot be used here: "),
+        (["--device", "foo"], "unknown device 'foo'; expected cpu, cuda, "),
+        (["--device", "meta"], "the device 'meta' cannot be used on this machine: "),
+        (["--device", "cuda:77"], "the device 'cuda:77' cannot be used on this machine: "),
         (["--threads", "-1"], "--threads is -1; expected a whole number, 1 or more"),
         (["--threads", "0"], "--threads is 0; expected a whole number, 1 or more"),
         (["--threads", "4097"], "--threads is 4097; expected at most 4,096"),

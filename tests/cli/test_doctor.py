@@ -192,7 +192,7 @@ engines   native 1 (avx2) on cpu, cuda:0
           torch: not installed
 cpu       A Processor
 threads   2 used by default (8 CPUs, 4 allowed by affinity, quota of 2.5, OMP_NUM_THREADS=3)
-memory    unknown free of 16.4 GB, limit of the container 4.0 GB
+memory    unknown free of 16.4 GB, container limit 4.0 GB
 models    bundled: a, b
           local: none (LIKEWISE_MODELS is /models)
           not installed: c; to see how to get them: likewise model list

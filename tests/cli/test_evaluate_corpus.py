@@ -81,8 +81,8 @@ def test_a_reranker_is_measured_on_given_candidates_and_its_order_written(folder
     [
         (["--qrels", "x"], "--qrels requires --corpus PATH"),
         (["--run", "x"], "--run requires --corpus PATH"),
-        (["--corpus", "x", "--tasks", "sts"], "--corpus is evaluated alone"),
-        (["--corpus", "x", "--data", "a.csv"], "--corpus is evaluated alone"),
+        (["--corpus", "x", "--tasks", "sts"], "--corpus cannot be combined with --tasks or --data"),
+        (["--corpus", "x", "--data", "a.csv"], "--corpus cannot be combined with --tasks or --data"),
         (["--corpus", "x.jsonl"], "x.jsonl does not exist"),
     ],
 )

@@ -26,11 +26,11 @@ pytestmark = pytest.mark.usefixtures("unchecked")
     ("report", "missing", "said"),
     [
         ({}, "drop", "All rows are kept."),
-        ({"partial": 1, "filled": 2}, "fill", "2 negatives were filled up with weaker ones. All rows are kept."),
+        ({"partial": 1, "filled": 2}, "fill", "2 negatives were filled in with weaker ones. All rows are kept."),
         (
             {"partial": 2, "empty": 1, "filled": 1, "dropped": 3},
             "fill",
-            "1 negative was filled up with weaker ones. 3 rows are left out.",
+            "1 negative was filled in with weaker ones. 3 rows are left out.",
         ),
         ({"empty": 1, "dropped": 1}, "drop", "1 row is left out; --missing fill keeps them."),
     ],
@@ -41,13 +41,13 @@ def test_mining_says_what_became_of_rows(report, missing, said):
 
 
 MINED = """\
-2 rows of 2 anchors; 8 candidates of 9 texts
+2 rows for 2 anchors; 8 candidates from 9 texts
 
 rule  removed  of  rows left with too few
 all         3  14                       1
 rest        2  11                       0
 
-1 row has 7 negatives, 1 has fewer, 0 none. 4 negatives were filled up with weaker ones. All rows are kept.
+1 row has 7 negatives, 1 has fewer, 0 none. 4 negatives were filled in with weaker ones. All rows are kept.
 
 similarity  minimum   10 %  median   90 %  maximum
 positives     0.900  0.910   0.950  0.990    1.000
@@ -72,7 +72,7 @@ def test_a_mining_report_has_at_most_five_examples_in_a_line_each_and_says_which
     examples = shown.removeprefix(MINED).split("\n\n")[0].splitlines()
     assert examples[:2] == ["a", "  +  0.900  p"] and examples[7:9] == ["x", "  +  1.000  q"]
     assert examples[3:7] == [
-        *("  −  0.053  b  (filled up)", "  −  0.107  c", "  −  0.160  d", "  −  0.213  e"),
+        *("  −  0.053  b  (filled in)", "  −  0.107  c", "  −  0.160  d", "  −  0.213  e"),
     ]
     assert examples[2].startswith("  −  0.000  word word ") and len(examples[2]) == 200 and len(examples) == 14
     mine.print_mining_report(mined, Namespace(missing="fill", output="o.csv", triplets=True))
@@ -218,7 +218,7 @@ LINES = [
     (
         "memory",
         {"total_gb": None, "free_gb": 0.0, "limit_gb": 4.0},
-        ["0.0 GB free of unknown, limit of the container 4.0 GB"],
+        ["0.0 GB free of unknown, container limit 4.0 GB"],
     ),
     (
         "data",

@@ -167,7 +167,7 @@ def test_the_encoding_that_a_page_declares_is_read(tmp_path):
         ("a.md", b"\none\n\xff", "line 3 is not valid UTF-8"),
         ("a.html", b"<meta charset=klingon>", "encoding 'klingon', which is unknown"),
         ("a.jsonl", b'{"text": 3}', "line 1: expected a text, found '3'"),
-        ("a.csv", b"x,y\n1,2\n", "which column holds the texts"),
+        ("a.csv", b"x,y\n1,2\n", "cannot tell which column contains the texts"),
         ("a.md", b"\xff\xfe", "line 1 is not valid UTF-8"),
         ("a.html", b"<meta charset=undefined>", "encoding 'undefined', but does not use it"),
         ("a.jpg", b"", "a.jpg ends in '.jpg', not a supported format; .*expected one of .txt"),
@@ -203,7 +203,7 @@ def test_folders_and_patterns_are_files_in_order_each_once(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("no.md", "does not exist"), ("sub/*.md", "no readable file: there is none"), ("sub", "skipped 1 .py")],
+    [("no.md", "does not exist"), ("sub/*.md", "no readable file: no files were found"), ("sub", "skipped 1 .py")],
 )
 def test_what_leads_to_no_file_is_refused(tmp_path, name, message):
     files(tmp_path, sub__d_py="")
@@ -368,7 +368,7 @@ def test_a_blank_first_row_is_a_document_and_no_empty_file(tmp_path):
         ("b.csv", b"text,n\na,1\nb\n", "b.csv, line 3: this row has 1 fields"),
         ("b.jsonl", b'{"text": "a"}\n{"text": null}\n', "b.jsonl, line 2: expected a text, found null, so no row"),
         ("b.jsonl", b'{"text": "a"}\n{\n', "b.jsonl, line 2 is not valid JSON"),
-        ("b.tsv", b"x\ty\na\tb\n", "b.tsv: which column holds the texts"),
+        ("b.tsv", b"x\ty\na\tb\n", "b.tsv: cannot tell which column contains the texts"),
         ("b.parquet", b"PAR1 no", "b.parquet is not a Parquet file"),
         ("b.txt.gz", b"\x1f\x8bno", "b.txt.gz is truncated or damaged"),
     ],

@@ -61,8 +61,8 @@ def test_a_column_can_be_named_and_a_wrong_one_is_reported_the_right_ones(kind, 
         ("t.csv", b"text\n\xff\n", "line 2 is not valid UTF-8"),
         ("t.csv", b"n,text\n1,a\n2\n", "line 3: this row has 1 fields, but the first line names 2 columns"),
         ("t.csv", b"n,text\n1,a,cut at its comma\n", "line 2: this row has 3 fields"),
-        ("t.csv", b"text\na\rb\n", "line 2 has a carriage return that ends no line. Save the file with line breaks"),
-        ("t.csv", b"", "which column holds the texts"),
+        ("t.csv", b"text\na\rb\n", "line 2 has a carriage return in the middle. Save the file with line breaks"),
+        ("t.csv", b"", "cannot tell which column contains the texts"),
         ("t.parquet", b"PAR1 no", "not a Parquet file"),
     ],
 )
@@ -167,7 +167,7 @@ def test_keys_that_the_first_json_object_lacks_are_columns_too(tmp_path):
 
 def test_the_only_column_is_that_of_the_texts_whatever_its_name():
     assert choose_text_column(["remark"], None, Path("t.csv")) == "remark"
-    with pytest.raises(BadInput, match="which column holds the texts\\? it has remark, note"):
+    with pytest.raises(BadInput, match="cannot tell which column contains the texts; its columns are remark, note"):
         choose_text_column(["remark", "note"], None, Path("t.csv"))
 
 
@@ -182,7 +182,7 @@ def test_rows_of_parquet_are_numbered_from_the_first_of_the_file(start, tmp_path
 def test_of_two_columns_that_may_be_meant_none_is_taken_in_silence(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("title,body\na,b\n")
-    with pytest.raises(BadInput, match="which column holds the texts.*title, body"):
+    with pytest.raises(BadInput, match="cannot tell which column contains the texts.*title, body"):
         list(Texts(path))
     assert list(Texts(path, "body")) == ["b"]
 

@@ -95,7 +95,7 @@ def test_whether_a_place_can_be_written_is_known_beforehand_and_nothing_is_left(
     with pytest.raises(BadInput, match="results are not written to standard output"):
         check(Path("-"))
     (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(BadInput, match="loop is a link that leads back to itself"):
+    with pytest.raises(BadInput, match="loop is a symbolic link that leads back to itself"):
         check(tmp_path / "loop")
 
 

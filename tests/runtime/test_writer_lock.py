@@ -50,7 +50,7 @@ def test_a_lock_that_is_removed_leaves_no_file_and_lets_others_write(tmp_path):
 @pytest.mark.parametrize("text", ["the lock on the door", "1" * 20 + "x", "x12", "1 2"])
 def test_a_file_of_that_name_from_another_program_is_left_as_it_is(text, tmp_path):
     (tmp_path / "lock").write_text(text)
-    with pytest.raises(BadInput, match="lock is a file of another program; rename it"):
+    with pytest.raises(BadInput, match="lock belongs to another program; rename it"):
         WriterLock(tmp_path)
     assert (tmp_path / "lock").read_text() == text
 

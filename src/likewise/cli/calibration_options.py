@@ -24,13 +24,13 @@ def add_calibration(add: Callable[..., None], what: str) -> None:
     add("--calibration FILE", "calibration of this model, written by likewise calibrate", type=Path)
     add(
         "--fdr RATE",
-        f"only {what} more similar than chance; at most this fraction of them is expected to be chance, such as 0.05 "
-        "(needs --calibration)",
+        f"keep only {what} more similar than chance; at most this fraction of them is expected to be due to chance, "
+        "such as 0.05 (needs --calibration)",
     )
 
 
 def check_calibration(args: argparse.Namespace, *, without_rate: bool = True) -> None:
-    """Reject contradictory options before loading a model; `without_rate`: whether a calibration alone has a use."""
+    """Reject contradictory options before loading a model; `without_rate`: whether --calibration is useful alone."""
     if args.fdr is None:
         if args.calibration is not None and not without_rate:
             raise BadInput("--calibration does nothing without --fdr here; add a rate, such as --fdr 0.05")
@@ -47,7 +47,7 @@ def check_calibration(args: argparse.Namespace, *, without_rate: bool = True) ->
 
 
 def load_calibration(args: argparse.Namespace, *, with_queries: bool) -> "Calibration | None":
-    """Load it, if there is one; `with_queries`: whether the cosines are of a query and a text, not of two texts."""
+    """Load the calibration, if any; `with_queries`: whether it is for queries and texts, instead of pairs of texts."""
     if args.calibration is None:
         return None
     from ..calibrate import Calibration

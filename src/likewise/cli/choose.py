@@ -1,5 +1,5 @@
-"""Chooses among models, precisions, dimensions and hybrid weights on your own data, and stops as soon as one is shown
-to be the best, or close enough to it.
+"""Chooses among models, precisions, dimensions and hybrid weights on your own data, and stops as soon as one candidate
+has been shown to be the best, or close enough to the best.
 """
 
 import argparse
@@ -29,21 +29,21 @@ EPILOG = """examples:
 
 candidates:
   Each MODEL with each value of --precision, --truncate-dim and --hybrid. Dimensions and hybrid weights reuse the same
-  vectors, so they cost no encoding. Options in parentheses create further candidates from a model: pooling (layers),
-  max_seq_length, and others (`likewise encode --help`).
+  vectors, so they need no further encoding. Options in parentheses create more candidates from a model: pooling
+  (layers), max_seq_length, and others (`likewise encode --help`).
 
 data:
   anchor, positive, negative       accuracy on triplets
   anchor, positive                 reciprocal rank of the positive among all positives
   sentence1, sentence2, label      two rows: does the one with label 1 have the higher cosine (AUC)?
   sentence1, sentence2, score      two rows: does the one with the higher score have the higher cosine?
-  --corpus, --queries, --qrels     nDCG@10 of each query; --corpus FOLDER reads BEIR's layout
+  --corpus, --queries, --qrels     nDCG@10 of each query; --corpus FOLDER reads the BEIR format
 
-what it claims:
-  Items are drawn in a random order. A winner, or a leader that no other candidate left beats by --margin or more, is
-  wrong with a probability of at most --alpha, even though the data is looked at repeatedly. All intervals are valid
-  at any time, too. Candidates that have lost are no longer encoded. With --corpus, each model encodes all
-  documents once; the savings are in judged queries.
+what it guarantees:
+  Items are drawn in a random order. A winner, or a leader that no remaining candidate beats by --margin or more, is
+  wrong with a probability of at most --alpha, even though the data is examined repeatedly. All intervals are also
+  valid at any time. Nothing more is encoded for candidates that have lost. With --corpus, each model encodes all
+  documents once, so only judged queries are saved.
 
 The exit code is 1 if the choice is undecided."""
 
@@ -53,15 +53,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser, "candidates")
     add("--precision NAMES", f"number formats to try, separated by commas: {', '.join(PRECISIONS)}")
     add("--truncate-dim DIMS", "numbers of dimensions to try, separated by commas (default: all dimensions)")
-    add("--hybrid WEIGHTS", "weights of vectors against words (BM25) to try, such as 0.5,1 (default: vectors only)")
+    add("--hybrid WEIGHTS", "weights of vectors relative to words (BM25) to try, such as 0.5,1 (default: vectors only)")
     add = options(parser, "data")
     add("--data FILE", "a .csv, .tsv, .jsonl or .parquet file, or the name of a data set")
     add("--columns NAME=COLUMN,…", "which columns of --data to use, such as anchor=question,positive=answer")
-    add("--corpus FILE", "documents to search: a file, or a folder in BEIR's layout")
+    add("--corpus FILE", "documents to search: a file, or a folder in BEIR format")
     add("--queries FILE", "queries for --corpus")
-    add("--qrels FILE", "judgements for --corpus")
+    add("--qrels FILE", "relevance judgements for --corpus")
     add = options(parser, "when to stop")
-    add("--margin X", "difference in score that does not matter, as a fraction of 1", 0.01)
+    add("--margin X", "difference in score that you consider negligible, as a fraction of 1", 0.01)
     add("--alpha X", "probability of a false winner or tie", 0.05)
     add("--seed N", "seed for the order of the items", 0)
     add = options(parser, "output")

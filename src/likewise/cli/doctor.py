@@ -125,7 +125,7 @@ def _bits() -> dict[str, Any]:
 
 
 def _torch() -> dict[str, Any]:
-    """Import torch, because nothing less reveals a broken installation."""
+    """Import torch, because only an import reveals a broken installation."""
     if find_spec("torch") is None:
         return {"usable": False, "problem": f"not installed; to install it: {install_hint('torch')}"}
     try:
@@ -160,7 +160,7 @@ def _models() -> dict[str, Any]:
 
 
 def _data() -> dict[str, Any]:
-    """The known data sets with local files, how many are known in all, and the data folder."""
+    """The known data sets with local files, the number of all known data sets, and the data folder."""
     from ..data.catalogue import DATASETS
     from ..data.datasets import DATA_FOLDER_VARIABLE, data_folder, local_files
 
@@ -230,7 +230,7 @@ def _thread_lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _memory_lines(report: Mapping[str, Any]) -> Iterator[str]:
     amounts = {name: f"{value:,.1f} GB" if value is not None else "unknown" for name, value in report["memory"].items()}
-    limit = f", limit of the container {amounts['limit_gb']}" if report["memory"]["limit_gb"] is not None else ""
+    limit = f", container limit {amounts['limit_gb']}" if report["memory"]["limit_gb"] is not None else ""
     yield f"{amounts['free_gb']} free of {amounts['total_gb']}{limit}"
 
 

@@ -47,8 +47,8 @@ models:
   such as bert-cls(NAME), random(NAME), avg-glove or tf-idf (`likewise model list`
   lists them). package.module:function imports and runs your own code: a function
   that takes a list of texts and returns an array with one row per text, or an
-  object with such an `encode` method. With --corpus, a TREC run file of any tool
-  (FILE.trec or FILE.run) is a model too.
+  object with such an `encode` method. With --corpus, a TREC run file from any tool
+  (FILE.trec or FILE.run) can take the place of a model.
 
 your own data (--data):
   sentence1, sentence2, score      correlation of cosine with the scores
@@ -57,12 +57,12 @@ your own data (--data):
   anchor, positive                 MRR@10 of finding the positive among all positives
 
 your own documents (--corpus):
-  documents (id, text, title), queries (id, text) and judgements (query, document,
-  grade) in .jsonl, .tsv, .csv or .parquet, or judgements in TREC's format; or a
-  folder in BEIR's layout, or a folder of such folders. Without judgements, queries
-  are made from the documents themselves. BM25 and each model combined with BM25 are
-  evaluated too. --compare lists the queries that gained and lost most, and --json
-  and --csv contain the values of every query.
+  documents (id, text, title), queries (id, text) and relevance judgements (query,
+  document, grade) in .jsonl, .tsv, .csv or .parquet, or judgements in TREC format;
+  or a folder in BEIR format, or a folder of such folders. Without judgements,
+  queries are generated from the documents themselves. BM25 and each model combined
+  with BM25 are evaluated too. --compare lists the queries that gained and lost most,
+  and --json and --csv contain the values of every query.
 
 cache:
   Data sets are read from the folder LIKEWISE_DATA. Vectors and results are stored
@@ -86,9 +86,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--data FILE", data, action="append")
     columns = "which columns of --data to use, such as sentence1=question,sentence2=answer; score=rating/5 scales"
     add("--columns NAME=COLUMN,…", columns)
-    add("--corpus PATH", "documents to search: a file, or a folder in BEIR's layout", type=Path)
+    add("--corpus PATH", "documents to search: a file, or a folder in BEIR format", type=Path)
     add("--queries FILE", "queries for --corpus (default: the folder's, or generated from the documents)", type=Path)
-    add("--qrels FILE", "judgements for --corpus: the grades of documents for queries", type=Path)
+    add("--qrels FILE", "relevance judgements for --corpus: the grades of documents for queries", type=Path)
     add("--rerank RERANKER", "reranker that reorders the results in --corpus: a folder or a name on the hub")
     add("--list", "list all tasks by suite, and any missing data")
     add = options(parser, "how to evaluate")
@@ -211,7 +211,7 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
 
 
 def _print_rankers(results: "Results", args: argparse.Namespace) -> None:
-    """Print results on collections, which are compared in any case."""
+    """Print results on collections, which are always compared with each other."""
     from ..evaluate.reports import retrieval_report
 
     if args.json:
@@ -224,7 +224,7 @@ def _print_rankers(results: "Results", args: argparse.Namespace) -> None:
 
 
 def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str, Any]:
-    """For two models, their `comparison` by task; for more, `comparisons` of the first model, by the other's name."""
+    """For two models, their `comparison` by task; for more, the first model's `comparisons`, by the other's name."""
     values = {other: {name: one.as_dict() for name, one in by_task.items()} for other, by_task in comparisons.items()}
     if len(values) > 1:
         return {"comparisons": values}
@@ -265,7 +265,7 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
 
 def _check_corpus_options(args: argparse.Namespace) -> None:
     if args.corpus and (args.tasks is not None or args.data):
-        raise BadInput("--corpus is evaluated alone: its rankers have no vectors for --tasks and --data")
+        raise BadInput("--corpus cannot be combined with --tasks or --data: its rankers have no vectors for them")
     for name in ("queries", "qrels", "rerank", "run_file"):
         if getattr(args, name) is not None and not args.corpus:
             raise BadInput(f"--{name.removesuffix('_file')} requires --corpus PATH, which was not given")
@@ -288,6 +288,6 @@ def _list_tasks(as_json: bool) -> int:
             print(f"  {name:22} {TASKS[name].summary}" + (f"  [{notes}]" if notes else ""))
     for suite, names in ALIASES.items():
         print(f"{suite}\n  {', '.join(names)}")
-    print(f"all\n  every task but those of {' and '.join(SEPARATE)}\n")
+    print(f"all\n  every task except those in {' and '.join(SEPARATE)}\n")
     print("To see which data is missing and how to get it: likewise data list")
     return 0

@@ -1,4 +1,4 @@
-"""Errors and notes of the library in the words of the command line: prompt_name="query" becomes --prompt-name query."""
+"""Rewrites the library's errors and notes for the command line: prompt_name="query" becomes --prompt-name query."""
 
 import re
 import shlex

@@ -18,7 +18,7 @@ def cpu(cpuinfo: Path = CPUINFO) -> str:
 
 
 def threads(environment: Mapping[str, str] = os.environ, cgroup: Path = CGROUP) -> dict[str, Any]:
-    """The number of threads used, of CPUs, limits set by affinity and container, and variables that limit threads."""
+    """The numbers of threads used and of CPUs, limits by affinity and container, and variables that set limits."""
     return {
         "used": thread_count(environment),
         "cpus": os.cpu_count(),

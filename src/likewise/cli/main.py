@@ -37,11 +37,11 @@ GROUPS = {
     "training": {
         "data": Entry("data", "list or show data sets, find test data in training data, mine hard negatives"),
         "train": Entry("train.command", "train a model on pairs, triplets or scores"),
-        "evaluate": Entry("evaluate", "evaluate models on tasks or your own data, with intervals and tests"),
-        "choose": Entry("choose", "choose among models, precisions and dimensions on your own data, with a proof"),
+        "evaluate": Entry("evaluate", "evaluate models on tasks or your own data, with significance tests"),
+        "choose": Entry("choose", "choose among models, precisions and dimensions on your data, with a guarantee"),
     },
     "service": {
-        "serve": Entry("serve", "serve models and indexes over HTTP (the APIs of OpenAI, TEI, Cohere, Jina)"),
+        "serve": Entry("serve", "serve models and indexes over HTTP (OpenAI, TEI, Cohere and Jina APIs)"),
         "doctor": Entry("doctor", "report versions, engines, CPU, memory, models and data"),
     },
 }
@@ -73,7 +73,7 @@ likewise model download all-MiniLM-L6-v2, then -m all-MiniLM-L6-v2.
 Tab completion in bash and zsh: pip install argcomplete, then add this line to the shell's startup file:
   eval "$(register-python-argcomplete likewise)"
 
-Each error takes one line; set LIKEWISE_TRACEBACK=1 to see tracebacks. Versions, engines and models: likewise doctor."""
+Each error is one line; set LIKEWISE_TRACEBACK=1 to see tracebacks. Versions, engines and models: likewise doctor."""
 
 
 def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.ArgumentParser:

@@ -43,14 +43,14 @@ def add_engine(add: Callable[..., None]) -> None:
 
 
 def add_allow(add: Callable[..., None]) -> None:
-    text = "search an index of another precision with a model in int8, or the reverse; cosines then differ more"
+    text = "search an index of another precision with an int8 model, or the reverse; cosines then differ more"
     add("--allow", text, choices=(INT8,))
 
 
 def output_folder(name: str) -> Path:
     """The folder given to an option; an empty name (say, from an unset variable) would mean the working directory."""
     if not name.strip():
-        raise argparse.ArgumentTypeError("it is empty; expected the name of a folder ('.' is the working directory)")
+        raise argparse.ArgumentTypeError("the name is empty; expected a folder ('.' is the working directory)")
     return Path(name)
 
 
@@ -81,12 +81,13 @@ OVERFLOW = {
     "truncate": "truncate them silently",
     "mean": "average overlapping windows",
 }
-"""What can be done with texts longer than the model's maximum input."""
+"""What to do with texts that exceed the model's maximum input length."""
 
 
 def add_overflow(add: Callable[..., None], choices: Sequence[str] = tuple(OVERFLOW), what: str = "texts") -> None:
     explained = "; ".join(f"{name}: {OVERFLOW[name]}" for name in choices)
-    add("--overflow", f"what to do with {what} longer than the model's input. {explained}", "warn", choices=choices)
+    text = f"what to do with {what} that exceed the model's maximum input length. {explained}"
+    add("--overflow", text, "warn", choices=choices)
 
 
 def load_from_options(args: argparse.Namespace) -> "Embedder":

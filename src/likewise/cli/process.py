@@ -1,4 +1,4 @@
-"""Sets up a command's process: writable streams, signals that allow it to clean up; restores everything at the end."""
+"""Sets up a command's process (safe streams, signals that let it clean up), and restores everything at the end."""
 
 import codecs
 import io

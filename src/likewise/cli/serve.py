@@ -50,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--precision", "number format of the models (default: fp32)", choices=("fp32", "bf16", "int8"))
     add_allow(add)
     add_threads(add)
-    add("--workers N", "number of processes that share the port; each grants a key one N-th of its rate", 1)
+    add("--workers N", "number of processes that share the port; each allows a key 1/N of its rate", 1)
     add("--model-memory GB", "maximum GB of weights to keep loaded (default: no limit)")
     add = options(parser, "access")
     add("--host HOST", "address to listen on; the default accepts only local connections", "127.0.0.1")
@@ -108,7 +108,7 @@ def _check(args: argparse.Namespace) -> None:
     if not 0 <= args.port < 1 << 16:
         raise BadInput(f"--port is {args.port}; expected 0 to 65535")
     if args.rate is not None:
-        raise BadInput("--rate belongs to a key: likewise serve keys add NAME --rate N")
+        raise BadInput("--rate applies to a key: use likewise serve keys add NAME --rate N")
 
 
 def _settings(args: argparse.Namespace) -> "ServeSettings":

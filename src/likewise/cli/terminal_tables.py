@@ -16,9 +16,9 @@ GAP = 2  # between columns
 NARROW = 16  # columns up to this width are never cut
 LEAST = 8  # minimum width of a text
 SGR = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
-"""The codes of styles."""
+"""SGR codes by the names of styles."""
 STYLED = re.compile(r"\x1b\[[0-9;]*m")
-CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # the last reorder what follows on a line
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # with bidirectional controls
 
 
 @dataclass

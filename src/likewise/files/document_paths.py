@@ -25,10 +25,10 @@ class SkippedFile(NamedTuple):
     """A file or folder that is not read.
 
     Args:
-        kind: what it is counted as: its suffix or other kind; empty if it was named individually.
+        kind: the category under which it is counted, such as its suffix; empty if it was named individually.
         reason: why it is skipped, and what to do.
         is_error: True if its format is supported but reading it failed.
-        rows: how many of its rows are skipped, if the others are read; 0 for the whole file.
+        rows: the number of rows skipped if the other rows are read; 0 if the whole file is skipped.
     """
 
     path: Path
@@ -39,11 +39,11 @@ class SkippedFile(NamedTuple):
 
 
 Skip = Callable[[SkippedFile], None]
-"""Receives each skipped file; it returns to continue with the rest, or raises."""
+"""A callback that receives each skipped file; it raises to stop, or returns to continue with the other files."""
 
 
 def refuse_errors(file: SkippedFile) -> None:
-    """Warn about a skipped file; since Python shows equal warnings only once, there is one per kind."""
+    """Raise if a file could not be read; otherwise warn, once per kind (Python shows equal warnings only once)."""
     if file.is_error:
         raise BadInput(file.reason)
     warnings.warn(f"{file.kind} is skipped: {file.reason}", stacklevel=2)
@@ -124,7 +124,7 @@ def _behind(name: str, endings: tuple[str, ...], why_not: Callable[[str], str], 
         raise BadInput(f"{path} {'is neither a file nor a folder' if path.exists() else 'does not exist'}")
     readable = [file for file in files if _is_readable(file, endings, why_not, passed)]
     if not readable:
-        why = "".join(f"\n  {line}" for line in skipped_lines(passed)) or ": there is none"
+        why = "".join(f"\n  {line}" for line in skipped_lines(passed)) or ": no files were found"
         raise BadInput(f"{name} contains no readable file{why}\nReadable files end in {', '.join(endings)}")
     for file in passed:
         skip(file)

@@ -40,14 +40,14 @@ CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})
 OWN_KEYS = ("file", "row", "start", "stop", "headings")
 """Metadata names reserved for a passage's location; an underscore is added to a column with one of these names."""
 DECLARED_IN = 1024
-"""The beginning of an HTML file, which may declare its encoding."""
+"""The number of bytes at the beginning of an HTML file that are searched for a declaration of its encoding."""
 SUPERSETS = {
     **dict.fromkeys(("iso-8859-1", "latin1", "ascii", "us-ascii"), "windows-1252"),
     **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
     **dict.fromkeys(("utf-16", "utf-16le", "utf-16be"), "utf-8"),  # a declaration in UTF-16 could not have been read
     "x-sjis": "shift_jis",
 }
-"""Encodings that pages declare, and those that browsers use instead (WHATWG, Encoding)."""
+"""Encodings that pages declare, and the encodings that browsers use instead (WHATWG Encoding Standard)."""
 MAX_BYTES = 1 << 28
 """Maximum bytes in a file that is a single document."""
 
@@ -56,7 +56,7 @@ class Document(NamedTuple):
     """A text and its origin.
 
     Args:
-        text: the whole text, which offsets refer to: the file's content, or the text that `html_text` finds in HTML.
+        text: the whole text, which offsets refer to: the file's content, or what `html_text` extracts from HTML.
         file: the absolute path of its file; empty if there is no file.
         title: its title; by default, the file name without its suffix; empty if the document has no title.
         row: its row number in the file, counted from 1; None if the whole file is the document.
@@ -75,7 +75,7 @@ class Document(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The key under which adding it again replaces it: its id if it has one, otherwise its file."""
+        """The key by which a later version replaces this document: its id if it has one, otherwise its file."""
         return self.id or self.file
 
 
@@ -137,7 +137,7 @@ def _markdown(path: Path) -> Document:
     metadata = row_metadata([*values], [*values.values()], parsed=False, keys=ColumnKeys())
     named = metadata.get("title")
     outermost = {section.headings[0] for section in document_sections(text) if section.headings}
-    title = outermost.pop() if len(outermost) == 1 else path.stem  # several headings of equal rank: no title among them
+    title = outermost.pop() if len(outermost) == 1 else path.stem  # of several top-level headings, none is the title
     title = named if isinstance(named, str) and named.strip() else title
     return Document(text, stored_path(path), title, has_headings=True, metadata=metadata)
 
@@ -192,7 +192,7 @@ def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
 
 
 def _text_first(path: Path, column: str | None) -> Iterator[tuple[str, Sequence[str], Sequence[Any]]]:
-    """Each row's location, column names and values, with the text first. In JSON Lines, each row has its own names."""
+    """Each row's location, column names and values, with the text first. In JSON Lines, each row names its columns."""
     names: list[str] = []
 
     def all_columns(found: Sequence[str]) -> Sequence[str]:
@@ -256,7 +256,7 @@ def _plain(value: Any) -> str | int | float | bool | None:
 
 
 def python_number(value: Any) -> Any:
-    """Convert NumPy's numbers and booleans to Python's, and return anything else unchanged."""
+    """Convert NumPy numbers and booleans to Python ones, and return anything else unchanged."""
     return value.item() if isinstance(value, np.number | np.bool_) else value
 
 
@@ -302,7 +302,7 @@ def _estimate(path: Path, whole: bool) -> int:
     if ending in WHOLE or (ending == ".txt" and whole):
         return 1
     lines = 0
-    with suppress(BadInput, OSError, *DAMAGED):  # the reader reports it
+    with suppress(BadInput, OSError, *DAMAGED):  # reading the file will report the error
         if ending == ".parquet":
             return len(Texts(path))
         with open_bytes(path) as file:

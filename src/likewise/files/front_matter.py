@@ -52,7 +52,7 @@ def _value(lines: list[str]) -> Any:
     items = [line.strip() for line in others]
     if not first and all(item.startswith("- ") for item in items):
         return [_scalar(_uncommented(item[2:])) for item in items]
-    mark = first[:1] in ("|", ">") and len(first) <= 3  # says how YAML folds the lines below
+    mark = first[:1] in ("|", ">") and len(first) <= 3  # tells YAML how to fold the lines that follow
     return "\n".join([*([] if mark or not first else [first]), *items])
 
 
@@ -73,7 +73,7 @@ def _scalar(text: str) -> str | int | float | bool | None:
 
 
 def _unescaped(text: str) -> str:
-    """A text in double quotes, whose usual escapes are those of JSON; with others, it is kept as it is."""
+    """Decode a text in double quotes with JSON's escapes, the usual ones; if it has others, only drop the quotes."""
     try:
         return str(json.loads(text, strict=False))
     except ValueError:
@@ -81,7 +81,7 @@ def _unescaped(text: str) -> str:
 
 
 def _uncommented(text: str) -> str:
-    """Remove a comment; inside quotes, # is no comment."""
+    """Remove a comment; inside quotes, # does not begin one."""
     if text[:1] in ("'", '"'):
         found = QUOTED.match(text)
         return found[1] if found else text.strip()

@@ -1,6 +1,6 @@
 """The text of an HTML page, by the standard library's parser; keeps Markdown headings, drops scripts and navigation.
 
-What is dropped depends only on elements, never on the amount of text or links: libraries that use such criteria dropped
+What is dropped depends only on the elements, never on the amount of text or links: libraries with such criteria dropped
 lists, tables or short pages that someone might search for.
 """
 
@@ -99,7 +99,7 @@ def _is_dropped(tag: str, attributes: dict[str, str | None]) -> bool:
 
 
 def html_text(page: str) -> tuple[str, str]:
-    """The text of a page, with Markdown headings, and its title; a page without a title gives an empty one."""
+    """The text of a page, with Markdown headings, and its title, which is empty if the page has none."""
     parser = HtmlText()
     parser.feed(page)
     parser.close()

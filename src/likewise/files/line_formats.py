@@ -17,7 +17,7 @@ Row = tuple[str, Sequence[Any]]
 
 
 def distinct_columns(path: Path, choose: Choose) -> Choose:
-    """Make the same choice, but raise an error if several columns share a chosen name."""
+    """Wrap `choose` so that it raises an error if several columns share a chosen name."""
 
     def once(names: Sequence[str]) -> Sequence[str]:
         chosen, counts = choose(names), Counter(names)
@@ -48,7 +48,7 @@ def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
         read, begins = _any_length(reader), 1
         try:
             names = next(read, [])
-            if lines.take_broken():  # the rejected line was to be skipped, but no row can be read without its names
+            if lines.take_broken():  # without the names in this line, no row can be read, so skipping it is not enough
                 raise BadInput(f"{lines.source}, line {lines.line} is not valid UTF-8, but it names the columns; "
                                "save the file as UTF-8")  # fmt: skip
             position = {name: i for i, name in enumerate(names)}
@@ -67,11 +67,11 @@ def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
 
 
 def _cause(error: str, begins: int, line: int, delimiter: str) -> str:
-    """What csv's error means, in a row that begins on one line and could not be read beyond another."""
+    """Explain an error of the csv module in the row that begins on line `begins` and was read up to line `line`."""
     if error == "unexpected end of data":
         return f"a quote in the row on line {begins} is never closed. {QUOTES}"
     if "new-line character" in error:
-        return f"line {begins} has a carriage return that ends no line. Save the file with line breaks of \\n or \\r\\n"
+        return f"line {begins} has a carriage return in the middle. Save the file with line breaks of \\n or \\r\\n"
     if "expected after" not in error:
         return f"the row on line {begins} cannot be read: {error}"
     where = f"a quote in the row on line {begins} closes on line {line}"
@@ -91,7 +91,7 @@ def _is_whole(row: Sequence[str], names: Sequence[str], lines: LineReader) -> bo
 
 
 def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """The reader's rows, with no limit on field length; csv's limit is process-wide, so each read restores it."""
+    """The reader's rows, without csv's limit on field length; the limit is process-wide, so each read restores it."""
     while True:
         before = csv.field_size_limit(1 << 30)
         try:
@@ -107,7 +107,7 @@ QUOTES = 'Enclose a text that contains quotes in quotes, and double those inside
 
 
 def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The location of every row ("line 3"), and its values by name; a bare text is a row with the column text."""
+    """The location of every row ("line 3"), and its values by name; a bare text becomes a row with a column `text`."""
     for line in lines:
         if lines.take_broken() or not line.strip():
             continue
@@ -126,7 +126,7 @@ def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def object_rows(lines: LineReader, choose: Choose) -> Iterator[Row]:
-    """Take the columns from the first object (`Table` takes them from all); missing values are None."""
+    """Take the columns from the first object (`Table` takes them from all objects); missing values are None."""
     expected: Sequence[str] | None = None
     lines.skip()
     for place, row in json_objects(lines):

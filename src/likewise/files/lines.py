@@ -16,7 +16,7 @@ READ_BYTES = 1 << 14  # read from the compressed file at a time
 
 
 class _Decompressed(io.RawIOBase):
-    """All frames of a file, one after another; a file that ends in the middle of a frame is an error, not an end."""
+    """All frames of a file, one after another; raises an error if the file ends in the middle of a frame."""
 
     def __init__(self, path: Path) -> None:
         self._new, self._error = _decompressor(path)
@@ -93,10 +93,10 @@ def refuse_row(message: str) -> None:
 
 @dataclass
 class LineReader:
-    """Reads the lines of a stream one at a time, and knows its position after the last line read.
+    """Reads the lines of a stream one at a time, and keeps track of the position after the last line read.
 
     Args:
-        stream: the lines as bytes, or as texts, as standard input may return.
+        stream: the lines as bytes, or as texts (which standard input may return).
         start: the position of the first row to read; a header before it is always read.
         reject: called with a description of what is wrong with a row; it raises, or returns to skip the row.
     """

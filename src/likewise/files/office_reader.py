@@ -14,7 +14,7 @@ MAX_MEMORY = 1 << 31
 MAX_BYTES = 1 << 28
 MAX_PAGES = 20_000
 MAX_UNPACKED = 1 << 29
-"""Maximum total bytes of a Word file's parts, according to its directory; zipfile reads no more than that states."""
+"""Maximum total bytes of a Word file's parts, as its directory states them; zipfile reads no more than that."""
 MAX_PARTS = 10_000
 MAX_CHARACTERS = 1 << 26
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -75,7 +75,7 @@ def docx_text(path: str) -> tuple[str, str]:
 
 
 def _own_title(document: Any) -> str:
-    """The title in the core properties, if the file has any; otherwise python-docx invents some."""
+    """The title in the core properties; empty if the file has none, in which case python-docx would make them up."""
     from docx.opc.constants import RELATIONSHIP_TYPE
 
     kinds = {relationship.reltype for relationship in document.part.package.rels.values()}

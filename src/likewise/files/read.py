@@ -126,19 +126,19 @@ def checked_cell(value: Any, path: Path, place: str) -> str:
 
 
 def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> str:
-    """The requested column, or the only one whose name is usual for a column of texts."""
+    """The requested column, or the only column with one of the usual names for texts."""
     if column is not None and column in names:
         return column
     if column is None:
         usual = [name for name in USUAL if name in names] or (list(names) if len(names) == 1 else [])
         if len(usual) == 1:
             return usual[0]
-    asked = "which column holds the texts?" if column is None else f"there is no column {column!r};"
-    raise BadInput(f"{path}: {asked} it has {', '.join(names) or 'none'} (choose one with --column)")
+    asked = "cannot tell which column contains the texts" if column is None else f"there is no column {column!r}"
+    raise BadInput(f"{path}: {asked}; its columns are {', '.join(names) or 'none'} (choose one with --column)")
 
 
 def column_of_texts(path: Path, column: str | None) -> str:
-    """The column that `Texts` reads, chosen by the names in the first row, even if later JSON objects have others."""
+    """The column that `Texts` reads, chosen by the first row's names, even if later JSON objects have other names."""
     chosen: list[str] = []
 
     def choose(names: Sequence[str]) -> Sequence[str]:
@@ -155,7 +155,7 @@ def _of_lines(path: Path, choose: Choose) -> Iterator[Row]:
 
 
 def _object_rows(path: Path, choose: Choose) -> Iterator[Row]:
-    """The rows of a file of JSON objects, which is read twice, because any row may be the first with some key."""
+    """The rows of a file of JSON objects, which is read twice, because any row may introduce a new key."""
     with open_lines(path) as lines:
         names = dict.fromkeys(name for _, row in json_objects(lines) for name in row)
     chosen = choose([*names]) if names else ()
@@ -165,7 +165,7 @@ def _object_rows(path: Path, choose: Choose) -> Iterator[Row]:
 
 
 def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:
-    """The rows of a Parquet file, named by numbers from 1, after the first `start` rows."""
+    """The rows of a Parquet file after the first `start` rows, located by their numbers, counted from 1."""
     file = open_parquet(path)
     expected = list(choose(file.schema_arrow.names))
     groups, row = _row_groups_from(file.metadata, start)
@@ -182,7 +182,7 @@ def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:
 
 
 def _row_groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
-    """The row groups from the one that contains the given row onwards, and the number of their first row."""
+    """The row groups from the one that contains row `start` onwards, and the number of rows before them."""
     first, passed = 0, 0
     while first < metadata.num_row_groups and passed + metadata.row_group(first).num_rows <= start:
         passed += metadata.row_group(first).num_rows

@@ -1,4 +1,4 @@
-"""VectorOrigin: which model computed a file's vectors, and how; vectors with different origins cannot be compared."""
+"""VectorOrigin: which model computed a file's vectors, and how, to detect vectors that cannot be compared."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ class VectorOrigin:
     overflow: str = "warn"
     dtype: str = "float32"
     arithmetic: int | None = None
-    """As in `engine_registry.Computation`; None: recorded by an earlier version, with a former fingerprint."""
+    """As in `engine_registry.Computation`; None if recorded by an earlier version, with a former fingerprint."""
 
     @classmethod
     def of(
@@ -78,14 +78,14 @@ class VectorOrigin:
         return [f"{name} {mine!r} and {theirs!r}" for name, mine, theirs in pairs if mine != theirs]
 
     def incomparable(self, other: "VectorOrigin") -> list[str]:
-        """The differences that make vectors incomparable, so not engines, nor precisions other than int8."""
+        """The differences that make vectors incomparable; different engines do not, nor precisions other than int8."""
         precision = other.precision if mixes_int8(self.precision, other.precision) else self.precision
         alike = replace(other, engine=self.engine, arithmetic=self.arithmetic, precision=precision)
         return self.differences(alike)
 
 
 def _recorded(found: Mapping[str, Any]) -> list[str]:
-    """The fields that a record must have: all but the version of the arithmetic, which earlier records lack."""
+    """The fields to read from a record: all of them, except the arithmetic's version if an old record lacks it."""
     return [field.name for field in fields(VectorOrigin) if field.name != "arithmetic" or "arithmetic" in found]
 
 
@@ -95,14 +95,14 @@ MANIFEST = "manifest.json"
 
 
 def write_origin(path: Path, origin: VectorOrigin) -> None:
-    """Write the origin of a finished .npy or .jsonl file next to it; Parquet stores it inside."""
+    """Write the origin of a finished .npy or .jsonl file next to it; a Parquet file stores its origin inside."""
     content = {"origin": origin.as_json(), "bytes": path.stat().st_size}
     with atomic_file(_beside(path)) as partial:
         partial.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
 def remove_origin(path: Path) -> None:
-    """Remove the origin beside a file that is about to be replaced, so that it never describes other vectors."""
+    """Remove the origin of a file that is about to be replaced, so that it never describes the new vectors."""
     _beside(path).unlink(missing_ok=True)
 
 

@@ -22,7 +22,7 @@ Write = Callable[[Sequence[str], Float[np.ndarray, "n E"]], None]
 Open = Callable[[Path, int, dict[str, str]], AbstractContextManager[Write]]
 Values = Mapping[str, Sequence[Any]]
 TEXTS_IN_JSON = (date, time, timedelta, Decimal, uuid.UUID, np.datetime64, np.timedelta64)
-"""Types whose values are written as texts in JSON; a datetime is a date."""
+"""Types whose values are written as texts in JSON; `date` includes datetime, its subclass."""
 
 
 def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextManager[Write]:
@@ -35,7 +35,7 @@ def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextMana
 
 
 def write_table(path: Path, columns: Values) -> None:
-    """Write columns of equal length, given by name."""
+    """Write a table, given as columns of equal length by name."""
     check_table(path)
     sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) != 1:
@@ -53,7 +53,7 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
 
 
 def check_table(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Make the same checks for a table."""
+    """Check before a long computation that a table can be written to this path, which is not one of the inputs."""
     check_new_file(path, TABLES, inputs)
 
 
@@ -96,12 +96,14 @@ def _json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON lacks, as one that it has: dates as texts, NumPy's numbers as numbers, its arrays as lists."""
+    """Convert a value for JSON: dates to texts, NumPy numbers to numbers, and NumPy arrays to lists."""
     if isinstance(value, TEXTS_IN_JSON):
         return str(value)
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    raise BadInput(f"{str(value)[:40]!r} ({type(value).__name__}) has no form in JSON; convert it to a text or a list")
+    raise BadInput(
+        f"{str(value)[:40]!r} ({type(value).__name__}) cannot be written as JSON; convert it to a text or a list"
+    )
 
 
 def not_utf8(path: Path, text: str) -> BadInput:
@@ -159,7 +161,7 @@ def _parquet_table(path: Path, columns: Values) -> None:
 
 
 def _arrow_column(pa: Any, values: list[Any]) -> Any:
-    """The values as an array; those without a common type become texts, as in `likewise encode`: JSON unless texts."""
+    """The values as an array; without a common type, they become texts as in `likewise encode` (JSON if not texts)."""
     with suppress(pa.ArrowException, OverflowError):
         found = pa.array(values)
         if "struct<>" not in str(found.type):  # of empty objects, which Parquet cannot store

@@ -73,7 +73,7 @@ def followed(path: Path) -> Path:
         why = error.strerror if isinstance(error, OSError) else error
         raise BadInput(f"{str(path)!r:.200} cannot be written: {why}") from None
     if loops:
-        raise BadInput(f"{path} is a link that leads back to itself")
+        raise BadInput(f"{path} is a symbolic link that leads back to itself")
     return target
 
 

@@ -46,7 +46,7 @@ def cancellable_sql(db: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":  # errors of decoding have no name
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":  # decoding errors have no name
             raise
         raise Cancelled("the computation was cancelled") from None
     finally:

@@ -46,7 +46,7 @@ class MovableModule(nn.Module):
 def leave_training_mode(model: nn.Module) -> None:
     """Put the model into eval mode if any part of it is in training mode, as sentence-transformers does.
 
-    With dropout, vectors and scores would be random.
+    Otherwise, dropout would make vectors and scores random.
     """
     if any(part.training for part in model.modules()):
         model.eval()
@@ -63,7 +63,7 @@ def _moved(move: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 
 
 def precision_name(dtype: torch.dtype) -> str:
-    """The name of the precision that uses this data type; another type's own name, such as float64."""
+    """The name of the precision that uses this data type; for any other type, its own name, such as float64."""
     return next((name for name, known in PRECISIONS.items() if known == dtype), str(dtype).removeprefix("torch."))
 
 
@@ -81,9 +81,9 @@ def _device(asked: str | torch.device) -> torch.device:
     try:
         return torch.device(asked)
     except (RuntimeError, TypeError):
-        raise BadInput(f"no device {asked!r}; expected cpu, cuda, cuda:1, mps or another torch device") from None
+        raise BadInput(f"unknown device {asked!r}; expected cpu, cuda, cuda:1, mps or another torch device") from None
 
 
 def _unusable(place: str, error: BaseException) -> BadInput:
     why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
-    return BadInput(f"the device {place!r} cannot be used here: {why}")
+    return BadInput(f"the device {place!r} cannot be used on this machine: {why}")

@@ -1,8 +1,8 @@
 """A model's fingerprint: one digest of its settings and weights, independent of engine and precision.
 
 Float tensors are hashed as fp32, regardless of their type in the file. Tensors stored in int8 are hashed as their
-integers and scales, because an engine may compute with these. So a folder in int8 counts as a different model from the
-one that it was quantized from, and a folder counts as the same model for every engine.
+integers and scales, because an engine may compute with these. An int8 folder therefore counts as a different model from
+the one that it was quantized from, but any folder counts as the same model in every engine.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 Weights = Iterable[tuple[str, Sequence[np.ndarray]]]
-"""Each tensor's name in files, without the prefix that a file may add, and its arrays: one, or int8 and its scales."""
+"""For each tensor, its name in files (without any prefix) and its arrays: one, or int8 values and their scales."""
 DIGITS = 32
 
 

@@ -64,14 +64,14 @@ def install_hint(extra: str) -> str:
 
 
 def checkout() -> Path | None:
-    """The checkout that likewise runs from or was installed from; None if there was none or it has been removed."""
+    """The checkout that likewise runs from or was installed from; None if there is no such folder."""
     source = Path(__file__).resolve().parents[2]
     places = [source.parent if source.name == "src" else None, _installed_from()]
     return next((place for place in places if place and (place / "pyproject.toml").is_file()), None)
 
 
 def _installed_from() -> Path | None:
-    """The folder that pip recorded when it installed likewise from one (PEP 610)."""
+    """The folder from which pip installed likewise, if pip recorded one (PEP 610)."""
     from importlib.metadata import PackageNotFoundError, distribution  # only needed for error messages
     from urllib.parse import urlsplit
     from urllib.request import url2pathname

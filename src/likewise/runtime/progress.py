@@ -69,7 +69,7 @@ def show_progress(progress: Progress, total: int | None) -> Iterator[Advance]:
 
 @dataclass
 class StatusLine:
-    """A status line on stderr that is overwritten, or printed again from time to time; nothing is shown at first."""
+    """A status line on stderr, overwritten on a terminal or else reprinted from time to time; not shown at first."""
 
     live: bool = field(default_factory=on_terminal)
     began: float = field(default_factory=time.perf_counter)

@@ -22,7 +22,7 @@ from .vocabulary import Vocabulary
 from .weight_files import FLOAT_TYPES, WeightReader, weight_files, widened
 
 MODEL2VEC = "model2vec"
-"""The `model_type` in config.json of model2vec's folders; StaticEmbedding's folders have no config.json."""
+"""The `model_type` in the config.json of a model2vec folder; a StaticEmbedding folder has no config.json."""
 MODEL2VEC_LENGTH = 512  # maximum tokens that model2vec reads from a text if its config gives none
 MAX_TOKENIZER_BYTES = 1 << 28
 MOST_NUMBERS = 1 << 30  # in a table once its mapping is applied: a small file may map many tokens to one long row
@@ -33,8 +33,8 @@ INTEGERS = ("I64", "I32", "I16", "U64", "U32", "U16")
 class StaticTable:
     """The content of a static model's folder, before its vectors are read.
 
-    `unknown` is the row of zeros: the vector of a text without tokens. In model2vec's folders it is the unknown
-    token's, which model2vec removes from every text; otherwise it is a row of its own after the last token's.
+    `unknown` is the row of zeros: the vector of a text without tokens. In a model2vec folder it is the row of the
+    unknown token, which model2vec removes from every text; otherwise it is an extra row after the last token's.
     """
 
     folder: Path
@@ -49,19 +49,19 @@ class StaticTable:
 
     @property
     def vocabulary(self) -> int:
-        """Rows of the table: one for each token id, and the row of zeros if it is not one of them."""
+        """The number of rows in the table: one for each token id, plus the row of zeros if it belongs to no token."""
         return max(self.tokens, self.unknown + 1)
 
     @property
     def config(self) -> dict[str, Any]:
-        """The config.json of the same model as a table of word vectors."""
+        """The config.json that describes the same model as a table of word vectors."""
         sizes = {"vocab_size": self.vocabulary, "hidden_size": self.width, "unknown_row": self.unknown}
         return {"model_type": "words", **sizes}
 
     def rows(self) -> Float[np.ndarray, "V D"]:
-        """The vector of each token id in fp32; eight-bit values are read as they are, since model2vec drops the scale.
+        """The vector of each token id in fp32; int8 values are not scaled, because model2vec discards the scale.
 
-        Raises BadModel if a number is not finite, or if the mapping points outside the table.
+        Raises BadModel if a value is NaN or infinite, or if the mapping points outside the table.
         """
         with ExitStack() as stack:
             reader = WeightReader(self.folder, stack, "numpy")
@@ -84,7 +84,7 @@ class StaticTable:
 
 
 def static_table(folder: Path) -> StaticTable | None:
-    """The static model in the folder; None if it holds another kind of model.
+    """The static model in the folder; None if the folder contains another kind of model.
 
     Raises BadModel if its parts do not fit together: for example, if it has fewer rows than tokens.
     """
@@ -101,10 +101,10 @@ def static_table(folder: Path) -> StaticTable | None:
 def write_static_table(
     folder: Path, rows: Float[np.ndarray, "V D"], unknown: int, max_seq_length: int, normalizes: bool
 ) -> None:
-    """Write the table next to the folder's tokenizer.json, so that its own library reads the same model as we do.
+    """Write the table next to the folder's tokenizer.json, in a format whose own library loads the same model.
 
-    If the row of zeros is a token's, the folder is model2vec's; otherwise it is StaticEmbedding's, whose tokenizer.json
-    names the maximum input length.
+    If the row of zeros belongs to a token, the format is that of model2vec; otherwise it is that of StaticEmbedding, in
+    which tokenizer.json gives the maximum input length.
     """
     path = folder / "tokenizer.json"
     if unknown < token_facts(path).tokens:
@@ -142,9 +142,11 @@ def _read(folder: Path, own: bool, state: object) -> StaticTable | None:  # noqa
                     f"each of the tokenizer's {tokenizer.tokens:,} tokens"
                 )
     if not mapped and rows < tokenizer.tokens:
-        raise BadModel(f"{name} in {folder} has {rows:,} rows, and its tokenizer {tokenizer.tokens:,} tokens")
+        raise BadModel(f"{name} in {folder} has {rows:,} rows, but the tokenizer has {tokenizer.tokens:,} tokens")
     if (tokenizer.tokens + 1) * width > MOST_NUMBERS:
-        raise BadModel(f"{folder} asks for {tokenizer.tokens:,} rows of {width:,} numbers; that is too many")
+        raise BadModel(
+            f"{folder} needs {tokenizer.tokens:,} rows of {width:,} numbers; expected at most {MOST_NUMBERS:,} in all"
+        )
     config = read_object(folder / "config.json") if own else {}
     return StaticTable(
         folder,
@@ -166,7 +168,7 @@ def _floats(reader: WeightReader, name: str) -> Float[np.ndarray, "..."]:
 
 
 def _limit(config: Mapping[str, Any], folder: Path) -> int | None:
-    """The maximum input length in tokens; null means none."""
+    """The maximum input length in tokens; null in the config means that there is no maximum."""
     value = config.get("max_length", MODEL2VEC_LENGTH)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise bad_setting(folder / "config.json", "max_length", value, "a whole number of tokens above 0, or null")
@@ -175,7 +177,7 @@ def _limit(config: Mapping[str, Any], folder: Path) -> int | None:
 
 @dataclass(frozen=True)
 class TokenFacts:
-    """The tokens of a tokenizer: their ids, the unknown token's, and the length that it truncates texts to, if any."""
+    """A tokenizer's token ids, the id of the unknown token, and the length that texts are truncated to, if any."""
 
     ids: Mapping[str, int]
     tokens: int  # one more than the largest id
@@ -196,5 +198,5 @@ def token_facts(path: Path) -> TokenFacts:
     if any(isinstance(n, bool) or not isinstance(n, int | None) for n in facts) or not vocabulary.size:
         raise BadModel(f"{path} cannot be read as a tokenizer: its ids and lengths are not all whole numbers")
     if unknown is not None and not 0 <= unknown < vocabulary.size:
-        raise BadModel(f"{path} gives unknown tokens the id {unknown}, and has {vocabulary.size:,} tokens")
+        raise BadModel(f"{path} gives unknown tokens the id {unknown}, but has only {vocabulary.size:,} tokens")
     return TokenFacts(vocabulary.ids, *facts)

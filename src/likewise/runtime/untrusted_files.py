@@ -73,7 +73,7 @@ def read_object(path: Path, most: int = MAX_JSON_BYTES) -> dict[str, Any]:
     """The JSON object in the file; an empty object if the file does not exist."""
     value = read_json(path, {}, most)
     if not isinstance(value, dict):
-        raise BadModel(f"{path} holds a {type(value).__name__}; expected an object")
+        raise BadModel(f"{path} contains a {type(value).__name__}; expected a JSON object")
     return value
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 
 class Vocabulary:
-    """The tokens that a tokenizer.json describes: those of its model, and the added ones."""
+    """The tokens that a tokenizer.json describes: the model's own tokens and the added tokens."""
 
     def __init__(self, described: Mapping[str, Any]) -> None:
         vocabulary, added = described["model"]["vocab"], described.get("added_tokens") or []

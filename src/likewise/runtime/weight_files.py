@@ -14,11 +14,11 @@ from .untrusted_files import read_object, regular_file_exists
 FLOAT_TYPES = ("F64", "F32", "F16", "BF16")  # types in which weights may be stored, as safetensors names them
 
 ROW_STEP_SUFFIX = ".step"
-"""Appended to the name of an int8 matrix, this gives the name of its quantization steps, one per row."""
+"""Appended to the name of an int8 matrix, this gives the name of the matrix's quantization scales, one per row."""
 COLUMN_SCALE_SUFFIX = ".column_scale"
-"""The suffix for column scales, which only smoothed matrices have: weight = whole number × step × column scale."""
+"""The suffix for column scales, which only smoothed matrices have: weight = int8 value × row scale × column scale."""
 
-WeightFormat = Literal["int8"]  # formats in which weights can be written instead of their own
+WeightFormat = Literal["int8"]  # formats that weights can be converted to when they are written
 LARGEST_INT8 = 127
 
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
@@ -66,12 +66,12 @@ class WeightReader:
         return found
 
     def check(self, name: str, expected: tuple[int, ...]) -> None:
-        """Raise an error if a tensor's shape differs from the config's, or its type is unsupported."""
+        """Raise an error if a tensor's shape differs from the one in the config, or its type is unsupported."""
         kind = self.kinds[name]
         if kind.type not in FLOAT_TYPES and not self._is_int8_matrix(name, kind):
             raise BadModel(
                 f"{name} in {self.folder} is stored as {kind.type}; expected {', '.join(FLOAT_TYPES)} "
-                '(or I8 together with its row steps, as written by `save(weights="int8")`)'
+                '(or I8 together with one scale per row, as written by `save(weights="int8")`)'
             )
         if kind.shape != expected:
             raise BadModel(
@@ -99,7 +99,7 @@ class WeightReader:
 
     def not_finite(self, name: str) -> BadModel:
         """The error for a tensor that contains NaN or infinity."""
-        return BadModel(f"tensor {name} in {self.folder} has NaN or infinity: a damaged file or diverged training")
+        return BadModel(f"tensor {name} in {self.folder} has NaN or infinity: the file is damaged or training diverged")
 
     def _is_int8_matrix(self, name: str, kind: StoredKind) -> bool:
         rows, columns = self.kinds.get(name + ROW_STEP_SUFFIX), self.kinds.get(name + COLUMN_SCALE_SUFFIX)
@@ -151,14 +151,15 @@ def _shards(index: Path) -> list[str]:
 
 
 def widened(bits: Any) -> Any:
-    """Bfloat16, as 16-bit integers, in fp32."""
+    """Convert bfloat16 numbers, given as 16-bit integers, to fp32."""
     return (bits.astype("uint32") << 16).view("float32")
 
 
 def write_safetensors(path: Path, arrays: Mapping[str, tuple[str, Any]]) -> None:
-    """Write NumPy arrays, each with safetensors' name of its type (safetensors' own writer has no bfloat16 for them).
+    """Write NumPy arrays, each with the safetensors name of its type (safetensors cannot write them as bfloat16).
 
-    The format: the length of a header in eight bytes; the header, JSON, padded to a multiple of eight; the data.
+    The file consists of the header's length in eight bytes, the JSON header padded to a multiple of eight bytes, and
+    the data.
     """
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
@@ -174,7 +175,7 @@ def write_safetensors(path: Path, arrays: Mapping[str, tuple[str, Any]]) -> None
 
 
 def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """Read the fp32 torch weights of a small part of a model; raises if their shapes are wrong or any is not finite."""
+    """Read the fp32 torch weights of a small part of a model; raises if a shape is wrong or a value is not finite."""
     if not regular_file_exists(folder / "model.safetensors"):
         raise BadModel(f"{folder} contains no model.safetensors, so {what} has no weights (no other format is read)")
     with ExitStack() as stack:

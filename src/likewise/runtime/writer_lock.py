@@ -10,7 +10,7 @@ from ..errors import BadInput
 
 try:
     import fcntl
-except ImportError:  # Windows: nothing here keeps concurrent writers apart
+except ImportError:  # Windows: concurrent writers are not kept apart
     fcntl = None  # type: ignore[assignment]
 
 FILE = "lock"
@@ -52,7 +52,7 @@ class WriterLock:
     def _acquire(self, folder: Path, handle: int) -> None:
         content = os.pread(handle, 21, 0).strip()
         if content and not content.isdigit():
-            raise BadInput(f"{self._path} is a file of another program; rename it, or choose another folder")
+            raise BadInput(f"{self._path} belongs to another program; rename it, or choose another folder")
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -25,20 +25,20 @@ def index(request, tmp_path):
 @pytest.mark.parametrize(
     ("condition", "hints"),
     [
-        ("label = '3'", ["label holds numbers, not texts: write label = 3"]),
+        ("label = '3'", ["label contains numbers, not texts: write label = 3"]),
         ("label >= '4.5' and code = 7", [
-            "label holds numbers, not texts: write label >= 4.5", 'code holds texts, not numbers: write code = "7"',
+            "label contains numbers, not texts: write label >= 4.5", 'code contains texts, not numbers: write code = "7"',
         ]),
-        ("label = 'three'", ["label holds numbers, not texts"]),
-        ("label in ('3', '4')", ["label holds numbers, not texts"]),
-        ("not label like '3%'", ["label holds numbers, not texts"]),
-        ("draft = 'true'", ["draft holds true or false, not texts"]),
-        ("code = true", ["code holds texts, not true or false"]),
-        ("mixed = true", ["mixed holds texts and numbers, not true or false"]),
+        ("label = 'three'", ["label contains numbers, not texts"]),
+        ("label in ('3', '4')", ["label contains numbers, not texts"]),
+        ("not label like '3%'", ["label contains numbers, not texts"]),
+        ("draft = 'true'", ["draft contains true or false, not texts"]),
+        ("code = true", ["code contains texts, not true or false"]),
+        ("mixed = true", ["mixed contains texts and numbers, not true or false"]),
         ("mixed = 'b' or label = 9 or none = 1 or label is null", []),
         (f"file = '{ROWS[0]['file']}x' or file like '%/x.md'", []),
-        ("file = 'notes/cats.md'", [f'file holds absolute paths: write "{ROWS[0]["file"]}"']),
-        ("file in ('notes/cats.md', 'x')", [f'file holds absolute paths: write "{ROWS[0]["file"]}"']),
+        ("file = 'notes/cats.md'", [f'file contains absolute paths: write "{ROWS[0]["file"]}"']),
+        ("file in ('notes/cats.md', 'x')", [f'file contains absolute paths: write "{ROWS[0]["file"]}"']),
     ],
 )  # fmt: skip
 def test_what_no_record_can_pass_is_said_with_what_to_write(index, condition, hints):

@@ -317,9 +317,9 @@ def test_what_only_reads_an_index_runs_while_another_program_adds_to_it(filled, 
             ["search", "x.index", "cat", "--rerank", "r", "--budget", "0"],
             "--budget is 0; expected milliseconds above 0",
         ),
-        (["index", "add", "memory:x", "rows.csv"], "memory:x would vanish with this command; expected a folder"),
-        (["index", "copy", "x.index", "memory:x"], "memory:x would vanish"),
-        (["index", "migrate", "x.index", "-m", "M", "-o", "memory:x"], "memory:x would vanish"),
+        (["index", "add", "memory:x", "rows.csv"], "memory:x would not outlive this command; expected a folder"),
+        (["index", "copy", "x.index", "memory:x"], "memory:x would not outlive this command"),
+        (["index", "migrate", "x.index", "-m", "M", "-o", "memory:x"], "memory:x would not outlive this command"),
         (["index", "migrate", "faiss:x.index", "-m", "M"], "faiss:x.index is not a folder, so it cannot be replaced"),
     ],
 )
@@ -454,8 +454,8 @@ def test_rows_without_text_are_counted(place, call, folders):
 def test_a_filter_that_nothing_can_pass_is_explained(filled, call):
     written = f'file = "{Path("rows.csv").absolute()}"'
     for condition, hint in (
-        ("file = 'rows.csv'", f"file holds absolute paths: write {written.partition(' = ')[2]}"),
-        ("year = '2019'", "year holds numbers, not texts: write year = 2019"),
+        ("file = 'rows.csv'", f"file contains absolute paths: write {written.partition(' = ')[2]}"),
+        ("year = '2019'", "year contains numbers, not texts: write year = 2019"),
     ):
         assert call("search", filled, "cat", "--filter", condition) == (0, "", f"nothing was found\n{hint}\n")
         _, out, err = call("search", filled, "cat", "--filter", condition, "--json")

@@ -67,18 +67,18 @@ SCREEN = """\
 FOLDER
   kind         embedder
   folder       FOLDER
-  built of     transformer (BERT's architecture); fp32, 0.1 MB; layers 3; width 32; parameters 31,152; pooling mean; \
+  built of     transformer (BERT architecture); fp32, 0.1 MB; layers 3; width 32; parameters 31,152; pooling mean; \
 heads Normalize
-  engines      native: computes it
-               torch: computes it
-               numpy: computes it
+  engines      native: can run it
+               torch: can run it
+               numpy: can run it
   first        FIRST … (32 dimensions) after … s, loading included
   reference    not compared: sentence_transformers is not installed
   speed        native fp32: … texts/s
                native bf16: … texts/s
                native int8: … texts/s
                torch fp32: … texts/s
-  length       reads 60 tokens, special ones included; 1 of 1,030 texts are longer (the longest has 1,300 tokens)
+  length       reads 60 tokens, including special tokens; 1 of 1,030 texts are longer (the longest has 1,300 tokens)
   prompts      query: 'query: '
   licence      apache-2.0
   notes        none
@@ -101,7 +101,7 @@ def test_an_embedder_in_one_screen(tmp_path, capsys):
 def test_json_has_the_same(tmp_path, json_output):
     report = json_output(["model", "check", str(model_folder(tmp_path / "m")), "--json"])
     assert report["kind"] == "embedder" and report["licence"].startswith("not named")
-    assert report["engines"]["torch"] == "computes it" and report["prompts"] == {} and report["notes"] == "none"
+    assert report["engines"]["torch"] == "can run it" and report["prompts"] == {} and report["notes"] == "none"
 
 
 def test_a_card_of_more_than_a_mebibyte_is_not_read(tmp_path):
@@ -124,7 +124,7 @@ def test_a_static_model_a_router_and_an_encoder_that_only_torch_computes(tmp_pat
     assert "table of word vectors" in report["built_of"] and "model2vec is not installed" in report["reference"]
     router(tmp_path / "router")
     report = json_output(["model", "check", str(tmp_path / "router"), "--json"])
-    assert "routes query, document" in report["built_of"] and "encode takes document" in report["notes"]
+    assert "routes query, document" in report["built_of"] and "encode uses document" in report["notes"]
     report = json_output(["model", "check", str(model_folder(tmp_path / "lstm", "bilstm")), "--json"])
     assert report["engines"]["numpy"].startswith("no: ") and list(report["speed"]) == ["torch fp32"]
 
@@ -164,7 +164,7 @@ def test_late_interaction_in_every_form(form, tmp_path, json_output, reference):
     report = json_output(["model", "check", str(folder), "--json"])
     assert report["kind"] == "reranker" and report["reference"].startswith("equal to sentence_transformers")
     assert report["built_of"].startswith("late-interaction; transformer (BERT") and "heads Dense" in report["built_of"]
-    assert report["engines"]["torch"] == report["engines"]["numpy"] == "computes it"
+    assert report["engines"]["torch"] == report["engines"]["numpy"] == "can run it"
 
 
 def test_a_modular_reranker(tmp_path, json_output, reference):
@@ -234,7 +234,7 @@ def test_a_reference_that_fails_is_no_error_of_ours(tmp_path, json_output, refer
 
     reference(fails)
     report = json_output(["model", "check", str(static_folder(tmp_path / "m")), "--json"])
-    refused = f"not compared: model2vec cannot compute it: RuntimeError: {('out of luck ' * 50)[:200]}"
+    refused = f"not compared: model2vec cannot run it: RuntimeError: {('out of luck ' * 50)[:200]}"
     assert report["reference"] == refused
 
 

@@ -85,7 +85,7 @@ def test_the_texts_are_not_written_over(tmp_path: Path) -> None:
 def test_a_file_without_texts_is_refused(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "blank.txt").write_text(" \n\n")
     assert main(["model", verb, "likewise-static", "--texts", str(tmp_path / "blank.txt")]) == 2
-    assert "blank.txt has no text that is not blank" in capsys.readouterr().err
+    assert "blank.txt contains only blank texts" in capsys.readouterr().err
 
 
 def test_texts_are_a_column_of_a_table_too(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_what_was_tried_is_reported_and_with_json_nothing_else_is_on_stdout(tmp_
         assert re.search(rf"^{re.escape(line)}[\d,]+ texts/s{note}$", output.err, re.MULTILINE)
     depth, loss = counted(built.encoder.depth, "block"), Interval(**result["difference_to_deepest"])
     assert "60 examples with 120 distinct texts; encoding each text once\n" in output.err
-    assert f"\nchosen: {depth}; difference to all blocks {loss} on held-out pairs. Other kinds of text" in output.err
+    assert f"\nchosen: {depth}; difference from all blocks {loss} on held-out pairs. Other kinds of text" in output.err
     assert f"\nsaved in {tmp_path / 'out'}: {built.pooling.spec}, {depth}; README.md is its model card\n" in output.err
     assert all(f"\n{name} " in output.err for name in ("fused", "baseline", "gain", "texts/s")), "the legend"
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
@@ -121,7 +121,7 @@ def test_texts_of_labels_are_not_taken_for_scores(tmp_path):
 def test_an_output_without_a_name_is_refused_at_once(words, capsys):
     with pytest.raises(SystemExit):
         main(words)
-    assert "it is empty; expected the name of a folder" in capsys.readouterr().err
+    assert "the name is empty; expected a folder" in capsys.readouterr().err
 
 
 COMMANDS = {"fuse": ["--pairs", "p.csv"], "quantize": [], "distil-static": [], "select-layers": ["--texts", "t.txt"]}

@@ -32,7 +32,7 @@ def test_it_writes_the_model_and_prints_what_changed(tiny, tmp_path, capsys, jso
         figures = [f"{one[key]:.5f}" for key in ("mean_cosine", "least_cosine", "rank_correlation")]
         assert row.split() == [*name.split(), f"{one['texts']:,}", *figures]
     assert bar == "bar        mean cosine 0.5, least cosine -1.0, overall"
-    assert smoothed == f"smoothed   {found['smoothed']} products"
+    assert smoothed == f"smoothed   {found['smoothed']} matrix multiplications"
     assert weights == f"weights    {found['bytes_before'] / 1e6:.1f} MB → {found['bytes_after'] / 1e6:.1f} MB"
     assert written == f"written to {tmp_path / 'int8'}"
     assert use == f'to use it  Embedder.load({str(tmp_path / "int8")!r}, engine="native", precision="int8")'
@@ -69,7 +69,7 @@ def test_a_bar_that_is_none_is_refused(bar, tmp_path, capsys):
 def test_info_and_models_say_that_weights_are_in_int8(tmp_path, json_output, monkeypatch):
     model_folder(tmp_path / "in-floats")
     monkeypatch.setenv("LIKEWISE_MODELS", str(tmp_path))
-    for name, weights in (("likewise-mini", "int8 (a step for each row), 11.9 MB"), ("in-floats", "fp32, 0.1 MB")):
+    for name, weights in (("likewise-mini", "int8 (one scale per row), 11.9 MB"), ("in-floats", "fp32, 0.1 MB")):
         assert json_output(["model", "show", name, "--json"])["weights"] == weights
     (tmp_path / "in-pieces").mkdir()
     (tmp_path / "in-pieces/config.json").write_text("{")

@@ -60,7 +60,7 @@ def test_the_best_candidates_are_shown_with_the_last_layer(monkeypatch, capsys):
         shown = scores[:2] if last < 2 else [*scores[:2], scores[last]]
         assert [row.split() for row in found] == [[one.pooling, f"{one.separation:.2f}"] for one in shown]
         assert rows[len(found) + 1].startswith("Try --pooling mean:layers=0: " if last else "Keep mean:layers=0 of the")
-    assert "it separates texts by 2.50, mean:layers=3 of the last layer by 2.20." in " ".join(rows)
+    assert "its separation is 2.50, compared with 2.20 for mean:layers=3 of the last layer." in " ".join(rows)
 
 
 def test_texts_are_asked_for_since_those_of_another_kind_may_favour_other_layers(folders, capsys):

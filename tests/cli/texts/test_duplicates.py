@@ -102,7 +102,7 @@ def test_a_text_that_a_text_file_cannot_hold_is_refused(text, message, words, tm
         (["-k", "-1"], "-k is -1; expected a whole number, 0 or more"),
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
         (["--groups", "out.txt"], "out.txt ends in '.txt'"),
-        (["-o", "out.csv", "--groups", "out.csv"], "--groups and -o are the same file, out.csv"),
+        (["-o", "out.csv", "--groups", "out.csv"], "--groups and -o name the same file, out.csv"),
     ],
 )
 def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):

@@ -114,7 +114,7 @@ def test_two_files_are_paired_by_margin(words, tmp_path, capsys, json_output):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--margin"], "a second file requires --margin"),
+        (["--margin"], "a second file and --margin require each other"),
         (["--per-text", "0"], "--per-text is 0; expected a whole number, 1 or more"),
         (["--per-text", "2", "--above", "0.5"], "expected one of them"),
         (["--calibration", "c.json", "--fdr", "0.5", "--per-text", "2"], "expected one of them"),

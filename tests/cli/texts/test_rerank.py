@@ -84,7 +84,7 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys, json
     [
         (["-k", "0"], "expected the number of documents to keep"),
         (["--max-seq-length", "3"], "leaves no room for two texts"),
-        (["--device", "nowhere"], "no device 'nowhere'; expected cpu, cuda, "),
+        (["--device", "nowhere"], "unknown device 'nowhere'; expected cpu, cuda, "),
         (["--threads", "0"], "--threads is 0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Lists all data sets and which of their files you have."""
+"""Lists all data sets, and shows which of their files you have."""
 
 import argparse
 from collections.abc import Iterator, Sequence

@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--prompt-name NAME", "name of the model's prompt for anchors (default: the model's default)")
     add("--corpus-prompt-name NAME", "name of the model's prompt for all other texts")
     add = options(parser, "rules for keeping candidates")
-    add("--direct", "exclude only positives paired with the anchor, not indirect ones")
+    add("--direct", "exclude only positives that are paired with the anchor directly")
     add("--rank LOW HIGH", "skip the LOW nearest candidates, and all after the first HIGH", type=int)
     add("--score LOW HIGH", "require a similarity to the anchor between LOW and HIGH", type=float)
     add("--ratio X", "require a similarity below X times the positive's (default: 0.95)")
@@ -159,7 +159,8 @@ def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> Non
     """Print how many candidates each rule removed, what happened to each row, the similarities, and examples."""
     report = result.report
     rows, anchors = counted(report.rows, "row"), counted(report.anchors, "anchor")
-    print(f"{rows} of {anchors}; {counted(report.candidates, 'candidate')} of {counted(report.corpus_texts, 'text')}\n")
+    candidates, texts = counted(report.candidates, "candidate"), counted(report.corpus_texts, "text")
+    print(f"{rows} for {anchors}; {candidates} from {texts}\n")
     _print_rules(report)
     print()
     complete, partial = counted(report.complete, "row has", "rows have"), counted(report.partial, "has", "have")
@@ -192,7 +193,7 @@ def _row_summary(report: "MiningReport", missing: str) -> str:
     if not report.partial and not report.empty:
         return "All rows are kept."
     negatives = counted(report.filled, "negative was", "negatives were")
-    filled = f"{negatives} filled up with weaker ones. " if report.filled else ""
+    filled = f"{negatives} filled in with weaker ones. " if report.filled else ""
     dropped = f"{counted(report.dropped, 'row is', 'rows are')} left out" if report.dropped else "All rows are kept"
     return f"{filled}{dropped}{'; --missing fill keeps them.' if missing == 'drop' else '.'}"
 
@@ -215,4 +216,4 @@ def _print_rows(result: "MiningResult") -> None:
         print(f"  + {result.positive_scores[i]:6.3f}  " + cut_to_width(result.positives[i], indent=12))
         negatives = zip(result.scores[i], result.negatives[i][:EXAMPLE_ROWS], result.filled[i], strict=False)
         for score, text, filled in negatives:
-            print(f"  − {score:6.3f}  " + cut_to_width(text, indent=12) + ("  (filled up)" if filled else ""))
+            print(f"  − {score:6.3f}  " + cut_to_width(text, indent=12) + ("  (filled in)" if filled else ""))

@@ -116,7 +116,7 @@ def _recorded(texts: Iterable[str], pending: list[str]) -> Iterator[str]:
 
 
 class _Recorded:
-    """The same for texts whose number is known."""
+    """The same as `_recorded`, for texts whose number is known."""
 
     def __init__(self, texts: Iterable[str], pending: list[str]) -> None:
         self.texts, self.pending = texts, pending

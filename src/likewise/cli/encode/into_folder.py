@@ -56,7 +56,7 @@ def check_no_folder_options(args: argparse.Namespace) -> None:
 
 
 def _stands_for_files(name: str) -> str:
-    """What a name is that can stand for several files, a folder or a pattern; empty for others."""
+    """Return "folder" or "pattern" if the name is one, and so can stand for several files, or else an empty string."""
     from ...files.document_paths import PATTERN
     from ...runtime.home_folder import expanded
 

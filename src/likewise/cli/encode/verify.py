@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _model(args: argparse.Namespace) -> "Embedder":
-    """The model that made the output, loaded with the same settings unless options override them."""
+    """The model that produced the output, loaded with the same settings unless options override them."""
     from ...distribute.output_folder import OutputFolder
     from ...distribute.shard_records import identity_of_origin
     from ...errors import BadModel

@@ -27,7 +27,7 @@ EPILOG = """examples:
 
 Markdown (.md), HTML, .pdf, .docx, .rst, .org and .adoc files are documents. So is each row of a .csv, .tsv, .jsonl or
 .parquet file, with its other columns as metadata for --filter, and each line of a .txt file, unless you use --txt
-document. PDF and Word files need the extra documents: likewise doctor shows how to install it. Markdown front matter
+document. PDF and Word files need the extra "documents"; likewise doctor shows how to install it. Markdown front matter
 becomes metadata; a page's navigation, header and footer are dropped. Documents are split into passages at headings and
 sentences. A passage is embedded as "title > heading: text"; only the text is stored, with the title and headings as
 metadata. --no-headings embeds the text alone.
@@ -37,7 +37,7 @@ file is broken or encrypted, or has a bad row, none of it is added: it is report
 exit code is 1. Any passages already in the index from that file stay. If no file can be read, nothing changes and the
 exit code is 2.
 
-An index has one model: the first call chooses it (-m), and later calls use it. Files that were added before are
+All passages of an index are embedded by one model, which the first call chooses (-m). Files that were added before are
 compared with the index: unchanged passages are kept, new ones embedded, and missing ones deleted. Each block of
 passages is stored whole or not at all; after an interruption, run the same command again to resume."""
 
@@ -52,8 +52,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--chunk TOKENS", "maximum number of tokens in a passage (default: 200, or the model's limit)")
     overlap = "maximum number of tokens, in whole sentences, repeated from the previous passage"
     add("--overlap TOKENS", overlap, 0)
-    headings = "embed passages with or without their titles and headings in front (default: as before; in a new index "
-    add("--headings", f"{headings}has them)", action=argparse.BooleanOptionalAction)
+    headings = "embed passages with or without their titles and headings in front (default: as in the existing index; "
+    add("--headings", f"{headings}with them in a new one)", action=argparse.BooleanOptionalAction)
     add("--json", "print a summary as JSON")
     add("-q --quiet", "show no progress and no summary")
     add_model(parser, f"the index's own; for a new index, {DEFAULT_MODEL}")

@@ -19,8 +19,8 @@ EPILOG = """examples:
   likewise index delete papers.index --filter 'year < 1990' --dry-run
   likewise index delete notes.index --id "#0123456789abcdef0123"
 
-Give a file's name as it was when added; the file need not exist anymore. If you use several options, passages that
-match any of them are deleted. To free the space: likewise index compact"""
+Give the name that a file had when it was added; the file no longer has to exist. If you use several options, passages
+that match any of them are deleted. To free the space: likewise index compact"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -64,7 +64,7 @@ def described(index: "Index") -> dict[str, Any]:
 
 
 def _columns(index: "Index") -> list[str]:
-    """All columns of a collection; in other indexes, those of the first records."""
+    """All columns of a collection; for any other kind of index, the columns of the first records."""
     from ...search.collection import Collection
 
     if isinstance(index, Collection):
@@ -75,7 +75,7 @@ def _columns(index: "Index") -> list[str]:
 
 def _computed(model: Mapping[str, Any]) -> str:
     if model["engine"] is None:
-        return "engine unknown: not recorded by the earlier version"
+        return "engine unknown: not recorded by the version that wrote the index"
     return str(Computation(model["engine"], model["precision"], model["arithmetic"]))
 
 

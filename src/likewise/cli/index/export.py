@@ -19,11 +19,11 @@ EPILOG = """examples:
   likewise index export notes.index -o notes.parquet
   likewise index export notes.index -o notes.csv
 
-The columns are id, text, the metadata columns, and vector (except in .csv and .tsv). An underscore is added to a
-metadata column with one of these names, with or without underscores after it. .jsonl is written passage by passage;
-other formats are assembled in memory. The file appears only once it is complete.
+The columns are id, text, the metadata columns, and vector (except in .csv and .tsv). If a metadata column is also named
+id, text or vector, with or without trailing underscores, one more underscore is added to its name. .jsonl is written
+passage by passage; other formats are assembled in memory. The file appears only once it is complete.
 
-.jsonl and .parquet files keep the types of metadata, but .csv and .tsv files do not. If you add one of them to an
+.jsonl and .parquet files keep the types of metadata, but .csv and .tsv files do not. If you add such a file to an
 index, booleans become the texts True and False, lists become JSON texts, and a text such as 2020 becomes a number."""
 
 OWN_COLUMNS = ("id", "text", "vector")

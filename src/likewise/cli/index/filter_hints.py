@@ -1,4 +1,4 @@
-"""Why a filter passes nothing: it compares a column with a value of another kind, or files with a relative path."""
+"""Why no record passes a filter: it compares a column with a value of another type, or files with a relative path."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ OF_KIND = {"string": "`{0}` like '%'", "number": "`{0}` < 0 or `{0}` >= 0", "boo
 
 
 def filter_hints(index: "Index", condition: str) -> Iterator[str]:
-    """For each comparison that no record can pass, what its column holds and, if possible, what to write."""
+    """For each comparison that no record can pass, what its column contains and, if possible, what to write instead."""
     from ...files.documents import stored_path
     from ...runtime.home_folder import expanded
     from ...search.filters import parse_filter
@@ -27,9 +27,9 @@ def filter_hints(index: "Index", condition: str) -> Iterator[str]:
         held = [kind for kind, passing in OF_KIND.items() if index.count(passing.format(leaf.column))]
         if held and value_kind(value) not in held:
             kinds = " and ".join(NAMES[kind] for kind in held)
-            yield f"{leaf.column} holds {kinds}, not {NAMES[value_kind(value)]}{_rewritten(leaf, held)}"
+            yield f"{leaf.column} contains {kinds}, not {NAMES[value_kind(value)]}{_rewritten(leaf, held)}"
         elif leaf.column == "file" and _is_relative(value) and _has_absolute_files(index):
-            yield f"file holds absolute paths: write {_literal(stored_path(expanded(str(value))))}"
+            yield f"file contains absolute paths: write {_literal(stored_path(expanded(str(value))))}"
 
 
 def _value(leaf: "Leaf") -> "FilterValue | None":
@@ -44,7 +44,7 @@ def _value(leaf: "Leaf") -> "FilterValue | None":
 
 
 def _rewritten(leaf: "Leaf", held: list[str]) -> str:
-    """The comparison with the same number as a text, or the reverse, if the column holds values of that kind."""
+    """The comparison with the number as a text, or the text as a number, if the column contains values of that type."""
     from ...files.front_matter import number_in
     from ...search.filters.conditions import Compares, value_kind
 

@@ -22,11 +22,11 @@ EPILOG = """examples:
 
 The new index is built next to the old one, in notes.index.migrating, so that no index mixes vectors from two models.
 Meanwhile, you can search the old index and add to it; additions are embedded too. When both contain the same texts, the
-new index takes the old one's name, and the old one is deleted (--keep-old keeps it as notes.index.before-migration). No
-other process may have it open at that moment. After an interruption, run the same command again to resume.
+new index takes the old one's name, and the old one is deleted (--keep-old keeps it as notes.index.before-migration). At
+that moment, no other process may have the old index open. After an interruption, run the same command again to resume.
 
-With -o, the new index is created at that location, and the old one does not change. An existing index there is filled
-only if all of its passages are in the old one too, as after an interruption."""
+With -o, the new index is created at that location, and the old one does not change. An index that already exists
+there is added to only if the old index contains all of its passages, as it does after an interruption."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

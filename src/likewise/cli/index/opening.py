@@ -64,7 +64,7 @@ def check_durable(location: str) -> None:
     from ...search.indexes import kind_of_location
 
     if not kind_of_location(location).durable:
-        raise BadInput(f"{location} would vanish with this command; expected a folder or a server's address")
+        raise BadInput(f"{location} would not outlive this command; expected a folder or a server's address")
 
 
 def opened_collection(location: str, *, read_only: bool, purpose: str) -> "Collection":

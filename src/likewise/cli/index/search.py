@@ -43,7 +43,7 @@ counts as a comparison."""
 LINES = 3
 """Terminal lines shown per passage."""
 INDENT = 4
-SHORTEST = 3  # a query's words are marked if they have this many letters; shorter ones only if no word is longer
+SHORTEST = 3  # a query's words are marked if they have this many characters; if none has, all words are marked
 MARK = "bold green"
 
 
@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("-k N", "number of passages to print", 10)
     add("--filter CONDITION", "search only passages whose metadata satisfies a condition")
     add("--hybrid", "also search by words, and combine both rankings")
-    add("--rerank RERANKER", "reranker for the best 100 passages, or K if more: a folder or a name")
+    add("--rerank RERANKER", "reranker for the best 100 passages, or the best N if -k is larger: a folder or a name")
     add("--label NAME", "label whose probability is the score, if the reranker has several")
     add("--budget MS", "time limit for the reranker in milliseconds (default: none)")
     calibration_options.add_calibration(add, "passages")
@@ -198,7 +198,7 @@ def _at_blank(text: str, start: int, latest: int) -> int:
 
 
 def shown_excerpt(line: str, words: frozenset[str], size: int) -> str:
-    """The excerpt of at most `size` characters, with … where the line goes on."""
+    """The excerpt of at most `size` characters, with … where the line was cut."""
     if len(line) <= size:
         return line
     start, stop = best_excerpt(line, words, max(1, size - 2))

@@ -5,7 +5,7 @@ from ..parser import Entry
 ACTIONS = {
     "list": Entry("list_models", "list the models that you can use by name"),
     "show": Entry("show", "show a model's architecture, sizes, pooling and fingerprint"),
-    "check": Entry("check", "check a model: engines, agreement with its reference, speed, and what suits it"),
+    "check": Entry("check", "check a model: engines, speed, agreement with the reference library, and more"),
     "download": Entry("download", "download a published model"),
     "quantize": Entry("quantize", "write a model with int8 weights, and measure how much its vectors change"),
     "distil-static": Entry("distil_static", "distil a model into a table of token vectors, in about a minute"),

@@ -1,5 +1,5 @@
-"""Checks a model or reranker before you build on it: what it is, which engines compute it, whether its results equal
-the reference library's, its speed in each precision, and what suits it: input length, prompts, licence.
+"""Checks a model or reranker before you build on it: its architecture, which engines can run it, whether its results
+match the reference library's, its speed in each precision, and its input length, prompts and licence.
 """
 
 import argparse
@@ -24,13 +24,13 @@ EPILOG = """examples:
   likewise model check ./my-model --texts tickets.csv --column body
   likewise model check ./my-reranker --json
 
-The reference is sentence-transformers, or model2vec for its own models, if it is installed; it computes some sentences
-in fp32 on the CPU. Each speed is measured only briefly, so expect it to vary. With --texts, the lengths are those
-of your texts; otherwise those of sentences from Python's documentation."""
+The reference library is sentence-transformers, or model2vec for models in its format. If it is installed, it encodes
+some sentences in fp32 on the CPU for comparison. Each speed is measured only briefly, so expect it to vary. Tokens are
+counted in your own texts with --texts, and otherwise in sentences from Python's documentation."""
 
 SAMPLE = 64  # sentences: enough for a first figure, few enough for a large model
 SECONDS = 1.0  # of measuring in each precision
-SAME = 1e-5  # the largest difference from the reference, relative to its largest number, that counts as equal
+SAME = 1e-5  # the largest difference, relative to the reference's largest value, that counts as equal
 LABEL = 12  # columns
 CARD_BYTES = 1 << 20
 QUERY = "How do I open a file?"
@@ -39,7 +39,7 @@ QUERY = "How do I open a file?"
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL)
-    add("--texts FILE", "a file of your texts, whose lengths are counted", type=Path)
+    add("--texts FILE", "file of your own texts, to count their tokens", type=Path)
     add("--column NAME", "column with the texts, if the file has several columns")
     add("--json", "print the report as JSON")
     add_threads(add)
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
-    """The report as plain values. Raises the error of the closest engine if none can load the model."""
+    """The report as plain values. If no engine can load the model, raises the error of the closest one."""
     from ... import Embedder, Reranker
     from ...model_files import locate
 
@@ -94,7 +94,7 @@ def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _is_reranker(folder: Path) -> bool:
-    """Whether the folder contains a reranker; one with neither counts as an embedder, whose error says why."""
+    """Whether the folder contains a reranker; without any model, it counts as an embedder, whose error says why."""
     from ...model_files import read_pair_manifest
     from ...runtime.untrusted_files import read_object
 
@@ -150,7 +150,7 @@ def _built_of(model: Any, kind: str) -> str:
 
 
 def _engines(folder: Path, kind: str) -> dict[str, str]:
-    """Whether each engine computes the model, and if not, why."""
+    """Whether each engine can run the model, and if not, why."""
     from ...engine_registry import ENGINES, LoadOptions
     from ...model_files import read_manifest, read_pair_manifest
 
@@ -158,7 +158,7 @@ def _engines(folder: Path, kind: str) -> dict[str, str]:
     if _is_late_interaction(manifest):
         from ...engines.late_interaction import token_model
 
-        kind, manifest = "embedder", token_model(manifest)  # an embedder's engine computes its tokens
+        kind, manifest = "embedder", token_model(manifest)  # an embedder's engine encodes its tokens
     found = {}
     for name, row in ENGINES.items():
         try:
@@ -168,7 +168,7 @@ def _engines(folder: Path, kind: str) -> dict[str, str]:
         except LikewiseError as error:
             found[name] = f"no: {error}"
         else:
-            found[name] = "computes it"
+            found[name] = "can run it"
     return found
 
 
@@ -179,7 +179,7 @@ def _is_late_interaction(manifest: Any) -> bool:
 
 
 def _reference(folder: Path, kind: str, model: Any, texts: Sequence[str]) -> str:
-    """How much our vectors or scores differ from those of the library that the model was published for."""
+    """How much likewise's vectors or scores differ from those of the library that the model was published for."""
     from ...runtime.static_tables import MODEL2VEC
     from ...runtime.untrusted_files import read_object
 
@@ -192,7 +192,7 @@ def _reference(folder: Path, kind: str, model: Any, texts: Sequence[str]) -> str
     try:
         theirs = _theirs(library, folder, kind, model, texts)
     except Exception as error:  # whatever another library raises
-        return f"not compared: {library} cannot compute it: {type(error).__name__}: {str(error)[:200]}"
+        return f"not compared: {library} cannot run it: {type(error).__name__}: {str(error)[:200]}"
     if model.precision != "fp32" or str(model.device) != "cpu":  # there is a GPU
         model = _loaded(kind, folder, precision="fp32", device="cpu")
     ours = _computed(model, kind, texts)
@@ -232,7 +232,7 @@ def _theirs(library: str, folder: Path, kind: str, model: Any, texts: Sequence[s
 
 
 def _speeds(folder: Path, kind: str, texts: Sequence[str]) -> dict[str, str]:
-    """Texts per second of each engine and precision that loads the model; NumPy's is not built for speed."""
+    """Texts per second of each engine and precision that loads the model; NumPy is not meant to be fast."""
     found = {}
     for engine, precision in (("native", "fp32"), ("native", "bf16"), ("native", "int8"), ("torch", "fp32")):
         try:
@@ -255,8 +255,8 @@ def _lengths(model: Any, texts: Sequence[str]) -> str:
     sizes = [len(ids) for block in blocks for ids in model.tokenizer.token_ids(block)]
     long = sum(size > limit for size in sizes)
     return (
-        f"reads {model.tokenizer.max_seq_length:,} tokens, special ones included; {long:,} of {len(sizes):,} texts are "
-        f"longer (the longest has {max(sizes, default=0):,} tokens)"
+        f"reads {model.tokenizer.max_seq_length:,} tokens, including special tokens; {long:,} of {len(sizes):,} texts "
+        f"are longer (the longest has {max(sizes, default=0):,} tokens)"
     )
 
 

@@ -1,5 +1,5 @@
 """Measures on unlabelled text how words change through a model's layers: which layers are similar, what each layer
-adds, which words SBERT-WK considers important, and whether using it is safe.
+adds, which words SBERT-WK considers important, and whether SBERT-WK is safe to use.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("MODEL", "a model's name or folder")
     add("--texts FILE", "file of a few hundred texts (default: Python's documentation)", type=Path)
     add("--column NAME", "column with the texts, if the file has several columns")
-    add("-o --output FOLDER", "write pictures (PNG, PDF) and JSON here", type=output_folder)
+    add("-o --output FOLDER", "folder to write pictures (PNG, PDF) and JSON to", type=output_folder)
     add("--json", "print JSON instead of text")
 
 
@@ -117,7 +117,7 @@ def read_sample(path: Path, column: str | None) -> list[str]:
     """The non-blank texts in the file, at least one."""
     texts = [text.strip() for text in read_texts(str(path), column) if text.strip()]
     if not texts:
-        raise BadInput(f"{path} has no text that is not blank; expected a few hundred texts")
+        raise BadInput(f"{path} contains only blank texts; expected a few hundred texts")
     return texts
 
 

@@ -1,5 +1,5 @@
-"""Distils a model into a table of token vectors, a static model, in about a minute: hundreds of times as fast as its
-teacher, less accurate, and read by sentence-transformers and model2vec too.
+"""Distils a model into a table of token vectors, a static model, in about a minute. It is hundreds of times as fast as
+its teacher, but less accurate; sentence-transformers and model2vec can load it too.
 """
 
 import argparse
@@ -17,7 +17,7 @@ EPILOG = """examples:
   likewise evaluate ./minilm-static --tasks stsb
 
 The teacher encodes each token of its vocabulary alone. The first principal components of these vectors are kept, and
-the vector of a frequent token is scaled down. With --texts, frequencies are those of your texts; otherwise they are
+the vectors of frequent tokens are scaled down. Token frequencies are counted in your texts with --texts, and otherwise
 estimated from the order of the vocabulary."""
 
 
@@ -26,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("TEACHER", MODEL)
     add("-o --output FOLDER", "folder for the new model", type=new_model_folder, required=True)
     add("--truncate-dim DIM", "dimensions to keep (default: 256, or the teacher's if it has fewer)", type=int)
-    add("--texts FILE", "texts of your domain, whose tokens are counted", type=Path)
+    add("--texts FILE", "texts from your domain, to count token frequencies", type=Path)
     add("--column NAME", "column with the texts, if the file has several columns")
     add("--json", "print the results as JSON")
     add_threads(add)

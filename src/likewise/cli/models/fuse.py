@@ -1,6 +1,6 @@
 """Learned fusion: encodes every text once, then trains one linear map over the pooled vectors of all layers,
-regularized towards plain pooling. The result is chosen on held-out pairs; if there is no significant gain on them, the
-model keeps its pooling.
+regularized towards plain pooling. The result is chosen on held-out pairs; without a significant gain on them, the model
+keeps its original pooling.
 """
 
 import argparse
@@ -32,7 +32,7 @@ TRIPLET = ("anchor", "positive", "negative")
 TEACHER_PAIRS = 4  # pairs that a teacher scores for each text
 SPEED_SAMPLE = 256  # texts for measuring speed
 LEGEND = """fused     Spearman × 100 of the fused model on held-out pairs, with a 95 % interval
-baseline  the same for plain pooling or, if blocks were cut, for the remaining blocks imitating the whole model
+baseline  the same for plain pooling or, if blocks were removed, for the remaining blocks imitating the whole model
 gain      fused minus baseline; if its interval contains 0, the baseline is saved instead
 texts/s   encoding speed on this machine"""
 EPILOG = """examples:
@@ -77,7 +77,7 @@ The settings were chosen on these pairs, so the gain on new text may be smaller.
 |---|---|---|
 | {fused} | {baseline} | {gain} |
 
-The baseline is plain pooling or, if blocks were cut, the remaining blocks imitating the whole model.
+The baseline is plain pooling or, if blocks were removed, the remaining blocks imitating the whole model.
 """
 """The model card, README.md."""
 
@@ -91,7 +91,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--columns NAME=COLUMN,…", "map columns with other names: anchor=question,positive=answer")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1")
     add("-o --output FOLDER", "folder for the new model", type=new_model_folder, required=True)
-    add("--teacher MODEL", "learn the similarities that this model gives to pairs of the texts; needs no labels")
+    add("--teacher MODEL", "learn the similarities that this model assigns to pairs of the texts; needs no labels")
     depth = "keep the first N blocks; auto tries every N and keeps the fewest blocks that are not significantly worse"
     add("--depth N|auto", f"{depth} (default: all blocks)")
     add("--seed N", "seed for the held-out pairs and the training order", 0)
@@ -154,7 +154,7 @@ def _try_depths(
 
 
 def _choose(exits: "Sequence[ExitResult]") -> "tuple[ExitResult, Interval | None]":
-    """The smallest exit that is not significantly worse than the deepest one, and the difference between the two."""
+    """The earliest exit that is not significantly worse than the deepest one, and the difference between the two."""
     from ...evaluate.statistics.significance import difference
     from ...train.layers.early_exit import smallest_exit
 
@@ -163,8 +163,8 @@ def _choose(exits: "Sequence[ExitResult]") -> "tuple[ExitResult, Interval | None
         return chosen, None
     loss = difference(chosen.result.fused, exits[-1].result.fused, chosen.result.gold)
     print(
-        f"chosen: {counted(chosen.depth, 'block')}; difference to all blocks {loss} on held-out pairs. Other kinds of "
-        "text may lose more: measure with `likewise evaluate`"
+        f"chosen: {counted(chosen.depth, 'block')}; difference from all blocks {loss} on held-out pairs. Other kinds "
+        "of text may lose more: measure with `likewise evaluate`"
     )
     return chosen, loss
 
@@ -180,7 +180,7 @@ def _depths(depth: str | None, blocks: int) -> list[int]:
 
 
 def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples", "Provenance"]:
-    """The distinct texts in a file or data set, its labelled examples, and the named data sets behind them."""
+    """The distinct texts in a file or data set, its labelled examples, and the named data sets that they come from."""
     from ...data.datasets import file_path
     from ...model_files.provenance import UNKNOWN_PROVENANCE
     from ...train.data.examples import deduplicated
@@ -212,8 +212,8 @@ def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...
         return "triplet", columns
     raise BadInput(
         f"{name} has the columns {', '.join(present) or '(none)'}; expected sentence1, sentence2 and score (or label), "
-        "or anchor, positive and negative. --columns anchor=question,… names other columns; texts without labels need "
-        "--teacher MODEL"
+        "or anchor, positive and negative. If the columns have other names, use --columns anchor=question,…; "
+        "for texts without labels, use --teacher MODEL"
     )
 
 

@@ -9,14 +9,14 @@ from ..parser import options
 from ..terminal_tables import fill
 from .show import NAMES
 
-EPILOG = """Give a model by one of these names, by the path of a folder, or by its name on the Hugging Face hub (extra:
-hub). Folders inside LIKEWISE_MODELS can be given by name.
+EPILOG = """Specify a model by one of these names, by the path of a folder, or by its name on the Hugging Face hub
+(extra: hub). Folders inside LIKEWISE_MODELS can be specified by name.
 
 Baselines take a model's name or a file in parentheses. NAME(pooling=cls,truncate_dim=64) is a model with options. These
 expressions can be nested: random(NAME(pooling=cls)).
 
 InferSent and the two architectures of the Universal Sentence Encoder are created untrained by papers.baselines, because
-their published weights are pickles or in TensorFlow's format. Skip-Thought is not supported."""
+their published weights are pickles or in TensorFlow format. Skip-Thought is not supported."""
 
 NAME_COLUMNS, ENCODER_COLUMNS = 24, 22
 

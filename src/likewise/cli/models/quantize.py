@@ -23,16 +23,16 @@ EPILOG = """examples:
   likewise model quantize ./my-model -o my-model-int8 --bar 0.99,0.95
   likewise encode sentences.txt -m ./minilm-int8 --precision int8 -o vectors.npy
 
-Matrix products are smoothed (SmoothQuant), as they are when a model is loaded with --precision int8. The int8 vectors
-of the written model are then compared with the original fp32 vectors on texts that come with the package.
+Matrix multiplications are smoothed (SmoothQuant), as they are when a model is loaded with --precision int8. The int8
+vectors of the written model are then compared with the original fp32 vectors on texts that come with the package.
 
 output columns:
-  mean cosine       mean over texts of the cosine between the vectors before and after
+  mean cosine       mean over texts of the cosine between the vectors before and after quantizing
   least cosine      cosine for the text whose vector changed most
-  rank correlation  Spearman's, between the cosines of all pairs of texts before and after
+  rank correlation  Spearman's ρ between all pairs' cosines before and after quantizing
 
-Only likewise can read the folder, in any precision. If the bar is missed, nothing is written and the exit code is 2;
---bar=-1,-1 writes the folder whatever the result."""
+Only likewise can read the folder, and it can do so in any precision. If a cosine is below --bar, nothing is written and
+the exit code is 2; --bar=-1,-1 always writes the folder."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +100,7 @@ def _show(args: argparse.Namespace, result: "QuantizationResult") -> None:
         rows.add_row(name, f"{one.texts:,}", *cosines, f"{one.rank_correlation:.5f}")
     printable(rows)
     print(f"\nbar        mean cosine {result.bar.mean_cosine}, least cosine {result.bar.least_cosine}, overall")
-    print(f"smoothed   {result.smoothed} products")
+    print(f"smoothed   {result.smoothed} matrix multiplications")
     print(f"weights    {result.bytes_before / 1e6:.1f} MB → {result.bytes_after / 1e6:.1f} MB")
     if result.written:
         print(f"written to {result.folder}")

@@ -1,6 +1,7 @@
 """Compares the means of up to three layers of a model on unlabelled texts, and recommends the best pooling.
 
-Compared with the mean of the last layer, this often helps encoders that were never tuned for sentences, rarely others.
+Compared with the mean of the last layer, the result is often better for encoders that were never trained for sentence
+embeddings, but rarely for others.
 """
 
 import argparse
@@ -31,7 +32,8 @@ output column:
               between different texts, in units of their spread; higher is better
 
 Layer 0 is the embeddings. No labels are used, and nothing is trained. Other kinds of text may favour other layers. With
-labelled pairs, you can compare poolings (likewise evaluate) or train a map over all layers (likewise model fuse)."""
+labelled pairs, you can compare pooling methods (likewise evaluate) or train a map over all layers (likewise model
+fuse)."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +93,6 @@ def advice(best: "LayerScore", last: "LayerScore") -> str:
     if best == last:
         return f"Keep {last.pooling} of the last layer: no mean of other layers separates texts better."
     return (
-        f"Try --pooling {best.pooling}: it separates texts by {best.separation:.2f}, {last.pooling} of the last layer "
-        f"by {last.separation:.2f}. No labels were used; if you have labelled pairs, check it on them."
+        f"Try --pooling {best.pooling}: its separation is {best.separation:.2f}, compared with {last.separation:.2f} "
+        f"for {last.pooling} of the last layer. No labels were used; if you have labelled pairs, check it on them."
     )

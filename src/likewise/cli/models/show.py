@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 LABEL = 14  # columns
-FORMATS = {"F64": "fp64", "F32": "fp32", "F16": "fp16", "BF16": "bf16", "I8": "int8 (a step for each row)"}
+FORMATS = {"F64": "fp64", "F32": "fp32", "F16": "fp16", "BF16": "bf16", "I8": "int8 (one scale per row)"}
 """Number formats by their safetensors names."""
 
 
@@ -43,7 +43,7 @@ TRANSFORMERS = {
     "qwen3": "Qwen3",
     "gemma3_text": "Gemma 3",
 }
-"""Architectures by the model_type in config.json; it does not matter how the weights were trained."""
+"""Architectures by the model_type in config.json; regardless of how the weights were trained."""
 OTHERS = {"words": "table of word vectors", "bilstm": "bidirectional LSTM", "dan": "deep averaging network"}
 NAMES = TRANSFORMERS | OTHERS
 
@@ -68,9 +68,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def encoder_in_words(kind: str) -> str:
-    """`transformer (ELECTRA's architecture)`; a kind known only to the transformers library keeps its own name."""
+    """`transformer (ELECTRA architecture)`; a kind known only to the transformers library keeps its own name."""
     if kind in TRANSFORMERS:
-        return f"transformer ({TRANSFORMERS[kind]}'s architecture)"
+        return f"transformer ({TRANSFORMERS[kind]} architecture)"
     return OTHERS.get(kind) or f"{kind} (run by the transformers library)"
 
 

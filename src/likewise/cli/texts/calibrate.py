@@ -1,5 +1,5 @@
-"""Measures how similar texts are by chance, so that this model's cosines can be converted to p-values and a cut-off
-found for a false discovery rate.
+"""Measures how similar texts are by chance, so that a model's cosines can be converted to p-values, and a cut-off can
+be found for a false discovery rate.
 """
 
 import argparse
@@ -28,15 +28,15 @@ EPILOG = f"""examples:
   likewise calibrate documents.txt --queries queries.txt -o calibration.json
   likewise calibrate questions.csv --column title --pairs labelled.csv -o calibration.json --plot calibration.png
 
-A random pair is two different texts of FILE, drawn at random. Its cosine depends on the model and on the kind of text,
-so calibrate with the kind of text that you will compare. likewise search requires a calibration made with --queries;
-pairs, duplicates and cluster require one made without.
+A random pair is two different texts from FILE, drawn at random. Its cosine depends on the model and on the kind of
+text, so calibrate with the kind of text that you will compare. likewise search requires a calibration made with
+--queries; pairs, duplicates and cluster require one made without.
 
-The p-value of a cosine is the fraction of random pairs that reach it. Above the hundred most similar pairs it comes
-from a tail fitted to the most similar 2 % and is marked as extrapolated: a few copies among the random pairs hardly
-change it, so they can be found, although p is then smaller than their own fraction. If many random pairs happen to be
-related, p-values increase and fewer results are found. Texts that are more similar than chance need not mean the same
-thing: to find texts that do, label some pairs.
+The p-value of a cosine is the fraction of random pairs that reach it. In the range of the hundred most similar pairs
+and above, it comes from a tail fitted to the most similar 2 % and is marked as extrapolated. A few copies among the
+random pairs hardly change this tail, so copies can still be found, although p is then smaller than the fraction of
+copies. If many random pairs happen to be related, p-values increase and fewer results are found. Texts that are more
+similar than chance need not mean the same thing: to find texts that do, label some pairs.
 
 {FORMATS}
 
@@ -53,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
     add("-o --output FILE", ".json file to write the calibration to", type=Path, required=True)
-    add("--queries FILE", "file of queries, at least 100: a random pair is then a query and another text of FILE")
+    add("--queries FILE", "file of at least 100 queries: a random pair is then a query and another text from FILE")
     add("--pairs FILE", "labelled pairs, for probabilities and a threshold", type=Path)
     add("--chance-pairs N", "number of random pairs (default: 1,000,000)", 1_000_000)
     add("--seed N", "seed for drawing the pairs", 0)

@@ -36,17 +36,17 @@ EPILOG = f"""examples:
 methods:
   average      merges the two clusters with the highest mean cosine (-k or --threshold; default: 0.4)
   complete     the same, but with the highest minimum cosine (-k or --threshold; default: 0.3)
-  ward         merges clusters so that squared distances to centres grow least (-k)
+  ward         merges the two clusters that increase squared distances to centres least (-k)
   kmeans       spherical k-means: assigns each text to the nearest of k centres (-k)
   communities  texts near a centre, densest groups first (--threshold; default: 0.6)
   hdbscan      dense regions of any shape after t-SNE; needs scikit-learn (neither -k nor --threshold)
 
 {FORMATS}
 
-Equal texts are clustered once and blank ones are ignored; sizes count distinct texts. A cluster is named by words that
-are frequent in it and rare elsewhere. -o writes all rows with two more columns, cluster (1 is the largest; empty for
-rows without a cluster) and cluster_name. average, complete and ward keep a distance matrix in memory: 800 MB for 10,000
-texts.
+Duplicate texts are clustered once and blank texts are ignored; sizes count distinct texts. A cluster is named by words
+that are frequent in it and rare elsewhere. -o writes all rows with two more columns, cluster (1 is the largest; empty
+for rows without a cluster) and cluster_name. average, complete and ward keep a distance matrix in memory: 800 MB for
+10,000 texts.
 
 With --fdr, the threshold is the cosine above which pairs are more similar than chance (likewise calibrate).
 

@@ -43,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add_file(add)
     default = f"(default: {NEARLY_EQUAL}, or chosen by --fdr)"
-    add("--above X", f"minimum cosine of a copy with its representative; 1 finds only equal vectors {default}")
+    add("--above X", f"minimum cosine between a copy and its representative; 1 finds only equal vectors {default}")
     calibration_options.add_calibration(add, "copies")
     add("-k N", "number of groups to show; 0 for none", SHOWN)
     add("-o --output FILE", "file for the rows without copies: .txt, .csv, .tsv, .jsonl or .parquet", type=Path)
@@ -96,7 +96,7 @@ def _check(args: argparse.Namespace) -> float:
     if args.groups is not None:
         check_table(args.groups, input_files(args.file))
     if args.output is not None and args.groups is not None and args.output.resolve() == args.groups.resolve():
-        raise BadInput(f"--groups and -o are the same file, {args.groups}; give them different names")
+        raise BadInput(f"--groups and -o name the same file, {args.groups}; choose different names")
     return above
 
 
@@ -160,4 +160,4 @@ def show_groups(groups: Sequence[Group], most: int) -> None:
 def _summary(texts: int, copies: int, groups: int, least: str, output: Path | None) -> str:
     found = counted_of(copies, counted(texts, "text"), "is a copy", "are copies")
     result = f"{found}, in {counted(groups, 'group')} ({least})"
-    return result + (f"; {output} has the other {texts - copies:,}" if output is not None else "")
+    return result + (f"; {output} contains the other {texts - copies:,}" if output is not None else "")

@@ -33,7 +33,7 @@ fusion of means."""
 
 PLOT, HEAT_MAP = "explain.plots", "drawing a heat map"
 STRONGEST = 0.75  # colour strength of the largest contribution; 0 is the background
-BLACK, GREY = "38;5;16", "38;5;243"  # of words and special tokens, as SGR codes
+BLACK, GREY = "38;5;16", "38;5;243"  # text colours of words and of special tokens, as SGR codes
 ADDS, TAKES = (213, 94, 0), (0, 114, 178)
 
 

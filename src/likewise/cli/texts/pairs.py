@@ -30,12 +30,13 @@ EPILOG = f"""examples:
 
 {FORMATS}
 
-Equal texts are compared once (`likewise duplicates` lists them) and blank ones are ignored. Rows are counted from 1. -o
-writes the columns sentence1, sentence2, score, row1 and row2, which `likewise train` and `likewise evaluate` can read.
+Duplicate texts are compared once (`likewise duplicates` lists them) and blank texts are ignored. Rows are counted from
+1. -o writes the columns sentence1, sentence2, score, row1 and row2, which `likewise train` and `likewise evaluate` can
+read.
 
 --calibration adds p, the probability that a random pair is at least this similar, and, if the calibration has labelled
-pairs, the probability that the pair is positive. For --fdr, every pair of distinct texts counts as one comparison. The
-best 1,000,000 pairs are listed at most; above that number, the cut-off no longer falls.
+pairs, the probability that the pair is positive. For --fdr, every pair of distinct texts counts as one comparison. At
+most the best 1,000,000 pairs are listed; with more discoveries than that, the cut-off no longer falls.
 
 --margin pairs texts from two files that say the same thing, even in two languages if the model is multilingual. The
 score is the cosine divided by both texts' mean cosine with their nearest neighbours in the other file (Artetxe and
@@ -116,7 +117,7 @@ def _check(args: argparse.Namespace) -> None:
     if sum(value is not None for value in (args.above, args.per_text, args.margin, args.fdr)) > 1:
         raise BadInput("--above, --per-text, --margin and --fdr choose pairs in different ways; expected one of them")
     if (args.other is None) != (args.margin is None):
-        raise BadInput("a second file requires --margin, and --margin a second file; expected: pairs A B --margin")
+        raise BadInput("a second file and --margin require each other; expected: likewise pairs A B --margin")
 
 
 def _chosen_pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColumns":
@@ -157,7 +158,7 @@ def show_pairs(columns: dict[str, list[Any]]) -> None:
 
 
 def _summary(found: int, sides: Sequence[DistinctTexts], args: argparse.Namespace, cut: "CutOff | None") -> str:
-    """The number of pairs found, among how many, and how many of them -k keeps."""
+    """The number of pairs found, the number of pairs compared, and how many of the found pairs -k keeps."""
     where = f"{args.output}: " if args.output is not None else ""
     left_out = sum(side.count - len(side.texts) for side in sides)
     end = f"; -k keeps the first {args.k:,}" if args.k is not None and args.k < found else ""

@@ -21,8 +21,8 @@ EPILOG = f"""examples:
 {FORMATS}
 
 A reranker reads the query and one document together: a cross-encoder from sentence-transformers, any Hugging Face
-sequence classifier, or one of likewise's own poly-encoders (which need torch). None is bundled. Rows are counted from
-1; the index in the JSON is counted from 0."""
+sequence classifier, or one of likewise's own poly-encoders (which need torch). None of them is bundled. Rows are
+counted from 1; the index in the JSON output is counted from 0."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

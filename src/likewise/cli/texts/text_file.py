@@ -12,8 +12,8 @@ from ...wording import counted
 
 STDIN = "-"
 FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl (all may be compressed: .gz, .zst), or .parquet.
-Parquet needs the extra parquet, .zst the extra zstd. The texts are in the column given by --column, in the only column,
-or in the only one that is named text, sentence, question, …"""
+Parquet needs the extra parquet, and .zst the extra zstd. The texts are in the column given by --column, in the only
+column, or in the only one that is named text, sentence, question, …"""
 
 
 def add_file(add: Callable[..., None]) -> None:
@@ -41,7 +41,7 @@ def read_texts(file: str, column: str | None) -> Iterable[str]:
 
 
 def given_texts(words: Sequence[str], file: str | None = None) -> list[str]:
-    """The texts given as arguments, with the lines of standard input in place of -; `file`: a FILE given with them."""
+    """The texts given as arguments, with the lines of standard input in place of -; `file` is the FILE, if any."""
     check_stdin(*words, file)
     return [text for word in words for text in (read_texts(STDIN, None) if word == STDIN else [word])]
 

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _note_columns(prepared: "ReadyToTrain") -> None:
-    """Say which columns of the data are read, and as what if they have other names there, as in --columns."""
+    """Report which columns of the data are read; renamed columns appear as NAME=COLUMN, as in --columns."""
     from ...train.data.batch import TrainingRows
 
     for source in prepared.job.sources:

@@ -34,9 +34,9 @@ class DataOptions:
     columns: Annotated[tuple[str, ...], "NAME=COLUMN, or NAME=COLUMN/5 to scale"] = ()
     labels: Annotated[tuple[str, ...], "label texts, numbered by position from 0"] = ()
     where: Annotated[str | None, "use only rows that satisfy this condition: label==1"] = None
-    prompts: Annotated[Mapping[str, str], "a prompt by column, in the objective's names: {anchor = 'query: '}"] = field(
-        default_factory=dict
-    )
+    prompts: Annotated[
+        Mapping[str, str], "a prompt for each column, by the objective's column names: {anchor = 'query: '}"
+    ] = field(default_factory=dict)
     licence: Annotated[str | None, "licence of the data, for the model card"] = None
     hub: Annotated[str | None, "name of the data on the hub, for the model card"] = None
 
@@ -45,16 +45,16 @@ class DataOptions:
 class CommandOptions:
     """Everything except the data and the training settings."""
 
-    model: Annotated[str | None, "model to train: a folder, a bundled model or a hub name", _MODEL] = None
+    model: Annotated[str | None, "model to train: a folder, a bundled model or a name on the hub", _MODEL] = None
     kind: Annotated[
         Kind, "kind of model to train: an embedder (text to vector) or a reranker (pairs to scores)", _MODEL
     ] = "embedder"
     poly_codes: Annotated[int, "number of context vectors in a new poly-encoder", _MODEL] = 64
-    pooling: Annotated[
-        str | None, "pooling of token vectors: mean, cls, max, cls+mean …; default: the model's own", _MODEL
-    ] = None
+    pooling: Annotated[str | None, "pooling method: mean, cls, max, cls+mean …; default: the model's own", _MODEL] = (
+        None
+    )
     max_seq_length: Annotated[
-        int | None, "maximum input length in tokens, including special ones; default: the model's own", _MODEL
+        int | None, "maximum input length in tokens, including special tokens; default: the model's own", _MODEL
     ] = None
 
     output: Annotated[
@@ -72,8 +72,10 @@ class CommandOptions:
     record: Annotated[str | None, "append a line about the finished run to this .jsonl file", _OUTPUT] = None
     recipe: Annotated[str | None, "name of the run, for the record and the model card", _OUTPUT] = None
 
-    device: Annotated[str | None, "cpu, cuda, cuda:1, mps …; a GPU if there is one", _MACHINE] = None
-    threads: Annotated[int | None, "number of CPU threads; all available CPUs if not given", _MACHINE] = None
+    device: Annotated[
+        str | None, "cpu, cuda, cuda:1, mps …; default: a GPU if there is one, else the CPU", _MACHINE
+    ] = None
+    threads: Annotated[int | None, "number of CPU threads; default: all available CPUs", _MACHINE] = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ SETTINGS = {**settings_of(CommandOptions), **settings_of(TrainSettings)}
 
 
 def train_command(args: argparse.Namespace) -> TrainCommand:
-    """The command given by these arguments: flags come first, then the file's settings, then defaults.
+    """The command given by these arguments: flags override the file's settings, and those override the defaults.
 
     The file's settings must be valid even if flags override them.
 

@@ -64,12 +64,12 @@ def _describe(prepared: ReadyToTrain, schedule: BatchSchedule, plan: Plan) -> di
         "evaluated on": evaluated,
         "saved in": options.output or "nowhere: no --output",
         "checkpoints": f"{CHECKPOINTS}/ in it, every {_steps(settings.save_steps)}" if settings.save_steps else "one",
-        "device": f"{job.model.device}, matrix products in {settings.precision}",
+        "device": f"{job.model.device}, matrix multiplications in {settings.precision}",
     }
 
 
 def _steps(count: int) -> str:
-    """What follows "every": step, or 5 steps."""
+    """The words that follow "every": "step", or "5 steps"."""
     return "step" if count == 1 else counted(count, "step")
 
 
