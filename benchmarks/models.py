@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Each model's averages, and the tasks that they cover."""
+    """Compute each model's averages, and the scores of the tasks that they cover."""
     line = StatusLine()
     models = {short(name): name for name in names}
     result = evaluate(models, list(tasks), cache=Cache.of_user(), load=load_named_embedder, callback=line)
@@ -97,7 +97,7 @@ def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, A
 def with_former(
     former: Mapping[str, Sequence[Any]], before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> dict[str, list[Any]]:
-    """Scores of earlier weights of our models, in order, including those that are now replaced."""
+    """Return the scores of our models' earlier weights, in order, including the weights replaced by this run."""
     result = {name: [*former.get(name, ())] for name in WANTED}
     for name in {*WANTED} & {*before} & {*now}:
         if any(score != now[name]["tasks"].get(task, score) for task, score in before[name]["tasks"].items()):
@@ -143,7 +143,7 @@ def _interval(result: Result) -> list[float] | None:
 
 
 def speed(names: Sequence[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Texts per second, the ratio to the reference in each round, and megabytes of weights on disk."""
+    """Measure texts per second, the ratio to the reference in each round, and megabytes of weights on disk."""
     texts = sentences_on(threads)
     models = {name: load_named_embedder(name, precision="fp32", device="cpu") for name in names}
     seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, rounds)
@@ -158,7 +158,7 @@ def speed(names: Sequence[str], threads: int, rounds: int) -> dict[str, dict[str
 
 
 def sentences_on(threads: int) -> list[str]:
-    """The distinct sentences of STS-B's test split; torch and the tokenizer use this number of threads."""
+    """Set the threads of torch and the tokenizer, and return the distinct sentences of STS-B's test split."""
     torch.set_num_threads(threads)
     os.environ["RAYON_NUM_THREADS"] = str(threads)  # the tokenizer's threads
     pairs = read_dataset("stsb/test")
@@ -166,7 +166,7 @@ def sentences_on(threads: int) -> list[str]:
 
 
 def engines(threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """The ratio of our models' speed to the reference's, by model name and then by engine and precision."""
+    """Measure the speed of our models relative to the reference, by model name and then by engine and precision."""
     texts = sentences_on(threads)
     result: dict[str, dict[str, float]] = {name: {} for name in BUNDLED}
     for engine, precision in ENGINES:
@@ -199,7 +199,7 @@ def _weights(model: Embedder) -> int:
 
 
 def read() -> dict[str, Any]:
-    """The tables of all measured parts."""
+    """Read the results of all parts measured so far."""
     records: dict[str, Any] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
     return records
 
@@ -211,7 +211,7 @@ def measured(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def table(record: Mapping[str, Any]) -> list[str]:
-    """Models by decreasing STS average."""
+    """Return a table of the models by decreasing STS average."""
     where, threads = record["speed"]["machine"], record["speed"]["threads"]
     body = []
     for name, row in sorted(measured(record).items(), key=lambda item: -item[1].get("sts", 0)):
@@ -227,7 +227,7 @@ def table(record: Mapping[str, Any]) -> list[str]:
 
 
 def every_task(quality: Mapping[str, Any]) -> list[str]:
-    """Tasks as rows, and as columns the models measured on more than the usual tasks, with intervals."""
+    """Return a table of all tasks with intervals; its columns are the models measured on more than the usual tasks."""
     found = {name: row for name, row in quality["results"].items() if {*row["tasks"]} - {*TASKS["usual"]}}
     names, body = sorted(found, key=lambda name: -found[name].get("sts", 0)), []
     for task in dict.fromkeys(task for name in names for task in found[name]["tasks"]):

@@ -3,9 +3,10 @@
     python -m benchmarks.projection --measure    writes each model's texts per second to results/encoding_rates.json
     python -m benchmarks.projection              the tables, from that file and the results of benchmarks.search
 
-Only encoding on two cores of the machine named in the file and exact scans of a million vectors there are measured;
-everything else is projected. Two assumptions are made: hours fall in proportion to cores, since shards share nothing
-but the queue, and scans grow in proportion to vectors, since they are bound by memory. No GPU has been measured.
+Only two things are measured, on the machine named in the file: encoding on two cores, and exact scans of a million
+vectors. Everything else is projected, under two assumptions: encoding time falls in proportion to the number of cores,
+because shards share nothing but the queue; and scan time grows in proportion to the number of vectors, because scans
+are memory-bound. No GPU has been measured.
 """
 
 import pyarrow.parquet as pq
@@ -24,7 +25,7 @@ CONTENDERS = {
     "all-MiniLM-L6-v2, fp32": ("all-MiniLM-L6-v2", "fp32"),
 }
 SIZES = (10**6, 10**8, 10**10)
-CORE_HOUR = 0.04  # US dollars, for a rented core: an assumption, to be replaced by your own
+CORE_HOUR = 0.04  # US dollars per hour for a rented core: an assumption; insert your own price
 WIDTH = 384
 BYTES = {"float32": 4 * WIDTH, "float16": 2 * WIDTH, "int8": WIDTH + 4, "one bit": WIDTH // 8}
 SCANNED = ("float32", "int8", "one bit")
@@ -33,7 +34,7 @@ ROUNDS = 3
 
 
 def measure() -> None:
-    """Texts per second for every contender, in turn, with one thread per core."""
+    """Measure every contender's texts per second, in turn, with one thread per core."""
     sts = pq.read_table(data("stsb", "test.parquet")).to_pydict()
     sentences = list(dict.fromkeys(sts["sentence1"] + sts["sentence2"]))
     abstracts = pq.read_table(data("scifact", "corpus.parquet"))["text"].to_pylist()
@@ -48,18 +49,18 @@ def measure() -> None:
 
 
 def core_hours(rate: float, cores: int, texts: int) -> float:
-    """Core hours for encoding this many texts, given the rate of all these cores together."""
+    """Return the core hours for encoding this many texts, given the combined rate of all cores."""
     return texts / rate * cores / 3600
 
 
 def shown(value: float) -> str:
-    """Two significant digits."""
+    """Format with two significant digits."""
     digits = f"{float(f'{value:.2g}'):,.3f}"
     return digits.rstrip("0").rstrip(".") if value < 10 else f"{float(f'{value:.2g}'):,.0f}"
 
 
 def human_bytes(size: float) -> str:
-    """Format in a suitable unit."""
+    """Format a number of bytes in a suitable unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
             return f"{shown(size)} {unit}"
@@ -68,7 +69,7 @@ def human_bytes(size: float) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """Format as milliseconds below one second, and as minutes from two."""
+    """Format in milliseconds below one second, and in minutes from two minutes."""
     if seconds < 1:
         return f"{shown(seconds * 1000)} ms"
     return f"{shown(seconds)} s" if seconds < 120 else f"{shown(seconds / 60)} min"

@@ -1,10 +1,10 @@
-"""Compares published small models with ours, by scores from mteb's results repository.
+"""Compares published small models with ours, using scores from mteb's results repository.
 
     git clone --depth 1 https://github.com/embeddings-benchmark/results
     python -m benchmarks.published results
 
 Reads the checked-out commit, and saves its id and the figures in benchmarks/results/published.json, from which the
-table in docs/models.md is drawn. If a model was measured in several revisions, the last one by name is used. STS is the
+table in docs/models.md is drawn. If several revisions of a model were measured, the last by name is used. STS is the
 mean Spearman × 100 over the seven English sets in SBERT's paper; SciFact is nDCG@10 × 100. Our scores come from
 models.json.
 """
@@ -60,7 +60,7 @@ def published(folder: Path, name: str) -> dict[str, Any]:
         if {*STS, "SciFact", "model_meta"} <= held:
             break
     else:
-        raise SystemExit(f"no revision of {name} has all of {', '.join((*STS, 'SciFact'))}")
+        raise SystemExit(f"no revision of {name} has results for all of {', '.join((*STS, 'SciFact'))}")
 
     def read_file(task: str) -> dict[str, Any]:
         result: dict[str, Any] = json.loads(git(folder, "show", f"HEAD:{revision}/{task}.json"))
@@ -84,7 +84,7 @@ def english(task: Mapping[str, Any]) -> float:
 
 
 def table() -> list[str]:
-    """Models by number of parameters, with ours in bold."""
+    """Return a table of the models by number of parameters, with ours in bold."""
     kept, ours = json.loads(FILE.read_text("utf-8")), read()
     found = dict(kept["results"])
     for name in WANTED:

@@ -1,4 +1,4 @@
-"""Draws README's table of numbers, and that of training, from benchmarks/results: no figure is typed by hand."""
+"""Draws README's table of measurements and the training table from benchmarks/results; no number is typed by hand."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ def encoding(contenders: Mapping[str, Any]) -> list[str]:
 
 
 def each(contenders: Mapping[str, Any], what: str, show: Callable[[Mapping[str, Any]], str]) -> str:
-    """A row with the same figure for every contender."""
+    """Return a row that shows the same measurement for every contender."""
     cells = [show(contenders[name]) for name in (PEER, OURS_FP32, OURS)]
     return f"| {what} | {' | '.join(cells)} |"
 
@@ -52,7 +52,7 @@ def machine(name: str) -> str:
 
 
 def fastest_other(contenders: Mapping[str, Any], precision: str) -> tuple[str, float]:
-    """The fastest other contender in this precision, on sentences, and how many times as fast ours is."""
+    """Find the fastest other contender on sentences in a precision; returns its name and our speed relative to it."""
     speeds = {
         name: about["speed"]["sentences"]["1"]["texts_per_s"]
         for name, about in contenders.items()
@@ -91,14 +91,15 @@ def promise() -> list[str]:
     fp32, int8 = (contenders[name]["speed"]["sentences"]["1"]["times_reference"] for name in (OURS_FP32, OURS))
     ours, peer = (contenders[name]["installed"]["mb"] for name in (OURS, PEER))
     return [
-        f"With all-MiniLM-L6-v2 on one thread, it is {fp32:.1f} × as fast as sentence-transformers in fp32, with the",
-        f"same vectors, and {int8:.1f} × as fast in int8 ([speed](speed.md)). `pip install .` in a checkout takes",
-        f"{ours:.0f} MB, and sentence-transformers {peer:,.0f} MB, without bytecode ([install](how-to/install.md)).",
+        f"With all-MiniLM-L6-v2 on one thread, likewise is {fp32:.1f} × as fast as sentence-transformers in fp32, with",
+        f"the same vectors, and {int8:.1f} × as fast in int8 ([speed](speed.md)). `pip install .` in a checkout takes",
+        f"up {ours:.0f} MB, and sentence-transformers {peer:,.0f} MB, not counting bytecode",
+        "([install](how-to/install.md)).",
     ]
 
 
 def default_model() -> str:
-    """The speed and quality of the bundled default beside the model of the table."""
+    """Compare the speed and quality of the bundled default with the model in the table."""
     stored = read("models")
     scores = stored["quality"]["results"]
     mini, beside = scores["likewise-mini"], scores[REFERENCE]
@@ -113,7 +114,7 @@ SUITES = {"sts": "STS", "senteval": "SentEval", "scifact": "SciFact"}
 
 
 def training_range() -> str:
-    """From how many to how many times as fast training is."""
+    """Return the range of our training speed relative to sentence-transformers."""
     times = [
         record["contenders"][f"likewise {precision}"]["times_peer_same_precision"]
         for record in read("training")["results"]
@@ -130,8 +131,9 @@ def training_table() -> list[str]:
         "|---|---|---|",
         *training(),
         "",
-        f"A model of the same shape without fine-tuning; {machine('training')}. Encoding {memory['texts']:,} texts into "
-        f"a .npy file took {memory['added_mb']:.0f} MB in addition to the model. Contenders took turns; figures are medians.",
+        f"A model of the same shape without fine-tuning; {machine('training')}. Encoding {memory['texts']:,} texts "
+        f"into a .npy file took {memory['added_mb']:.0f} MB in addition to the model. Contenders took turns; figures "
+        "are medians.",
     ]
 
 

@@ -1,12 +1,12 @@
-"""A training program of sentence-transformers beside the same one with its imports changed: CPU time, in turn.
+"""Compares the CPU time of sentence-transformers training programs with that of the same programs on the drop-in.
 
     python -m benchmarks.trainer_programs                          (needs the group parity)
     python -m benchmarks.trainer_programs in_batch_negatives --model all-MiniLM-L6-v2 --rounds 3
 
-With few texts in a batch, most of the time goes to the optimizer, which has the same weights to change in both
-libraries; so the programs run with the batch size that they have, and with 64.
-The programs are those of tests/parity/trainer_programs, whose losses that test compares. Each run is a process of its
-own with one thread; its time is the CPU time that it takes beyond a process that stops after one step.
+With few texts in a batch, most of the time goes to the optimizer, which updates the same weights in both libraries; so
+the programs run with their own batch size and with 64.
+The programs are in tests/parity/trainer_programs; a test compares their losses. Each run is a separate process with one
+thread; its time is the CPU time beyond that of a process that stops after one step.
 """
 
 import os
@@ -30,7 +30,7 @@ from .record import place, read, save
 
 KINDS = ("sentence-transformers", "likewise")
 BATCH_SIZES = (None, 64)
-"""The batch size of a run; None is the program's own."""
+"""The batch sizes to run; None means the program's own."""
 
 
 def cpu_seconds(source: str, model: Path, steps: int) -> float:
@@ -48,7 +48,7 @@ def cpu_seconds(source: str, model: Path, steps: int) -> float:
 
 
 def measure(name: str, model: Path, rounds: int, batch_size: int | None, steps: int = 20) -> dict[str, Any]:
-    """Seconds for `steps` steps with each library, medians of rounds in turn, and their ratio."""
+    """Measure the seconds for `steps` steps with each library, as medians of alternating rounds, and their ratio."""
     program = (HERE / f"{name}.py").read_text("utf-8")
     if batch_size is not None:
         program = re.sub(r"(per_device_train_batch_size)=\d+", rf"\1={batch_size}", program)
@@ -85,7 +85,7 @@ TABLES: PageTables = {"docs/moving-from-sentence-transformers.md": {"trainer-pro
 
 def main() -> None:
     """Measure the programs and record them."""
-    programs = ["in_batch_negatives", "triplets"]  # which do not evaluate
+    programs = ["in_batch_negatives", "triplets"]  # the programs that do not evaluate
     args = options(__doc__, given={"programs": programs}, model="all-MiniLM-L6-v2", rounds=3)
     results = {
         name: [measure(name, Path(locate(args.model)), args.rounds, size) for size in BATCH_SIZES]

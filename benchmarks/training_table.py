@@ -25,7 +25,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 COLUMNS = (*(task.replace("-", "") for task in STS), "avg")
 HEADS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")
 OWN = ("wiki-sections", "ukp-aspect", "afs")
-"""Prefixes of figures that certain recipes have besides the seven."""
+"""Prefixes of scores that certain recipes report in addition to the seven STS sets."""
 STAGES = re.compile(r"(?<![\w-])([a-z][a-z-]*)(?:, \1\b(?!-))+")
 PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data
     "sbert-nli": ("SBERT-NLI-base", "SBERT-NLI-large", "SRoBERTa-NLI-base", "SRoBERTa-NLI-large"),
@@ -49,13 +49,13 @@ WAYS = {
     "STS-B, regression": {"recipe": "sbert-stsb", "rate": 1e-4},
     "NLI, then STS-B": {"recipe": "sbert-nli-then-stsb", "rate": 1e-4},
 }
-"""Ways to train one backbone, as recorded in training.jsonl."""
+"""Training methods for one backbone, by their settings in training.jsonl."""
 
 
 def main(lines: Path = LINES, page: Path = PAGE) -> None:
     """Read the lines and write the page."""
     if not lines.exists():
-        sys.exit(f"{lines} was not found; recipes write it (docs/recipes.md)")
+        sys.exit(f"{lines} was not found; run a recipe to create it (docs/recipes.md)")
     runs = read_runs(lines)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(drawn(runs)) + "\n", "utf-8")
@@ -95,7 +95,7 @@ def training_chart() -> Chart:
 
 
 def trained_scores(lines: Sequence[Line]) -> dict[str, list[float]]:
-    """STS-B's test score for each seed, by training method and number of rows; a repeated run counts once."""
+    """Return the STS-B test score for each seed, by training method and number of rows; a repeated run counts once."""
     result: dict[str, dict[int, float]] = {}
     for way, wanted in WAYS.items():
         for line in lines:
@@ -130,7 +130,7 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
 
 
 def _alone(runs: Sequence[Line], papers: bool) -> Iterator[str]:
-    """Figures besides the seven, one per row, and the paper's figure for one of them."""
+    """Yield tables of the scores other than the seven STS sets, with the paper's scores if there are any."""
     rows = []
     for recipe in dict.fromkeys(line["recipe"] for line in runs):
         of = [line for line in runs if line["recipe"] == recipe]
@@ -188,9 +188,10 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
     yield (
         "Each difference (× 100) is the mean over pairs of runs with the same seed and otherwise equal settings, "
         "with its 95 % confidence interval from Student's t over the seeds that both sides share. An untrained "
-        "backbone has no seed and is compared with every seed. A claim holds if the interval lies above 0; intervals are not "
-        "corrected for multiple comparisons. If a claim does not fix the learning rate and there are runs at several "
-        "rates, each side uses the rate that is best on STS-B's development split, among those with the most seeds.\n"
+        "backbone has no seed and is compared with every seed. A claim holds if the interval lies above 0; intervals "
+        "are not corrected for multiple comparisons. If a claim does not fix the learning rate and there are "
+        "runs at several rates, each side uses the rate that is best on STS-B's development split, among those "
+        "with the most seeds.\n"
     )
 
 

@@ -107,8 +107,9 @@ def provenance(found: Results) -> list[str]:
     text = (
         f"{found['model']}; {sizes}; the libraries took turns, and figures are medians over {found['rounds']} "
         f"round(s). × is the speed as a multiple of that of {found['reference']} in the same round; % is the share of "
-        f"the limit in that precision in the same round (not counting attention). {where['cpu']}, {where['cores']} cores, "
-        f"{where['date']}, commit {where['commit']}; load average at the start {where['load']:.1f}. {versions(found)}."
+        f"the limit in that precision in the same round (not counting attention). {where['cpu']}, {where['cores']} "
+        f"cores, {where['date']}, commit {where['commit']}; load average at the start {where['load']:.1f}. "
+        f"{versions(found)}."
     )
     quick = ["", "A quick run: too few texts and rounds for conclusions."] if found["quick"] else []
     return [text, *quick]
