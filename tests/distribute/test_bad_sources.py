@@ -28,10 +28,10 @@ def lines(path: Path, *rows: str | bytes) -> Path:
 
 
 BAD_LINES = [
-    ('{"id": "b"}\n', "line 2: there is no column 'text'; it has id"),
+    ('{"id": "b"}\n', "line 2: there is no column 'text'; found id"),
     ('{"id": "b", "text": null}\n', "line 2: the text in column 'text' is null"),
     ('{"id": "b", "text": 3}\n', "line 2: expected a text in column 'text', found '3' .int."),
-    ('{"text": "x"}\n', "line 2: there is no column 'id' for ids; it has text"),
+    ('{"text": "x"}\n', "line 2: there is no column 'id' for ids; found text"),
     ('{"id": null, "text": "x"}\n', "line 2: the id in column 'id' is None; expected a text or a whole number"),
     ('{"id": 1.5, "text": "x"}\n', "line 2: the id in column 'id' is 1.5"),
     ('{"id": true, "text": "x"}\n', "line 2: the id in column 'id' is True"),

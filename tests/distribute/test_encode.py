@@ -185,7 +185,9 @@ def test_a_finished_shard_that_was_changed_is_made_again(static, tmp_path, harm,
     report = encoded([source], tmp_path / "out", static, settings())
     assert report.made == (3 if harm == "remove all" else 1 if complete else 2)
     told = (
-        "has changed since it was written: the same size, another checksum" if harm == "edit" else "cannot be read: No"
+        "has changed since it was written: the size is the same, but the checksum differs"
+        if harm == "edit"
+        else "cannot be read: No"
     )
     assert any("000001.parquet " + told in one for one in report.damaged)
     assert content(tmp_path / "out") == content(tmp_path / "whole")
@@ -316,7 +318,7 @@ def test_a_folder_with_other_files_is_not_written_to(static, tmp_path, name, con
     path.write_text(content_of_it)
     for resume in (True, False):
         with pytest.raises(
-            BadInput, match=r"has other files \(|is not a manifest of format 1|has files, but no manifest"
+            BadInput, match=r"contains other files \(|is not a manifest of format 1|contains files, but no manifest"
         ):
             encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings(), resume=resume)
     assert content(tmp_path / "out") == {name: content_of_it.encode()}

@@ -125,7 +125,7 @@ def test_by_default_shards_have_16384_rows_all_columns_are_kept_and_bad_rows_are
 
 def test_a_shard_has_a_row_at_least(tmp_path):
     for rows in (0, -1):
-        with pytest.raises(BadInput, match=f"rows per shard: {rows}; expected 1 or more"):
+        with pytest.raises(BadInput, match=f"{rows} rows per shard; expected 1 or more"):
             make_plan([jsonl(tmp_path / "a.jsonl", [])], settings(rows))
     assert [
         shard.rows for shard in make_plan([jsonl(tmp_path / "a.jsonl", [{"text": "x"}] * 2)], settings(1)).shards

@@ -81,7 +81,7 @@ def test_a_damaged_vector_is_missing_and_a_damaged_file_an_error_that_names_it(t
     db.close()
     assert sorted(found(cache)) == ["b", "d"]
     cache.path.write_bytes(b"no database " * 999)
-    with pytest.raises(BadInput, match=f"{cache.path.name} cannot be used: .*; it may be deleted"):
+    with pytest.raises(BadInput, match=f"{cache.path.name} cannot be used: .*; it can be deleted safely"):
         VectorCache(tmp_path, ORIGIN)
 
 

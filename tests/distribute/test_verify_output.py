@@ -65,9 +65,9 @@ def test_rows_columns_and_vectors_are_found_changed_where_the_checksum_was_chang
     rewritten(output, 1, lambda table: table.drop_columns(["id"]))
     rewritten(output, 2, lambda table: with_vectors(table, lambda vectors: np.roll(vectors, 1, axis=1)))
     report = verify_output(output, static, sample=10, show_progress_bar=False)
-    assert "has 3 rows, expected 4" in report.damaged[0]
+    assert "has 3 rows; expected 4" in report.damaged[0]
     assert "has columns or an origin that differ" in report.damaged[1]
-    assert "the vector of" in report.damaged[2] and "is off by" in report.damaged[2]
+    assert "the vector of" in report.damaged[2] and "differs by" in report.damaged[2]
 
 
 def test_a_shard_of_another_model_is_damaged(output):
@@ -89,7 +89,7 @@ def test_in_other_precisions_a_vector_may_differ_by_a_fiftieth_and_the_first_row
         report = verify_output(tmp_path / "out", static, sample=10, show_progress_bar=False)
         assert list(report.damaged) == damaged
         encoded([tmp_path / "n.jsonl"], tmp_path / "out", static, settings(id="id"), origin=origin, resume=False)
-    told = "000001.parquet: the vector of 'n6' is off by 0.024 of its length from what the model computes now"
+    told = "000001.parquet: the vector of 'n6' differs by 0.024 of its length from what the model computes now"
     assert f"{told}; expected at most 0.02" in report.damaged[1]
 
 

@@ -97,7 +97,7 @@ def _narrower(folder):
 BROKEN = {
     "heads of another encoder": (
         _narrower,
-        "has 32 dimensions, which the heads .* cannot take|takes 31 dimensions, but gets 32",
+        "returns 32 dimensions, which the heads .* cannot process|expects 31 dimensions, but gets 32",
     ),
     "a head of another width": (lambda f: amend(f / "2_Dense/config.json", in_features=31), "31"),
     "a norm of another width": (lambda f: amend(f / "3_LayerNorm/config.json", dimension=31), "31"),

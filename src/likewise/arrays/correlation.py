@@ -58,5 +58,5 @@ def checked(*sides: Numbers) -> tuple[Numbers, ...]:
     for side in found:
         bad = np.flatnonzero(~np.isfinite(side))
         if len(bad):
-            raise BadInput(f"a correlation needs finite numbers; found, at position {int(bad[0])}, {side[bad[0]]}")
+            raise BadInput(f"a correlation needs finite numbers; found {side[bad[0]]} at position {int(bad[0])}")
     return found

@@ -24,20 +24,20 @@ Alignment = Literal["code", "paper"]
 NAME = "sbert-wk"
 START = 4
 LEAST_AGREEMENT = 0.05  # minimum mean cosine between a layer and its neighbours; below it, alignments would explode
-NO_VARIANCE = 1e-12  # mean over a sentence; below it, all words of the sentence are equally important
+NO_VARIANCE = 1e-12  # mean importance of a sentence's words; below it, all of them are equally important
 NOISE = 16 * float(np.finfo(np.float32).eps)  # rounding error expected in cosines of fp32 vectors
 CHUNK = 1 << 18  # bytes of vectors processed at once, chosen so that they and their copy fit in the cache
 
 
 @dataclass(frozen=True)
 class DissectionSettings:
-    """The settings of SBERT-WK as a pooling, written as `"sbert-wk:start=4,window=2"`.
+    """The settings of SBERT-WK as a pooling method, written as `"sbert-wk:start=4,window=2"`.
 
     Args:
         start: the first layer to read; layer 0 is the embeddings.
         window: how many layers on each side count as a layer's neighbours.
         boundary: `"reference"` follows the authors' code: a layer with fewer than `window` layers before it has no
-            neighbours on that side. `"symmetric"` uses as many as exist.
+            neighbours on that side. `"symmetric"` uses as many layers as exist there.
         alignment: `"code"` is ρ / (2 (m + 1) c̄), as in the authors' code; `"paper"` is 1 / c̄.
         robust: keep c̄ at 0.05 or above, and use equal shares if the formulas give 0 / 0. False follows the reference
             exactly, infinities included.
@@ -62,7 +62,7 @@ class DissectionSettings:
 
     @classmethod
     def parse(cls: type[Settings], spec: str, depth: int) -> Settings:
-        """Parse the name of a pooling for an encoder with `depth` blocks, and so `depth` + 1 layers.
+        """Parse the name of a pooling method for an encoder with `depth` blocks, and therefore `depth` + 1 layers.
 
         If the name gives no start, it is 4, or less if that would leave too few layers for the window.
         """
@@ -82,7 +82,7 @@ class DissectionSettings:
 
     @classmethod
     def read(cls: type[Settings], config: Mapping[str, Any], folder: Path, depth: int) -> Settings:
-        """Read the SBERT-WK settings in a model folder, for a model with `depth` blocks."""
+        """Read the SBERT-WK settings from a model folder, for a model with `depth` blocks."""
         settings = {field.name: config[field.name] for field in fields(cls) if field.name in config}
         try:
             built = cls(**settings)
@@ -146,7 +146,7 @@ def dissected_sums(
 def dissection_weights(
     settings: DissectionSettings, layers: Float[Array, "L T D"], lengths: Int[Array, " N"]
 ) -> Float[Array, "L T"]:
-    """The weight of each word at each layer; a sentence's vector is the sum with these weights."""
+    """The weight of each word at each layer; a sentence's vector is the weighted sum over words and layers."""
     with np.errstate(divide="ignore", invalid="ignore"):  # if not robust, infinities are expected, as in the reference
         measured = measure_words(settings, layer_cosines(layers))
         shares = importance_shares(measured.importance, lengths, settings.robust)
@@ -225,7 +225,7 @@ def weighted_sums(
 
 
 def _orthogonal_residual(systems: Float[Array, "S S L T"]) -> Float[Array, "L T"]:
-    """The square of the last unknown once the others are eliminated: 1 − ρ².
+    """The square of the last unknown once the other unknowns are eliminated: 1 − ρ².
 
     Gaussian elimination (Cholesky) without pivoting. A pivot at the level of rounding error means that this vector adds
     nothing to the earlier ones; skipping it gives the same result as a pseudo-inverse.

@@ -13,7 +13,7 @@ STEPS = 100
 
 
 class Grouping(NamedTuple):
-    """The group of each row, and the sum of squared distances between rows and centres, all of unit length."""
+    """The group of each row, and the sum of squared distances between rows and their centres, all of unit length."""
 
     groups: Int[np.ndarray, " N"]
     inertia: float
@@ -22,7 +22,7 @@ class Grouping(NamedTuple):
 def kmeans(vectors: Shaped[np.ndarray, "N D"], k: int, *, seed: int, restarts: int = 4) -> Grouping:
     """The best of `restarts` runs, each starting from centres drawn by k-means++ (Arthur and Vassilvitskii 2007).
 
-    A run ends when no row changes groups, or after STEPS steps. A zero row is equally near to every centre.
+    A run ends when no row changes groups, or after STEPS iterations. A zero row is equally near to every centre.
     """
     if k < 1 or k > len(vectors) or restarts < 1:
         raise BadInput(f"expected 1 to {len(vectors):,} groups and at least one run; got k={k}, restarts={restarts}")

@@ -1,6 +1,6 @@
-"""The mean of several layers as a pooling, without torch: its name, and the settings that all engines share.
+"""Pooling over the mean of several layers, without torch: its name, and the settings that all engines share.
 
-A token's vector is the mean of its vectors at these layers; the tokens are then reduced, for example to their mean.
+A token's vector is the mean of its vectors at these layers; the token vectors are then pooled, for example averaged.
 Averages of the first and last layers, or of the last two, are well-known baselines (Li et al. 2020, Su et al. 2021);
 Hosseini et al. (2023, "BERT Has More to Offer") show that the best layers depend on the model and the data.
 """
@@ -15,7 +15,7 @@ from .reductions import reduction_names
 
 Settings = TypeVar("Settings", bound="LayerMeanSettings")
 
-KEY = ":layers="  # in the name of every such pooling, and of no other
+KEY = ":layers="  # occurs in the names of layer means, and in no other pooling names
 EXPECTED = f"expected a reduction and layer numbers (0 is the embeddings), such as mean{KEY}0+6"
 
 
@@ -33,11 +33,13 @@ class LayerMeanSettings:
 
     def __post_init__(self) -> None:
         if not self.layers or self.layers[0] < 0 or list(self.layers) != sorted({*self.layers}):
-            raise BadModel(f"a mean of layers {self.layers!r:.200}; expected distinct numbers ≥ 0 in ascending order")
+            raise BadModel(
+                f"the layers to average are {self.layers!r:.200}; expected distinct numbers ≥ 0 in ascending order"
+            )
 
     @classmethod
     def parse(cls: type[Settings], spec: str, depth: int) -> Settings:
-        """Parse the name of a pooling for an encoder with `depth` blocks, and so `depth` + 1 layers."""
+        """Parse the name of a pooling method for an encoder with `depth` blocks, and therefore `depth` + 1 layers."""
         names, key, numbers = spec.partition(KEY)
         parts = numbers.split("+")
         if not key or not all(part.isascii() and part.isdecimal() for part in parts):
@@ -51,7 +53,7 @@ class LayerMeanSettings:
 
     @classmethod
     def read(cls: type[Settings], config: Mapping[str, Any], folder: Path, depth: int) -> Settings:
-        """Read the settings of a layer mean in a model folder, for a model with `depth` blocks."""
+        """Read the settings of a layer mean from a model folder, for a model with `depth` blocks."""
         reduce, layers = config.get("reduce"), config.get("layers")
         if (
             not isinstance(reduce, str)

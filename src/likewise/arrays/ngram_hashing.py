@@ -18,7 +18,7 @@ def fnv1a(data: bytes, start: int = _OFFSET) -> int:
 
 
 def subword_buckets(word: str, least: int, most: int, buckets: int) -> list[int]:
-    """The bucket of each n-gram of `least` to `most` letters in `<word>`; a lone bracket is not an n-gram."""
+    """The bucket of each n-gram of `least` to `most` characters in `<word>`; a lone bracket is not an n-gram."""
     return [found % buckets for found in _hashes(word, least, most)] if buckets else []
 
 

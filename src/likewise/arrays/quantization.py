@@ -1,7 +1,7 @@
-"""Vectors quantized to int8 or to one bit per dimension: a scan reads a quarter or a thirty-second of float32's bytes.
+"""Vectors quantized to int8 or to one bit per dimension: a scan reads 4 or 32 times fewer bytes than in float32.
 
-Only directions are kept, since they suffice for cosines: rows are first scaled to length 1. int8 divides each row's
-largest magnitude into 127 steps; one bit keeps the sign, and the fraction of matching signs grows with the cosine
+Only directions are kept, since they suffice for cosines: rows are first scaled to length 1. For int8, each row has a
+scale, its largest magnitude / 127; one bit keeps the sign, and the fraction of matching signs grows with the cosine
 (Charikar 2002, section 3).
 """
 
@@ -85,7 +85,7 @@ def int8_products(a: Int8Vectors, b: Int8Vectors) -> Float[np.ndarray, "M N"]:
 
 
 def sign_agreement(a: BitVectors, b: BitVectors) -> Float[np.ndarray, "M N"]:
-    """For every row of a and every row of b, the fraction of equal signs minus that of unequal signs, -1 to 1."""
+    """For every row of a and every row of b, the fraction of equal signs minus that of unequal signs (-1 to 1)."""
     products = _signs(a) @ _signs(b).T
     return np.asarray(products / np.float32(a.dimension))
 

@@ -1,4 +1,4 @@
-"""REDUCTIONS: ways to pool the token vectors of a sentence; each row holds a NumPy function and its model folder names.
+"""REDUCTIONS: ways to pool a sentence's token vectors, each with a NumPy function and its names in model folders.
 
 The functions in this file are the reference and are used by the NumPy engine; the torch versions are in
 `likewise.pooling.reductions`, under the same names without `numpy_`. Sentences are packed: `lengths` holds the number
@@ -56,7 +56,7 @@ def numpy_last_token(x: Float[Array, "T D"], lengths: Array, position: Array) ->
 def reduce_sentences(
     x: Float[Array, "T D"], lengths: Array, names: Sequence[str], skips: Sequence[int] | Array | None = None
 ) -> Float[Array, "N W"]:
-    """These reductions of packed sentences, concatenated.
+    """The named reductions of packed sentences, concatenated.
 
     The first `skips` rows of each sentence are skipped, except its last row; the other rows keep their positions.
     """

@@ -1,8 +1,8 @@
 """Similarities of vectors: cosine, dot product, and two negated distances, so that greater always means more similar.
 
-`SIMILARITIES` compares every row with every row; `PAIRWISE` compares row i with row i. Integers and half precision are
-converted to float32 first, longer floats than float64 to float64. A cosine is always within −1 … 1, and exactly 1 for
-two rows with the same direction, regardless of their lengths.
+`SIMILARITIES` compares every row with every row; `PAIRWISE` compares row i with row i. Integers and half-precision
+floats are first converted to float32, and floats wider than float64 to float64. A cosine is always within −1 … 1, and
+exactly 1 for two rows with the same direction, regardless of their lengths.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def cosine(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[
 def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
     """The cosine of rows that are zero or already have length 1 (see `unit`).
 
-    Because of rounding, the product of equal rows may be 0.9999999 or 1.0000008. Near 1, where such errors hide the
+    Because of rounding, the dot product of equal rows may be 0.9999999 or 1.0000008. Near 1, where such errors hide the
     angle, the cosine is computed as 1 − |a − b|²/2 instead, which is accurate there.
     """
     scores = np.asarray(a @ b.T)
@@ -49,7 +49,7 @@ def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Flo
 
 
 def check_finite_rows(vectors: Shaped[np.ndarray, "N D"], what: str) -> None:
-    """Raise BadInput if any number is NaN or infinite; the error names the first row that has one."""
+    """Raise BadInput if any number is NaN or infinite; the error names the first such row."""
     for start in range(0, len(vectors), _ROWS):
         bad = np.flatnonzero(~np.isfinite(vectors[start : start + _ROWS]).all(axis=1))
         if len(bad):
@@ -97,7 +97,7 @@ def _norms(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
 
 
 def _is_lost(norms: np.ndarray) -> np.ndarray:
-    """Where the squares under these lengths may have left the range of the data type."""
+    """Which of these lengths are unreliable, because their squares may have overflowed or underflowed the data type."""
     return ~((norms > _smallest(norms.dtype)) & (norms < np.inf))
 
 
@@ -123,7 +123,7 @@ def _squares(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
 def _of_pairs(
     size: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray, rows: np.ndarray, columns: np.ndarray
 ) -> Float[np.ndarray, " P"]:
-    """The size of a − b for these rows, a block at a time; identical rows, which may be many, are skipped."""
+    """The size of a − b for each pair of rows, a block at a time; identical rows are skipped, as there may be many."""
     found = np.zeros(len(rows), np.result_type(a, b))
     labels: dict[bytes, int] = {}
     of_a, of_b = _labels(a, rows, labels), _labels(b, columns, labels)

@@ -1,10 +1,11 @@
 """OutputFolder: the folder that `likewise encode` writes: a manifest, shards, and, during a run, a journal.
 
-    manifest.json      the input, options and list of shards; once complete, each shard's size and BLAKE2b
+    manifest.json      the input, options and list of shards; once complete, each shard's size and BLAKE2b hash
     journal.jsonl      one line per finished shard, in order of completion; removed when the output is complete
     shards/000000.parquet, …
 
-A shard is written under another name, synced and renamed, then added to the journal. Unlisted shards are redone.
+A shard is written under a temporary name, synced and renamed, and then added to the journal. Shards that the journal
+does not list are encoded again.
 """
 
 import json
@@ -92,7 +93,7 @@ class OutputFolder:
                 path.unlink()
 
     def problem(self, number: int) -> str:
-        """What is wrong with the file of a finished shard: missing or changed; empty if nothing is."""
+        """Why the file of a finished shard is unusable (missing or changed); empty if it is intact."""
         record, path = self.records[number], self.job.path(number)
         try:
             size, digest = file_digest(path)
@@ -101,7 +102,7 @@ class OutputFolder:
         if (size, digest) == (record.bytes, record.blake2b):
             return ""
         if size == record.bytes:
-            return f"{path} has changed since it was written: the same size, another checksum"
+            return f"{path} has changed since it was written: the size is the same, but the checksum differs"
         return f"{path} has changed since it was written: {record.bytes:,} bytes then, {size:,} now"
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -124,7 +125,7 @@ class OutputFolder:
 
 
 def check_only_output(folder: Path) -> None:
-    """Raise an error if a folder holds anything that `likewise encode` did not write, hidden files aside."""
+    """Raise an error if a folder holds anything that `likewise encode` did not write, apart from hidden files."""
     own = {MANIFEST, JOURNAL, SHARDS_FOLDER, "lock"}
     try:
         found = json.loads((folder / MANIFEST).read_text("utf-8"))
@@ -132,8 +133,8 @@ def check_only_output(folder: Path) -> None:
     except FileNotFoundError:
         if any((folder / SHARDS_FOLDER).glob("*")):
             raise BadInput(
-                f"{folder / SHARDS_FOLDER} has files, but no {MANIFEST} says that `likewise encode` wrote them; remove "
-                "that folder, or choose another name for the output"
+                f"{folder / SHARDS_FOLDER} contains files, but no {MANIFEST} shows that `likewise encode` wrote them; "
+                "remove that folder, or choose another name for the output"
             ) from None
         own = {"lock", SHARDS_FOLDER}
     except (ValueError, RecursionError):  # a damaged manifest
@@ -141,13 +142,13 @@ def check_only_output(folder: Path) -> None:
     other = {path.name for path in folder.iterdir() if not path.name.startswith(".")} - own
     if other:
         raise BadInput(
-            f"{folder} has other files ({', '.join(sorted(other)[:3])}); expected a new or empty folder, or the output "
-            "of an earlier run and nothing else"
+            f"{folder} contains other files ({', '.join(sorted(other)[:3])}); expected a new or empty folder, or only "
+            "the output of an earlier run"
         )
 
 
 def remove_output(folder: Path) -> None:
-    """Remove from a folder only what `likewise encode` wrote; the manifest, which says that it did, last."""
+    """Remove only the files that `likewise encode` wrote to a folder; the manifest, which marks it as output, last."""
     for path in (folder / SHARDS_FOLDER).glob("*"):
         if SHARD_NAME.fullmatch(path.name):
             path.unlink()

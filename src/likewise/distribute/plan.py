@@ -100,7 +100,7 @@ def _watched(rows: Iterable[TextRow], source: SourceFile, advance: Advance) -> I
     count = 0
     for count, row in enumerate(rows, 1):
         yield row
-        if count % CHECK_EVERY == 0:  # a file that grows as fast as it is read has no end
+        if count % CHECK_EVERY == 0:  # a file that grows as fast as it is read would never end
             advance(CHECK_EVERY, 0)
             source.check_unchanged()
     advance(count % CHECK_EVERY, 0)
@@ -112,7 +112,7 @@ class _Cutter:
 
     def __init__(self, shard_rows: int) -> None:
         if shard_rows < 1:
-            raise BadInput(f"rows per shard: {shard_rows}; expected 1 or more")
+            raise BadInput(f"{shard_rows} rows per shard; expected 1 or more")
         self._size, self._rows = shard_rows, 0
         self._shards, self._pieces = list[Shard](), list[Piece]()
         self._start = self._last = BEGINNING

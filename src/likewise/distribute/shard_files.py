@@ -74,6 +74,6 @@ def stored_schema(schema: Any) -> Any:
 def _column(column: OutputColumn, rows: Sequence[TextRow], schema: Any) -> Any:
     values, kind = [column.convert(row.values.get(column.source)) for row in rows], schema.field(column.name).type
     try:
-        return pa.array(values, kind).cast(kind)  # the indices of a dictionary with many values get a larger type
+        return pa.array(values, kind).cast(kind)  # a dictionary with many values needs larger indices
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise BadInput(f"the column {column.source!r} cannot be stored as {kind}: {error}") from None

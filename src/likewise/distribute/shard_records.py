@@ -19,7 +19,7 @@ from .sources.output_columns import OWN_COLUMNS
 
 
 class ShardRecords:
-    """Rows with their ids, texts and vectors; other columns become metadata, cleaned as `index add` does."""
+    """Rows with their ids, texts and vectors; other columns become metadata, cleaned as by `likewise index add`."""
 
     def __init__(self, folder: Path) -> None:
         self._output = OutputFolder.open(folder)

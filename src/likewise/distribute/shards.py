@@ -72,8 +72,8 @@ class ShardRecord:
 def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Advance = lambda *_: None) -> ShardRecord:
     """Encode the rows of a shard and write its file atomically.
 
-    The bytes of a shard do not depend on what was encoded before, as long as the engine's vectors do not. Rows are
-    read, encoded and written one window at a time.
+    The bytes of a shard do not depend on what was encoded before it if the engine's vectors do not. Rows are read,
+    encoded and written one window at a time.
     """
     from .shard_files import shard_writer  # needs pyarrow
 

@@ -21,7 +21,7 @@ from ..runtime.progress import Advance
 from ..text.inputs import text_chunks
 
 MAX_BYTES = 4 << 30
-"""Default size limit for the vectors in one file; SQLite needs about 10 % more."""
+"""Default size limit for the vectors in one file; the SQLite file is about 10 % larger."""
 WAIT = 60.0  # seconds to wait for another process's transaction
 ASKED_AT_ONCE = 500  # variables per query; older SQLite versions allow 999
 DIGEST_BYTES = 16
@@ -35,7 +35,9 @@ class VectorCache:
     """The vectors of one origin, stored in a folder, with at most `limit` bytes."""
 
     def __init__(self, folder: Path, origin: VectorOrigin, limit: int = MAX_BYTES) -> None:
-        described = {key: value for key, value in origin.as_json().items() if key != "model"}  # a model has many names
+        described = {
+            key: value for key, value in origin.as_json().items() if key != "model"
+        }  # a model can have several
         digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:32]
         self.path = folder / f"{digest}.sqlite"
         self._row_bytes = 4 * origin.width + CHECKSUM_BYTES
@@ -101,7 +103,7 @@ class VectorCache:
                 with db:
                     yield db
         except sqlite3.Error as error:
-            raise BadInput(f"the cache {self.path} cannot be used: {error}; it may be deleted") from None
+            raise BadInput(f"the cache {self.path} cannot be used: {error}; it can be deleted safely") from None
 
 
 def text_digest(text: str) -> bytes:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..embedder import Embedder
 
 TOLERANCE = {"fp32": 1e-4}
-"""How far a vector's numbers may differ when recomputed, relative to its length, since rounding depends on the
-processor and batch size. `ROUGH` is for precisions other than fp32."""
+"""How far a vector's components may differ when recomputed, relative to the vector's length, since rounding depends on
+the processor and batch size. `ROUGH` is for precisions other than fp32."""
 ROUGH = 2e-2
 
 
@@ -49,7 +49,7 @@ def verify_output(
     if output.missing:
         report.problems.append(f"{len(output.missing):,} of {report.shards:,} shards are not encoded yet")
     known = {job.path(number).name for number in range(report.shards)}
-    strangers = sorted({path.name for path in (folder / SHARDS_FOLDER).glob("*")} - known)  # of an earlier run
+    strangers = sorted({path.name for path in (folder / SHARDS_FOLDER).glob("*")} - known)  # left by an earlier run
     report.problems += [f"{SHARDS_FOLDER}/{name} is not in the manifest" for name in strangers]
     with show_progress(show_progress_bar, report.rows) as advance:
         for number in sorted(output.records):
@@ -67,7 +67,7 @@ def _shape_problem(output: OutputFolder, number: int) -> str:
     if not file.schema_arrow.equals(expected, check_metadata=True):
         return f"{job.path(number)} has columns or an origin that differ from the manifest"
     if file.metadata.num_rows != rows:
-        return f"{job.path(number)} has {file.metadata.num_rows:,} rows, expected {rows:,}"
+        return f"{job.path(number)} has {file.metadata.num_rows:,} rows; expected {rows:,}"
     return ""
 
 
@@ -87,7 +87,7 @@ def _compare(output: OutputFolder, embedder: "Embedder", sample: int, seed: int,
         far = np.flatnonzero(~(differences <= limit))
         if len(far):
             report.damaged[number] = (
-                f"{output.job.path(number)}: the vector of {ids[far[0]]!r} is off by {differences[far[0]]:.2g} of its "
+                f"{output.job.path(number)}: the vector of {ids[far[0]]!r} differs by {differences[far[0]]:.2g} of its "
                 f"length from what the model computes now; expected at most {limit:g}"
             )
 
@@ -103,6 +103,6 @@ def _chosen_rows(output: OutputFolder, shards: Sequence[int], sample: int, seed:
 
 
 def _relative_differences(stored: Float[np.ndarray, "n E"], again: Float[np.ndarray, "n E"]) -> Float[np.ndarray, " n"]:
-    """Each row's largest absolute difference, relative to the length of the row; infinite for a zero row."""
+    """Each row's largest absolute difference, relative to the length of the row; infinite if it is NaN."""
     lengths = np.maximum(np.linalg.norm(again, axis=1), 1e-12)
     return np.asarray(np.nan_to_num(np.abs(stored - again).max(axis=1) / lengths, nan=np.inf))

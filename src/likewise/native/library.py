@@ -15,7 +15,7 @@ from ..errors import BadInput, BadModel, NativeUnavailable
 
 VERSION = 9  # the version of the interface; LW_VERSION in native/likewise_native.h
 ARITHMETIC = 2
-"""The version of the native engine's arithmetic (LW_ARITHMETIC): it rises whenever the bits of a vector change."""
+"""The version of the native engine's arithmetic (LW_ARITHMETIC), incremented whenever any bit of a vector changes."""
 FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 MESSAGE = 1024  # bytes of an error message's buffer
 _BAD_INPUT, _NO_MEMORY = 3, 4

@@ -21,13 +21,13 @@ Array = np.ndarray
 TYPES = {"float32": 0, "float16": 1, "int8": 3, "uint8": 4}
 """The library's codes for types, by NumPy name; uint8 rows hold eight signs per byte."""
 NEAR = 64.0
-"""In float32 rounding errors, or the width if larger: cosines this close to 1 are computed from differences."""
+"""Cosines within max(NEAR, dimension) float32 rounding errors of 1 are computed from differences of vectors."""
 
 
 STREAMED = 1 << 28  # bytes of a corpus per call; interrupts are noticed between calls
-QUERIES = 4096  # in one call
+QUERIES = 4096  # queries per call
 KEPT = 1 << 21  # hits kept per call, over all queries: 32 MB per thread
-ROOM = 1 << 21  # pairs per call, or as many as a query can have
+ROOM = 1 << 21  # pairs per call, or as many as one query can have if that is more
 
 
 class _Scan(ctypes.Structure):
@@ -60,7 +60,7 @@ class _Above(ctypes.Structure):
 
 
 class Hits(NamedTuple):
-    """The k nearest of each query, best first: rows of the corpus and their similarities."""
+    """The k nearest rows for each query, best first: row indices in the corpus, and similarities."""
 
     indices: Int[np.ndarray, "Q k"]
     scores: Float[np.ndarray, "Q k"]
@@ -72,14 +72,14 @@ def no_hits(queries: int) -> Hits:
 
 
 def merged(parts: Iterable[Hits], k: int) -> Hits:
-    """The k best over all parts, best first; ties: the earlier part."""
+    """The k best hits over all parts, best first; in a tie, the earlier part wins."""
     indices, scores = (np.concatenate(columns, axis=1) for columns in zip(*parts, strict=True))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     return Hits(np.take_along_axis(indices, order, 1), np.take_along_axis(scores, order, 1))
 
 
 class BestRows(NamedTuple):
-    """The best rows of each query, best first; `counts` says how many entries of `rows` and `scores` are valid."""
+    """The best rows for each query, best first; `counts` says how many entries of `rows` and `scores` are valid."""
 
     counts: Int[Array, " Q"]
     rows: Int[Array, "Q k"]
@@ -98,19 +98,19 @@ class RowsAbove(NamedTuple):
 class Scan:
     """Queries and the corpus that they are compared with.
 
-    The corpus is float32, float16, int8, or uint8 with eight signs a byte (the first in the lowest bit). Queries
-    have the same type, but float32 for a float16 corpus. int8 scores are multiplied by the `scales` of rows and of
-    queries; sign scores are the number of equal signs minus the number of different ones.
+    The corpus is float32, float16, int8, or uint8 with eight signs per byte (the first in the lowest bit). Queries
+    have the same type, except that they are float32 for a float16 corpus. int8 scores are multiplied by the `scales`
+    of rows and of queries; sign scores are the number of equal signs minus the number of different ones.
     """
 
     queries: Shaped[Array, "Q D"]
     corpus: Shaped[Array, "N D"]
     width: int  # dimensions of a vector; a byte holds eight signs
     cosine: bool = False
-    """Whether to divide scores by the lengths of rows, which are floats; queries must have unit length."""
+    """Whether to divide scores by the norms of the (floating-point) rows; queries must have unit length."""
     scales: Float[Array, " N"] | None = None
     query_scales: Float[Array, " Q"] | None = None
-    mask: Bool[Array, " N"] | None = None  # the rows to compare; None: all
+    mask: Bool[Array, " N"] | None = None  # the rows to compare; None means all
     threads: int = 1
 
     def best(
@@ -121,7 +121,7 @@ class Scan:
         library: CompiledLibrary | None = None,
         instructions: str | None = None,
     ) -> BestRows:
-        """The k rows of greatest score for each query, best first; ties: the earlier row."""
+        """The k rows with the greatest score for each query, best first; in a tie, the earlier row wins."""
         listed = None if listed is None else np.sort(listed, axis=1).astype(np.int64, copy=False)
         size = (len(self.queries), min(k, len(self.corpus) if listed is None else listed.shape[1]))
         found = BestRows(np.zeros(size[0], np.int64), np.empty(size, np.int64), np.empty(size, np.float32))
@@ -144,7 +144,7 @@ class Scan:
     ) -> RowsAbove | None:
         """All rows whose score is at least the threshold, by query and row; None if there are more than `room`.
 
-        `later_than` is a row number: query i has only the rows after `later_than + i`.
+        If the row number `later_than` is given, query i is only compared with the rows after `later_than + i`.
         """
         found = RowsAbove(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.float32))
         addresses = (x.ctypes.data for x in found)
@@ -181,7 +181,7 @@ class Scan:
         return _Scan(*pointers, *sizes, near)
 
     def _check(self, corpus: Array, queries: Array, scales: list[Array | None]) -> None:
-        """Check lengths and widths, since the library trusts them."""
+        """Check lengths and widths, since the library does not."""
         stored = (self.width + 7) // 8 if corpus.dtype == np.uint8 else self.width
         if corpus.shape[1:] != (stored,) or queries.shape[1:] != (stored,):
             raise BadInput(f"expected tables of {stored} columns; got {queries.shape} and {corpus.shape}")
@@ -208,7 +208,7 @@ def _declared(library: CompiledLibrary) -> Any:
 
 
 def best_rows(scan: Scan, k: int) -> Hits:
-    """The k best rows for each query, best first; ties in row order."""
+    """The k best rows for each query, best first; in a tie, the earlier row wins."""
     step = max(1, min(QUERIES, KEPT // k))
     if 0 < len(scan.queries) <= step and 0 < scan.corpus.nbytes <= STREAMED:
         return _best_of(scan, k)
@@ -237,7 +237,7 @@ def best_listed(scan: Scan, listed: Int[np.ndarray, "Q C"], k: int) -> Hits:
 def later_rows_above(
     rows: Float[np.ndarray, "n D"], corpus: Shaped[np.ndarray, "N D"], start: int, threshold: float, threads: int
 ) -> RowsAbove:
-    """Pairs of these unit-length rows, starting at row `start` of the corpus, with later rows above the threshold."""
+    """Pairs of unit-length `rows`, the first of which is row `start`, and later rows with at least this cosine."""
     found: list[RowsAbove] = []
     whole = Scan(rows, corpus[start:], corpus.shape[1], cosine=True, threads=threads)
     for block in row_blocks(whole):

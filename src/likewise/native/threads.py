@@ -1,4 +1,4 @@
-"""How many processors this process may use, and how many threads an engine should."""
+"""How many processors this process may use, and how many threads an engine should use."""
 
 import os
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ def allowed_cpus(cgroup: Path = CGROUP) -> int:
 
 
 def cpu_quota(cgroup: Path = CGROUP) -> float | None:
-    """The CPU quota of the control group (version 2 or 1), as a number of processors; None: no limit."""
+    """The CPU quota of the control group (version 2 or 1), as a number of processors; None if there is no limit."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         with suppress(OSError, ValueError, ZeroDivisionError):
             quota, period = " ".join((cgroup / name).read_text() for name in names).split()
@@ -30,7 +30,7 @@ _cpus_of_process = cache(allowed_cpus)  # cached: it reads files, and engines ne
 
 
 def thread_count(environment: Mapping[str, str] = os.environ) -> int:
-    """Threads to compute with: OMP_NUM_THREADS if set, else the allowed CPUs, shared among torchrun's processes."""
+    """Number of threads to use: OMP_NUM_THREADS if set, otherwise the allowed CPUs, divided by torchrun's processes."""
     given = environment.get(THREADS_VARIABLE, "").partition(",")[0].strip()
     if given.isdecimal() and int(given) > 0:
         return int(given)

@@ -1,4 +1,4 @@
-"""Tokenizers of the compiled library: texts to ids, as a tokenizer.json describes it (native/text)."""
+"""The compiled library's tokenizers, which convert texts to ids as a tokenizer.json specifies (native/text)."""
 
 import ctypes
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ class EncodedTexts(Sequences):
     """The ids of several texts, without special tokens around them."""
 
     long_words: Int[np.ndarray, "W 3"] = field(default_factory=lambda: np.empty((0, 3), np.int64))
-    """Words that are too long to be read: their text, the position of their token in it, and their length."""
+    """For each word that is too long to be read: the index of its text, its token's position in it, and its length."""
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "EncodedTexts":
@@ -36,7 +36,7 @@ class EncodedTexts(Sequences):
 
 
 class EncodedText(NamedTuple):
-    """The ids of one text, the characters that each was read from, and the number of its word."""
+    """The ids of one text, and for each id the range of characters that it was read from and the index of its word."""
 
     ids: Int[np.ndarray, " T"]
     spans: Int[np.ndarray, "T 2"]
@@ -47,7 +47,7 @@ class NativeTokenizer:
     """A tokenizer of the compiled library; threads may share it.
 
     Raises:
-        BadModel: the description is broken, or has a part that the library lacks; the message names it.
+        BadModel: the description is broken, or names a component that the library lacks; the message says which.
         NativeUnavailable: there is no compiled library.
     """
 

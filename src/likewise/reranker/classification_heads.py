@@ -1,7 +1,7 @@
 """CLASSIFIERS: every family's classification head and the names of its tensors in files, without torch.
 
-Each head is a dense layer on the first token, an activation, and a linear map to one number per label. Fields of
-`HeadShape` or of a family's row describe the differences. Engines run the heads (torch: cross_encoder.py).
+Each head is a dense layer on the first token, an activation, and a linear map to one logit per label. The fields of
+`HeadShape` and of a family's row describe how heads differ. Engines run the heads (torch: cross_encoder.py).
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class ClassificationHead:
         return import_module(f"{__package__}.cross_encoder").PairClassifier(self.shape(config))
 
     def file_name(self, ours: str) -> str:
-        """The name in files of a tensor of `HeadShape.tensors`."""
+        """The name that a tensor of `HeadShape.tensors` has in model files."""
         return file_names(ours, self.names)[0]
 
 
@@ -119,7 +119,7 @@ def labels_of(config: Config) -> list[str]:
 def _shape(
     config: Config, width: str = "hidden_size", dropout: tuple[str, float] | None = None, **fields: Any
 ) -> HeadShape:
-    """`dropout`: its key in config.json and its default, for families that have their own."""
+    """`dropout`: the key in config.json and the default, for families that have their own key."""
     usual = fraction(config, "classifier_dropout", fraction(config, "hidden_dropout_prob", 0.1))
     share = fraction(config, *dropout) if dropout else usual
     return HeadShape(size(config, width), len(labels_of(config)), dropout=share, **fields)

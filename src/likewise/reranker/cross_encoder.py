@@ -40,7 +40,7 @@ class CrossEncoder(TorchReranker, JointReranker):
     """A cross-encoder in torch: tokenizer, encoder and classification head."""
 
     head: Any
-    """Layers to logits, a torch module: a `PairClassifier`, or a modular reranker's."""
+    """The torch module that turns layers into logits: a `PairClassifier`, or the heads of a modular reranker."""
 
     def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: nn.Module, manifest: PairManifest):
         super().__init__(tokenizer, encoder, manifest)
@@ -107,7 +107,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         return Ragged.of(ids, self.device, kinds)
 
     def save(self, folder: str | Path) -> None:
-        """Write a folder for `load`, transformers (as a sequence classifier) and sentence-transformers' CrossEncoder.
+        """Write a folder that `load`, transformers and sentence-transformers (`CrossEncoder`) can read.
 
         A new folder appears only when complete; an existing one is replaced as in `Embedder.save`.
 
@@ -188,7 +188,7 @@ class PairClassifier(nn.Module):
 
     @property
     def settings(self) -> Any:
-        """What scores depend on besides the weights, as JSON values that are the same for every engine."""
+        """The settings that affect scores, as JSON values that are the same for every engine."""
         return changed_settings(self.shape)
 
     def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N C"]:

@@ -31,13 +31,13 @@ class JointReranker(Reranker):
 
     kind = "cross-encoder"
     segmented: bool
-    """Whether the encoder gets token types, which distinguish the two texts."""
+    """Whether the encoder receives token types, which distinguish the two texts."""
 
     def _read_settings(self, config: Config, segments: int) -> None:
         """Set labels, activation and limits from the config, the manifest, the tokenizer, and the encoder's number of
         token types.
         """
-        heads = self.manifest.heads  # only of a modular reranker, whose config has no labels
+        heads = self.manifest.heads  # only a modular reranker has them; its config has no labels
         self.labels = [f"LABEL_{i}" for i in range(heads[-1].config["out_features"])] if heads else labels_of(config)
         self.activation = _activation(self.manifest.activation, len(self.labels))
         self.segmented = _segmented(self.tokenizer, segments, config)
@@ -122,7 +122,7 @@ class JointReranker(Reranker):
         return replace(self.manifest, activation=torch_name(self.activation), max_seq_length=limit, lowercase=lowercase)
 
     def _written_tokenizer(self) -> Tokenizer:
-        """The tokenizer with its limit and inputs in its settings, so that every library reads the folder alike."""
+        """The tokenizer with its limit and inputs in its settings, so that all libraries read the folder alike."""
         tokenizer = self.tokenizer
         inputs = ["input_ids", *(["token_type_ids"] if self.segmented else []), "attention_mask"]
         settings = {**tokenizer.settings, "model_max_length": tokenizer.max_seq_length}
@@ -131,7 +131,7 @@ class JointReranker(Reranker):
 
 
 def torch_name(activation: str) -> str:
-    """An activation's name as sentence-transformers writes it: torch's class with its module."""
+    """An activation's name as sentence-transformers writes it: the torch class with its module."""
     return f"torch.nn.modules.{'linear' if activation == 'Identity' else 'activation'}.{activation}"
 
 
@@ -142,7 +142,7 @@ def _activation(named: str | None, labels: int) -> str:
     short = named.rpartition(".")[2]
     if short not in HEAD_ACTIVATIONS or not named.startswith("torch."):
         known = ", ".join(HEAD_ACTIVATIONS)
-        raise BadModel(f"unknown activation {named!r} for the scores; expected one of torch's {known}")
+        raise BadModel(f"unknown activation {named!r} for the scores; expected one of these torch activations: {known}")
     return short
 
 
@@ -155,9 +155,9 @@ TYPED_FAMILIES = ("bert", "electra")
 
 
 def _segmented(tokenizer: Tokenizer, segments: int, config: Config) -> bool:
-    """Whether the encoder gets token types (first or second text): it has them, and the tokenizer provides them.
+    """Whether the encoder receives token types (first or second text): both it and the tokenizer must support them.
 
-    As in sentence-transformers, this depends on the tokenizer's class: a generic tokenizer has no token types.
+    As in sentence-transformers, this depends on the tokenizer's class: a generic tokenizer does not return token types.
     """
     settings = json.loads(
         tokenizer.companions.get(SETTINGS, "{}")

@@ -1,4 +1,4 @@
-"""ModularCrossEncoder: a cross-encoder whose scores come from a pooling and heads, as an embedder's vectors do."""
+"""ModularCrossEncoder: a cross-encoder that computes scores by pooling and heads, as an embedder computes vectors."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -63,15 +63,15 @@ class PooledHeads(nn.Module):
 
     @classmethod
     def read(cls, manifest: PairManifest, encoder_width: int) -> "PooledHeads":
-        """The pooling and the heads that a folder describes, for an encoder of this width."""
+        """The pooling and heads that a folder describes, for an encoder with this hidden size."""
         reduce = Reduce.parse(manifest.pooling or "")
         heads = nn.Sequential(*(read_head(part.kind, part.config, part.folder) for part in manifest.heads))
         width = reduce.width(encoder_width)
         try:
             out_width(heads, width)
         except RuntimeError as error:
-            pooled = f"the pooling {reduce.spec} has {width} dimensions"
-            raise BadModel(f"{pooled}, which the heads of {manifest.encoder} cannot take: {error}") from None
+            pooled = f"the pooling {reduce.spec} returns {width} dimensions"
+            raise BadModel(f"{pooled}, which the heads of {manifest.encoder} cannot process: {error}") from None
         return cls(reduce, heads, width)
 
     def described(self) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
@@ -79,7 +79,7 @@ class PooledHeads(nn.Module):
 
     @property
     def settings(self) -> Any:
-        """What scores depend on besides the weights, as JSON values that are the same for every engine."""
+        """The settings that affect scores, as JSON values that are the same for every engine."""
         kinds = [[kind, head_shapes(kind, config, Path(kind))[1]] for kind, config, _ in self.described()]
         return [self.reduce.spec, kinds]
 

@@ -5,8 +5,8 @@ Let h be the token vectors of a context, c_1 … c_m learned codes, and y the ve
     y_i = Σ_j softmax_j(c_i · h_j) h_j          (the context seen through code i, section 4.4)
     score = y · Σ_i softmax_i(y · y_i) y_i
 
-One encoder serves both sides (the paper trains two encoders separately, from the same start). Codes of zero weight all
-tokens equally; the score is then the dot product of pooled vectors.
+One encoder serves both sides (the paper trains two encoders separately, from the same initialization). If all codes are
+zero, all tokens get equal weight, and the score is the dot product of pooled vectors.
 """
 
 import warnings
@@ -100,8 +100,8 @@ class PolyEncoder(TorchReranker):
         codes = whole_number("codes", codes)
         tokenizer, encoder, manifest, own = parts_of(source, max_seq_length)
         if isinstance(manifest, PairManifest):
-            raise BadInput("a poly-encoder needs an embedder, whose pooling its candidates use; found a reranker")
-        pooling = getattr(source, "pooling", manifest.pooling)  # a loaded embedder's may have been changed
+            raise BadInput("a poly-encoder needs an embedder, because it pools candidates like one; found a reranker")
+        pooling = getattr(source, "pooling", manifest.pooling)  # a loaded embedder's pooling may have been changed
         if not isinstance(pooling, str | Reduce):
             kind = getattr(pooling, "kind", pooling)
             raise BadInput(f"a poly-encoder cannot use the pooling {kind!r}; expected a reduction (cls, mean …)")

@@ -1,4 +1,4 @@
-"""Reranker scores and ranks pairs of texts: loading, and the code shared by all kinds and engines, without torch."""
+"""Reranker: scores and ranks pairs of texts. Loading, and the code that all kinds and engines share, without torch."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ class Reranker(ABC):
     tokenizer: Tokenizer
     manifest: PairManifest
     encoder: Any
-    """Has `vocabulary`; all token ids are below it."""
+    """Has the attribute `vocabulary`, the vocabulary size; all token ids are below it."""
     labels: Sequence[str]
     """The names of the C labels; a model with a single label returns plain scores."""
     activation: str
@@ -107,7 +107,7 @@ class Reranker(ABC):
 
         Args:
             source: a torch embedder, the name or folder of an embedding model or plain encoder, or another reranker
-                (trained on NLI, say), whose head is not used.
+                (one trained on NLI, for example), whose head is discarded.
             labels: the number of labels (1 for a plain score), or their names.
             seed: the random seed for the head.
             max_seq_length: the maximum length of both texts together, in tokens including special ones.
@@ -158,11 +158,11 @@ class Reranker(ABC):
     def score(
         self, pairs: TextPairs, documents: Iterable[str] | None = None, *, label: int | str | None = None, **how: Any
     ) -> Float[np.ndarray, " N"]:
-        """One number per pair, float32, in the given order.
+        """One score per pair, float32, in the given order.
 
         Args:
             pairs: pairs of texts, or the first text of each pair if `documents` holds the second.
-            documents: one second text for every first text.
+            documents: the second text of each pair, if `pairs` holds only first texts.
             label: the name or number of the label whose probability is the score, if the model has several labels
                 (`"entailment"`, say).
             how: options of `logits`: `prompt` (a text prepended to every first text), `prompt_name` (the name of one of
@@ -219,7 +219,7 @@ class Reranker(ABC):
 
     @abstractmethod
     def _identifying_settings(self) -> tuple[list[Any], list[Any]]:
-        """The settings of the encoder and of what follows it, as JSON values that are the same for every engine."""
+        """The settings of the encoder and of the head, as JSON values that are the same for every engine."""
 
     @abstractmethod
     def _identifying_weights(self) -> Weights:
@@ -227,7 +227,7 @@ class Reranker(ABC):
 
     @property
     def batch_threads(self) -> int:
-        """The number of threads that split the texts of a batch; 1 if all threads share each matrix product."""
+        """The number of threads that split the texts of a batch; 1 if all threads share each matrix multiplication."""
         return int(getattr(self.encoder, "threads", 1))
 
     @property
@@ -259,7 +259,7 @@ class Reranker(ABC):
     def _run(
         self, what: str, total: int, options: RunOptions, limit: int | None = None
     ) -> AbstractContextManager[InferenceRun]:
-        """The run over this many items, which `what` names in warnings, of at most `limit` tokens each."""
+        """A run over `total` items of at most `limit` tokens each; warnings call the items `what`."""
         overflow, show_progress_bar, batch_tokens = options
         limit = self.max_content_length if limit is None else limit
         counter = TruncationCounter(limit, overflow, what, windows=False, word_limit=self.tokenizer.longest_word)

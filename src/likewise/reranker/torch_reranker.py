@@ -92,7 +92,7 @@ def _class_of(manifest: PairManifest) -> type[TorchReranker]:
 
 
 Parts = tuple[Tokenizer, Encoder, Manifest | PairManifest, PairManifest]
-"""A tokenizer, an encoder, the manifest of the model that they are from, and that of a new reranker."""
+"""A tokenizer, an encoder, the manifest of the model that they come from, and the manifest of a new reranker."""
 
 
 def parts_of(source: Any, max_seq_length: int | None) -> Parts:

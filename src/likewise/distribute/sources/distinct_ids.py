@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import BadInput
 
 BUFFER_BYTES = 1 << 14
-"""How many digests of each part are held in memory before they are written to its file."""
+"""Bytes of each part that are held in memory before they are written to its file."""
 DIGEST = np.dtype([("digest", "S16"), ("source", "<u4"), ("line", "<u8")])
 
 

@@ -14,16 +14,16 @@ from .source_files import ChosenColumns, TextRow
 
 OWN_COLUMNS = ("id", "text", "vector")
 """Columns of every shard; an underscore is added to any other column with one of these names."""
-EXACT = 1 << 53  # up to here, integers are exact in a double
+EXACT = 1 << 53  # integers up to this are exact in a double
 LARGEST = 1 << 63
 TYPES = {"string": {"str"}, "bool": {"bool"}, "int64": {"int", "long"}, "double": {"int", "float"}}
-"""The kinds of values that each type holds; other mixtures become texts, with JSON for values that are not texts."""
+"""The kinds of values that each type holds; other mixtures become strings, with JSON for values of other kinds."""
 MIXED = "json"
 
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column carried over from the input; its type is in TYPES, `MIXED`, or Parquet's (see `type_name`)."""
+    """A column carried over from the input; its type is in TYPES, or is `MIXED` or a Parquet type (see `type_name`)."""
 
     source: str
     name: str
@@ -89,10 +89,10 @@ def output_names(sources: Iterable[str]) -> dict[str, str]:
 
 
 def type_name(found: Any) -> str:
-    """An Arrow type as a text for the manifest: its name if it is simple, otherwise its serialized form in base64."""
+    """An Arrow type as a string for the manifest: its name if it is simple, otherwise its serialized form in base64."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(found):  # several sources together may have more values than one
+    if pa.types.is_dictionary(found):  # all sources together may have more distinct values than each has
         found = pa.dictionary(pa.int32(), found.value_type)
     serialized = base64.b64encode(pa.schema([pa.field("", found)]).serialize())
     return str(found) if str(found) in TYPES else serialized.decode()

@@ -18,12 +18,12 @@ NamedRow = tuple[str, LinePlace, Values]
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """Which source columns to use; `text` None: the usual text column; `id` None: row numbers."""
+    """Which source columns to use; None stands for the usual text column, and for row numbers as ids."""
 
     text: str | None = None
     id: str | None = None
     keep: tuple[str, ...] | None = None
-    """Which other columns to carry over to the output; None: all."""
+    """Which other columns to carry over to the output; None means all."""
 
     def keeps(self, name: str) -> bool:
         return self.keep is None or name in self.keep
@@ -84,16 +84,16 @@ def text_rows(
         if problem is not None:
             reject(f"{path}, {place}: {problem}")
             continue
-        line = after.line - (data_ending(path) == ".parquet")  # ids of its rows have always counted from 0
+        line = after.line - (data_ending(path) == ".parquet")  # the ids of Parquet rows have always counted from 0
         name = f"{path}:{line}" if columns.id is None else str(values[columns.id])
         yield TextRow(after, name, values[text], text, values)
 
 
 def row_problem(values: Values, text: str, id_column: str | None) -> str | None:
-    """What is wrong with a row, as the end of a message; None if it is valid."""
+    """What is wrong with a row, phrased as the end of a message; None if the row is valid."""
     for column, use in ((text, ""), (id_column, " for ids")):
         if column is not None and column not in values:
-            return f"there is no column {column!r}{use}; it has {', '.join(values) or 'none'}"
+            return f"there is no column {column!r}{use}; found {', '.join(values) or 'no columns'}"
     found = values[text]
     if found is None:
         return f"the text in column {text!r} is null"

@@ -29,7 +29,7 @@ PATIENCE = 10.0  # seconds to wait for a worker to exit
 
 
 def in_workers(model: ModelChoice, workers: int, threads: int, cache: Path | None = None) -> EncodeShards:
-    """Encode in this many processes, which share this many threads and, if given, the `cache` folder.
+    """Encode in `workers` processes, which share `threads` threads and, if given, the `cache` folder.
 
     If a process dies, it is replaced, and another process encodes its shard.
     """
@@ -147,8 +147,8 @@ class _Pool:
         if self._deaths[worker.shard] >= MOST_DEATHS:
             at = "before their first shard" if worker.shard is None else f"at shard {worker.shard}"
             code = worker.process.returncode
-            why = f"signal {-code}; 9 may mean that memory ran out" if code < 0 else f"exit code {code}"
-            raise LikewiseError(f"{MOST_DEATHS} workers ended {at}, the last by {why}; finished shards are kept")
+            why = f"signal {-code} (9 may mean that memory ran out)" if code < 0 else f"exit code {code}"
+            raise LikewiseError(f"{MOST_DEATHS} workers ended {at}, the last with {why}; finished shards are kept")
         if worker.shard is not None:
             advance(-worker.texts, -worker.tokens)
             self._waiting.appendleft(worker.shard)

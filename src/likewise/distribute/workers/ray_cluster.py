@@ -1,8 +1,8 @@
 """Encode the shards of a job in actors in a Ray cluster [extra: ray].
 
-Every machine must have likewise and the model, and must reach the sources and the output folder under the same paths (a
-shared disk). Each actor takes the next shard when it is ready; if an actor or its machine is lost, another actor takes
-over its shard, and a new actor starts as soon as the cluster has room.
+Every machine needs likewise and the model, and must be able to reach the sources and the output folder under the same
+paths (a shared disk). Each actor takes the next shard when it is ready; if an actor or its machine is lost, another
+actor takes over its shard, and a new actor starts as soon as the cluster has room.
 """
 
 import os
