@@ -16,6 +16,7 @@ from likewise.integrations.sentence_transformers.submodules import SUBMODULES
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "drop-in.md"
 RESULT = ROOT / "benchmarks" / "results" / "peer-tests.json"
+KINDS = {"refused": "not supported", "differs": "differs", "unexplained": "unexplained"}
 PLACES = {
     "SentenceTransformer": "Methods and attributes of `SentenceTransformer`",
     "CrossEncoder": "Methods and attributes of `CrossEncoder`",
@@ -46,9 +47,9 @@ engine or a precision, pass a loaded model: `SentenceTransformer(Embedder.load(n
 precision="int8"))`.
 
 The drop-in differs as follows. `batch_size` and `chunk_size` are validated but not used, because no result
-depends on them. A multi-process pool starts no processes, because this process already uses all cores. Distances between
-similar vectors are exact, whereas sentence-transformers loses digits. If scores are equal, the earlier row comes first.
-A row that contains NaN or infinity causes an error.
+depends on them. A multi-process pool starts no processes, because this process already uses all cores. Distances
+between similar vectors are exact, whereas sentence-transformers loses digits. If scores are equal, the earlier row
+comes first. A row that contains NaN or infinity causes an error.
 `python -m benchmarks.drop_in_page` writes this page.
 """
 TESTS = """## sentence-transformers' own tests of inference and training
@@ -89,7 +90,9 @@ def tests_section(result: dict[str, Any]) -> str:
         date=result["date"],
         machine=result["machine"],
         files="\n".join(f"| {f} | {c['passed']} | {c['refused']} | {c['differs']} |" for f, c in sorted(files.items())),
-        reasons="\n".join(f"| {kind} | {why} | {named(names)} |" for (kind, why), names in sorted(reasons.items())),
+        reasons="\n".join(
+            f"| {KINDS[kind]} | {why} | {named(names)} |" for (kind, why), names in sorted(reasons.items())
+        ),
     )
 
 
@@ -110,7 +113,7 @@ def not_served_section(names: dict[str, list[str]]) -> str:
     parts += [f"{title}: {', '.join(f'`{name}`' for name in names[place])}." for place, title in PLACES.items()]
     parts.append(
         f"Programs can import from these submodules: {', '.join(f'`{name}`' for name in sorted(SUBMODULES))}. "
-        "Importing any other submodule, such as `datasets`, `readers` or `sparse_encoder`, raises `ModuleNotFoundError`."
+        "Importing any other one, such as `datasets`, `readers` or `sparse_encoder`, raises `ModuleNotFoundError`."
     )
     return "\n\n".join(parts)
 

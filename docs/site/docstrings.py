@@ -1,4 +1,4 @@
-"""A Griffe extension: what the reference shows of docstrings and of annotated fields."""
+"""A Griffe extension that formats docstrings and annotated fields for the reference."""
 
 import ast
 import re
@@ -7,17 +7,17 @@ from typing import Any
 import griffe
 
 EXAMPLE = re.compile(r"(?:^>>> .*\n?(?:^(?!>>> )\S.*\n?)*)+", re.MULTILINE)
-"""Lines that begin with >>>, and what they print."""
+"""Lines that begin with >>>, and their output."""
 REMARK = re.compile(r"  +# doctest: .*$", re.MULTILINE)
 
 
 def with_fences(docstring: str) -> str:
-    """A docstring with its examples as blocks of code, where Markdown would see quotations."""
+    """A docstring with its examples as code blocks; otherwise Markdown would read them as block quotes."""
     return EXAMPLE.sub(lambda found: f"\n```pycon\n{REMARK.sub('', found[0].rstrip())}\n```\n", docstring)
 
 
 def annotated(annotation: str) -> tuple[str, str] | None:
-    """The type of `Annotated[type, "what it is", …]` and what it is; None of another annotation."""
+    """The type and the description in `Annotated[type, "description", …]`; None for any other annotation."""
     parsed = ast.parse(annotation, mode="eval").body
     if not (isinstance(parsed, ast.Subscript) and ast.unparse(parsed.value) == "Annotated"):
         return None
@@ -26,15 +26,15 @@ def annotated(annotation: str) -> tuple[str, str] | None:
 
 
 class Docstrings(griffe.Extension):
-    """Called by Griffe for each module, class, function and attribute that it has read."""
+    """Hooks that Griffe calls for each module, class, function and attribute that it has read."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Fence the examples of its docstring."""
+        """Fence the examples in the object's docstring."""
         if obj.docstring:
             obj.docstring.value = with_fences(obj.docstring.value)
 
     def on_attribute_instance(self, *, attr: griffe.Attribute, **_: Any) -> None:
-        """Document a field by the text of its annotation, as soon as it is read: signatures are made of fields."""
+        """Document a field with the text of its annotation as soon as it is read, because signatures use fields."""
         found = annotated(str(attr.annotation)) if attr.annotation else None
         if found:
             attr.annotation, text = found

@@ -1,5 +1,5 @@
-// The front page: how similar two sentences are, the words that carry it, and where they lie among a hundred others.
-// The engine computes all of it here; after the page, its model and the engine are loaded, nothing is sent or fetched.
+// The front page: how similar two sentences are, which words make them so, and where they lie among a hundred others.
+// The engine computes everything in the browser; once page, model and engine are loaded, nothing is sent or fetched.
 
 import { load } from "./engine/likewise.js";
 import { exampleChips, h, paced } from "./page/parts/dom.js";
@@ -8,10 +8,10 @@ import { SENTENCE_PAIRS } from "./page/parts/examples.js";
 const WORD = /[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu;
 const SIDES = ["a", "b"];
 const SHOWN_REASONS = 2; // words named below the sentences
-const RIM = 84; // where the outermost of the hundred sentences lies; the picture is 100 high and wide on each side
-const LABELS = 97; // where the names of topics stand
-const REACH = 7; // how far from a dot a pointer may be
-const HINT = "Point at a dot to read its sentence; choose it to compare it with A.";
+const RIM = 84; // distance of the outermost sentence from the centre; the picture extends 100 to each side
+const LABELS = 97; // distance of the topic names from the centre
+const REACH = 7; // maximum distance of the pointer from a dot
+const HINT = "Point at a dot to read its sentence; choose it to compare the sentence with A.";
 const part = (id) => document.getElementById(id);
 const fields = SIDES.map((side) => part(`text-${side}`));
 const buttons = [...document.querySelectorAll(".models button")];
@@ -32,7 +32,7 @@ function dot(u, v) {
   return sum;
 }
 
-// A model, the vectors of the hundred sentences, and the cosines of their pairs.
+// Load a model, and compute the vectors of the hundred sentences and the cosines of all pairs.
 async function open(name) {
   const read = (file) => bytesOf(`./models/${name}/${file}`);
   const model = await load(name, { wasm: await engine, read });
@@ -51,20 +51,20 @@ async function bytesOf(place) {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-// The engine's bytes; a browser that lacks what they need, such as SIMD, is found out before the model is loaded.
+// Fetch the engine; fail before the model is loaded if the browser lacks a feature that it needs, such as SIMD.
 async function engineBytes() {
   const bytes = await bytesOf("./engine/likewise.wasm");
   if (!WebAssembly.validate(bytes)) throw new Error("This browser’s WebAssembly lacks SIMD or exceptions.");
   return bytes;
 }
 
-// Where a vector lies: each topic pulls it to its corner by its mean similarity to the topic's sentences, itself apart.
+// The place of a vector: each topic pulls it to its corner by its mean similarity to the topic's other sentences.
 function pulled(vectors, vector, own = -1) {
   const pulls = topics.map((_, topic) => mean(vectors.filter((_, i) => sentences[i].topic === topic && i !== own).map((other) => dot(vector, other))));
   return [0, 1].map((axis) => pulls.reduce((sum, pull, topic) => sum + pull * corners[topic][axis], 0));
 }
 
-// What the model computes of two texts: their cosine, and for each word how much lower it would be without it.
+// Compare two texts: their cosine, and for each word how much lower the cosine would be without that word.
 function compared(model, texts) {
   let isCut = false;
   const words = texts.map((text) => [...text.matchAll(WORD)].map((found) => ({ text: found[0], from: found.index, to: found.index + found[0].length })));
@@ -143,7 +143,7 @@ function showPlaces(vectors) {
   glide(vectors.map((vector) => inside(shown.drawn(pulled(shown.vectors, vector)))), nearest.map(({ at }) => shown.places[at]));
 }
 
-// Both sentences go a part of their way in each frame, with the lines that they hold.
+// Move both sentences, with their lines, a fraction of the remaining way in each frame.
 function glide(targets, ends) {
   const step = isStill.matches ? 1 : 0.22;
   current.places = current.places.map((place, side) => place.map((x, axis) => x + step * (targets[side][axis] - x)));
@@ -161,7 +161,7 @@ function nearestTo(vector) {
   return { at: cosines.indexOf(cosine), cosine };
 }
 
-// The map's fixed parts, and sentences that can be chosen on it or in the list.
+// Draw the fixed parts of the map, and make the sentences selectable on the map and in the list.
 function prepare() {
   const names = topics.map(({ name }, topic) => {
     const [x, y] = corners[topic].map((value) => LABELS * value);
@@ -179,7 +179,7 @@ function prepare() {
   buttons.forEach((button) => button.addEventListener("click", () => use(button.value)));
 }
 
-// The sentence whose dot is next to the pointer; -1 if there is none.
+// The index of the sentence whose dot is nearest to the pointer; -1 if no dot is within reach.
 function under(event) {
   const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(part("map").getScreenCTM().inverse());
   const distances = shown ? shown.places.map((place) => Math.hypot(place[0] - x, place[1] - y)) : [];
@@ -198,7 +198,7 @@ function point(i) {
   part("pointed").textContent = i < 0 ? HINT : sentences[i].text;
 }
 
-// One computation for each frame at most, as one types.
+// While the user types, compute at most once per frame.
 const update = paced(async () => {
   await new Promise(requestAnimationFrame);
   if (shown) show();
@@ -209,19 +209,19 @@ const megabytes = () => {
   return `${(bytes / 1e6).toFixed(1)} MB`;
 };
 
-// Show what a model computes, loading it first if need be; if that fails, the one shown before stays.
+// Show the results of a model, loading it first if necessary; if that fails, keep showing the previous model.
 async function use(name) {
   press(name);
   part("status").textContent = `Loading ${name} …`;
   try {
     opened[name] ??= open(name);
     const ready = await opened[name];
-    if (!isPressed(name)) return; // another was chosen meanwhile
+    if (!isPressed(name)) return; // another model was chosen in the meantime
     shown = ready;
     points.forEach((element, i) => move(element, shown.places[i]));
     show();
   } catch (failure) {
-    delete opened[name]; // to be tried again
+    delete opened[name]; // so that it can be tried again
     if (!shown) return showPicture(failure);
     press(shown.name);
     part("status").textContent = failure.message;

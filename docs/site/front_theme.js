@@ -1,7 +1,7 @@
-// Before the first paint: light or dark, as chosen on any page of the site; and whether the demo or its picture is shown.
+// Runs before the first paint: sets the light or dark theme chosen on any page, and shows either the demo or its picture.
 "use strict";
 
-const PALETTE = `${new URL(".", location).pathname}.__palette`; // where the theme of the other pages keeps the choice
+const PALETTE = `${new URL(".", location).pathname}.__palette`; // where the other pages' theme stores the choice
 const SCHEMES = ["light", "dark"];
 const page = document.documentElement;
 

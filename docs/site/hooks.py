@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds: files from outside docs/ are added, links lead to them, folders list pages."""
+"""MkDocs hooks that add files from outside docs/, rewrite links to them, and expand folders in the navigation."""
 
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ READ_FIRST = (
     *("index.md", "README.md", "install.md", "first-ten-minutes.md"),
     *("embed.md", "search.md", "rerank.md", "cluster.md", "deduplicate.md", "fine-tune.md", "distil.md", "evaluate.md"),
 )
-"""These pages of a folder are listed before the others, which are in the order of their names."""
+"""The pages of a folder that are listed first; the other pages follow in the order of their names."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Folders in the navigation become their pages, or nothing if absent; the front page learns of its engine."""
+    """Replace folders in the navigation by their pages, if any, and record whether the engine has been compiled."""
     config.extra["engine"] = ENGINE.exists()
     config.nav = _with_folders(config.nav or [], Path(config.docs_dir))
     return config
@@ -37,20 +37,20 @@ def _with_folders(entries: list[Any], docs: Path) -> list[Any]:
 
 
 def _pages(folder: Path, docs: Path) -> list[str]:
-    """The pages of a folder from the site's root, those to be read first before the others."""
+    """The paths of a folder's pages relative to the site's root, beginning with those in `READ_FIRST`."""
     names = {path.name for path in folder.glob("*.md")}
     ordered = [*(name for name in READ_FIRST if name in names), *sorted(names - {*READ_FIRST})]
     return [(folder / name).relative_to(docs).as_posix() for name in ordered]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what pages link to outside docs/, and what the front page loads."""
+    """Add the files outside docs/ that pages link to, and the files that the front page loads."""
     for place, path in front_page_files().items():
         files.append(File.generated(config, place, abs_src_path=str(path)))
     pages = [f"docs/{file.src_uri}" for file in files.documentation_pages()]
     for path in outside_files(pages):
         if files.get_file_from_path(site_path(path)) is not None:
-            raise ValueError(f"{path} would be {site_path(path)} on the site, where there is a page of docs/ already")
+            raise ValueError(f"{path} would become {site_path(path)} on the site, but docs/ already has a page there")
         if path.endswith((".md", *COPIED)):
             files.append(File.generated(config, site_path(path), abs_src_path=str(ROOT / path)))
         else:
@@ -59,7 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Links of a page of docs/, or of a Markdown file from elsewhere, lead to where files are on the site."""
+    """Rewrite the links of a page in docs/, or of a Markdown file outside docs/, to the files' places on the site."""
     inside = f"docs/{page.file.src_uri}"
     for source in (inside, page.file.src_uri):
         if (ROOT / source).is_file():
@@ -68,10 +68,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
-    """The theme's search has no name that a screen reader could say: it gets one."""
+    """Give the theme's search a label for screen readers, which it lacks."""
     unnamed = 'data-md-component="search" role="dialog"'
     if page.is_homepage:
-        return output  # a template of our own, without that search
+        return output  # our own template, which has no search
     if unnamed not in output:
-        raise ValueError(f"the theme's search is no longer {unnamed!r}: look whether it has an aria-label of its own")
+        raise ValueError(
+            f"the theme's search no longer contains {unnamed!r}; check whether it now has its own aria-label"
+        )
     return output.replace(unnamed, f'{unnamed} aria-label="Search"')

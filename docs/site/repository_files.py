@@ -1,8 +1,8 @@
-"""Files of the repository outside docs/ that pages link to: where each is on the site, and the page it becomes.
+"""Repository files outside docs/ that pages link to: their places on the site, and the pages that show them.
 
-The site has the repository's folders, docs/ as its root: docs/search.md is search/ and examples/a.py is examples/a/.
-A program or notebook becomes a page that shows it, a folder a page that lists it; data are copied. Nothing here needs
-MkDocs.
+The site mirrors the repository's folders, with docs/ as its root: docs/search.md becomes search/, and examples/a.py
+becomes examples/a/. A program or notebook becomes a page that shows it, and a folder becomes a page that lists it; data
+files are copied. Nothing here needs MkDocs.
 """
 
 import ast
@@ -20,24 +20,24 @@ HIDDEN = "---\nsearch:\n  exclude: true\n---\n"
 CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="(\S+)">\s*<img src="(\S+)" alt="([^"]*)">\s*</picture>')
-"""A picture that forges show as the theme of the reader wants; the theme of the site goes by the end of an address."""
+"""A picture with a light and a dark variant, as on GitHub; the site's theme chooses by the URL's suffix instead."""
 
 
 def prose(page: str) -> list[str]:
-    """A page in parts: those at even places are prose, those at odd ones code, which is not to be changed."""
+    """Split a page into parts: those at even indices are prose, and those at odd indices are code, left unchanged."""
     return CODE.split(page)
 
 
 def is_external(target: str) -> bool:
-    """Whether a link leaves the repository."""
+    """Whether a link points outside the repository."""
     return re.match(r"[a-z]+:", target) is not None
 
 
 def resolved(source: str, target: str) -> str:
-    """The path in the repository that a link in the file `source` leads to, both as in `docs/search.md`."""
+    """The repository path of a link's target; `source` is the file with the link, in the form `docs/search.md`."""
     path = os.path.normpath(PurePosixPath(source).parent / target)
     if path.startswith("..") or not (ROOT / path).exists():
-        raise FileNotFoundError(f"{source} links to {target}, and there is no {path} in the repository")
+        raise FileNotFoundError(f"{source} links to {target}, but the repository contains no {path}")
     return path
 
 
@@ -49,12 +49,12 @@ def linked_files(source: str) -> set[str]:
 
 
 def with_both_variants(text: str) -> str:
-    """Prose whose pictures are two images, of which the site's theme shows one."""
+    """Replace each picture in the prose by two images, of which the site's theme shows one."""
     return PICTURE.sub(r"![\3](\2#only-light) ![\3](\1#only-dark)", text)
 
 
 def site_path(path: str) -> str:
-    """Where a file of the repository is on the site, before MkDocs makes HTML of it."""
+    """The path of a repository file on the site, before MkDocs converts it to HTML."""
     if path == "README.md":
         return "index.md"
     if (ROOT / path).is_dir():
@@ -66,7 +66,7 @@ def site_path(path: str) -> str:
 
 
 def with_links_of_the_site(source: str, text: str) -> str:
-    """The text of the repository's file `source`, its links leading to where the files are on the site."""
+    """The text of the repository file `source`, with its links rewritten to the files' places on the site."""
     folder = PurePosixPath(site_path(source)).parent
 
     def link(found: re.Match[str]) -> str:
@@ -81,7 +81,7 @@ def with_links_of_the_site(source: str, text: str) -> str:
 
 
 def outside_files(pages: list[str]) -> list[str]:
-    """What is outside docs/ and linked to, from these pages or from Markdown that they link to, README.md apart."""
+    """The files outside docs/, except README.md, that these pages or Markdown files reached from them link to."""
     found: set[str] = set()
     waiting = list(pages)
     while waiting:
@@ -92,7 +92,7 @@ def outside_files(pages: list[str]) -> list[str]:
 
 
 def first_sentence(path: Path) -> str:
-    """What a Python file says about itself in its first line; nothing for other files."""
+    """The first line of a Python file's docstring; empty for any other file."""
     documented = ast.get_docstring(ast.parse(path.read_text("utf-8"))) if path.suffix == ".py" else None
     return (documented or "").partition("\n")[0].replace("|", "\\|")
 
@@ -110,7 +110,7 @@ def shown(path: str) -> str:
 
 
 def notebook_page(path: Path) -> str:
-    """A notebook as Markdown: prose as it is, code and what it printed in blocks, plots in the page."""
+    """A notebook as Markdown: its prose unchanged, code and output in code blocks, and plots embedded in the page."""
     cells = json.loads(path.read_text("utf-8"))["cells"]
     return "\n\n".join(part for cell in cells for part in _parts_of_cell(cell)) + "\n"
 

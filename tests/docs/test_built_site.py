@@ -26,12 +26,12 @@ def test_a_site_without_faults_has_none(site, capsys):
 @pytest.mark.parametrize(
     ("html", "problem"),
     [
-        ('<a href="c/">', "c/ leads nowhere"),
-        ('<a href="b/#no">', "b/#no leads to a page without that anchor"),
-        ('<a href="#no">', "#no leads to a page without that anchor"),
-        ('<img src="y.png">', "y.png leads nowhere"),
-        ('<script src="https://e.org/x.js">', "loads https://e.org/x.js from elsewhere"),
-        ('<link rel="stylesheet" href="//e.org/x.css">', "loads //e.org/x.css from elsewhere"),
+        ('<a href="c/">', "c/ is a broken link"),
+        ('<a href="b/#no">', "b/#no points to a page that has no such anchor"),
+        ('<a href="#no">', "#no points to a page that has no such anchor"),
+        ('<img src="y.png">', "y.png is a broken link"),
+        ('<script src="https://e.org/x.js">', "loads https://e.org/x.js from another host"),
+        ('<link rel="stylesheet" href="//e.org/x.css">', "loads //e.org/x.css from another host"),
         ("<p>of these:\n- one\n- two</p>", "Markdown was left as text"),
         ("<p>see [b](b.md)</p>", "Markdown was left as text"),
         ("<p>| a | b |\n|---|---|</p>", "Markdown was left as text"),
@@ -49,5 +49,5 @@ def test_code_may_look_like_markdown(site):
 
 
 def test_a_folder_without_pages_is_no_site(tmp_path):
-    with pytest.raises(SystemExit, match="has no pages"):
+    with pytest.raises(SystemExit, match="contains no pages"):
         main(tmp_path)
