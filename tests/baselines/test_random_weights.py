@@ -1,4 +1,4 @@
-"""Random weights in an architecture: only where the library itself initializes it."""
+"""Random weights are supported only for architectures that the library itself initializes."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""tf-idf beside scikit-learn's, and how far hashing is from the exact one."""
+"""tf-idf compared with scikit-learn's, and the error that hashing introduces."""
 
 import re
 
@@ -14,7 +14,7 @@ TEXTS = ["A cat sleeps.", "a cat, a CAT naps on the sill", "Shares fell; shares 
 
 
 def exact(texts):
-    """scikit-learn's own vectors, and the words of their columns."""
+    """scikit-learn's vectors, and the word of each column."""
     text = pytest.importorskip("sklearn.feature_extraction.text")
     vectorizer = text.TfidfVectorizer()
     return vectorizer.fit_transform(texts).toarray(), list(vectorizer.get_feature_names_out())

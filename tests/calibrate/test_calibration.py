@@ -1,4 +1,4 @@
-"""A calibration: computed from texts, with labelled pairs or without, saved as itself, of one model only."""
+"""A calibration: computed from texts, with or without labelled pairs, saved and loaded, for one model only."""
 
 import json
 from dataclasses import replace
@@ -85,7 +85,7 @@ def test_what_is_saved_is_loaded_as_itself(calibration, labelled, tmp_path):
     for number, one in enumerate((calibration, labelled)):
         one.save(tmp_path / f"{number}.json")
         again = Calibration.load(tmp_path / f"{number}.json")
-        assert (tmp_path / f"{number}.json").read_text().startswith('{\n "format": ')  # a line for each value
+        assert (tmp_path / f"{number}.json").read_text().startswith('{\n "format": ')  # one line per value
         assert again.as_json() == one.as_json() and again.model == one.model
         cosines = np.linspace(-1, 1, 50)
         np.testing.assert_array_equal(again.p_values(cosines), one.p_values(cosines))
@@ -234,7 +234,7 @@ def test_the_threshold_has_the_interval_of_resampled_pairs():
 def test_the_interval_of_a_threshold_is_of_resamples_with_both_labels():
     labels = np.array([0] * 38 + [1, 1])
     cosines = np.array([*np.linspace(0.1, 0.5, 37), 0.95, 0.7, 0.7])
-    fit = fit_labelled_pairs(cosines, labels)  # of resamples of all pairs, one in eight has no positive
+    fit = fit_labelled_pairs(cosines, labels)  # one in eight resamples of all pairs has no positive
     assert 0.3 < fit.threshold.low <= fit.threshold.value <= fit.threshold.high < 0.7
 
 

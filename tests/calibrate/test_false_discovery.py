@@ -1,4 +1,4 @@
-"""The cut-off at a false discovery rate: Benjamini and Hochberg's, over all comparisons and not those shown."""
+"""The cut-off at a false discovery rate (Benjamini and Hochberg), over all comparisons, not only those shown."""
 
 from dataclasses import replace
 
@@ -66,7 +66,7 @@ def test_the_best_cosines_alone_give_the_cut_off_of_all():
         assert cut_off(CALIBRATION, some, comparisons=len(cosines), fdr=fdr) == whole
     bounds = [least_cosine(CALIBRATION, comparisons=100, fdr=0.1, most=most) for most in (1, 10, 99)]
     assert bounds == sorted(bounds, reverse=True) and len(set(bounds)) == 3
-    few = least_cosine(CALIBRATION, comparisons=100, fdr=0.1, most=1000)  # more than there are
+    few = least_cosine(CALIBRATION, comparisons=100, fdr=0.1, most=1000)  # more than the number of comparisons
     assert few == CALIBRATION.chance.cosine_at(0.1)
 
 

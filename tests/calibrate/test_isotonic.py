@@ -1,4 +1,4 @@
-"""Isotonic regression: against a slow one over all blocks, and the properties that define it."""
+"""Isotonic regression compared with a slow one over all blocks, and its defining properties."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ POINTS = st.lists(st.tuples(st.integers(-8, 8), st.integers(0, 4)), min_size=1, 
 
 
 def slow_fit(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """At each distinct x: max over what begins before of min over what ends after of the mean between (Barlow 1972)."""
+    """At each x: the max over starts before it of the min over ends after it of the mean in between (Barlow 1972)."""
     values = np.unique(x)
     return np.array(
         [

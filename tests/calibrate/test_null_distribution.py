@@ -1,4 +1,4 @@
-"""p-values of chance pairs: uniform on other chance pairs, monotone, and never lighter than what was seen."""
+"""p-values: uniform on other random pairs, monotone, and with a tail that is never lighter than exponential."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def independent_pairs(vectors: np.ndarray) -> np.ndarray:
 def test_p_values_of_other_chance_pairs_are_uniform():
     p = NULL.p_values(independent_pairs(VECTORS[3000:]))
     assert stats.kstest(p, "uniform").pvalue > 0.01
-    shifted = NULL.p_values(independent_pairs(VECTORS[3000:]) + 0.05)  # that this test can fail
+    shifted = NULL.p_values(independent_pairs(VECTORS[3000:]) + 0.05)  # shows that this test can fail
     assert stats.kstest(shifted, "uniform").pvalue < 1e-4
 
 
@@ -109,7 +109,7 @@ def test_few_texts_are_compared_pair_by_pair(block, monkeypatch):
 def test_a_chance_pair_is_never_a_text_with_itself(count):
     texts = np.eye(200)
     assert chance_cosines(texts, count).max() == 0
-    same = np.r_[np.arange(100, 200), np.full(100, -1)]  # only the first hundred queries are texts too
+    same = np.r_[np.arange(100, 200), np.full(100, -1)]  # only the first hundred queries are also texts
     found = chance_cosines(texts, count, queries=np.roll(texts, -100, 0), same_text=same)
     assert (found == 1).mean() == pytest.approx(100 / 39_900, rel=0.5) and len(found) == min(count, 39_900)
 

@@ -1,4 +1,4 @@
-"""Every way to cluster finds plain bundles, numbers them by size, and refuses options that are not its own."""
+"""Every clustering method finds clear bundles, numbers them by size, and rejects options of other methods."""
 
 import sys
 
@@ -13,14 +13,14 @@ SIZES = (30, 20, 12)
 
 
 def bundles(seed: int = 0) -> np.ndarray:
-    """Three tight bundles around orthogonal axes, in mixed order."""
+    """Three tight bundles around orthogonal axes, in random order."""
     draw = np.random.default_rng(seed)
     rows = [np.eye(24)[axis] + 0.05 * draw.normal(size=24) for axis, count in enumerate(SIZES) for _ in range(count)]
     return np.array(rows)[draw.permutation(sum(SIZES))]
 
 
 def options(method: str) -> dict[str, float]:
-    """Those that a method cannot do without."""
+    """The options that a method requires."""
     row = CLUSTERINGS[method]
     return {"k": 3} if row.by and row.threshold is None else {}
 

@@ -1,4 +1,4 @@
-"""Communities are dense, disjoint, and the same however the work is cut."""
+"""Communities are dense, disjoint, and independent of how the work is split into blocks."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from likewise.errors import BadInput
 
 
 def bundles(seed: int = 0) -> np.ndarray:
-    """Three tight bundles of 9, 6 and 5 rows around orthogonal axes, and four rows apart."""
+    """Three tight bundles of 9, 6 and 5 rows around orthogonal axes, and four isolated rows."""
     draw = np.random.default_rng(seed)
     rows = [
         np.eye(8)[axis] + 0.05 * draw.normal(size=8) for axis, count in ((0, 9), (1, 6), (2, 5)) for _ in range(count)
@@ -36,13 +36,13 @@ def test_groups_are_disjoint_and_near_their_centre(seed, threshold, smallest):
 
 
 def slow(vectors: np.ndarray, threshold: float, smallest: int) -> list[list[int]]:
-    """The row with the most neighbours first, as the docstring says."""
+    """Start with the row that has the most neighbours, as the docstring says."""
     alike = cosine(vectors, vectors)
     near = [[i for i in range(len(vectors)) if row[i] >= threshold] for row in alike]
     taken, groups = set(), []
     for centre in sorted(range(len(vectors)), key=lambda i: (-len(near[i]), i)):
         others = sorted((i for i in near[centre] if i != centre and i not in taken), key=lambda i: -alike[centre, i])
-        group = [centre, *others] if centre in near[centre] else others  # a row of zeros is near nothing
+        group = [centre, *others] if centre in near[centre] else others  # a row of zeros is not near any row
         if centre not in taken and len(group) >= smallest:
             groups.append(group)
             taken |= {*group}
@@ -55,7 +55,7 @@ def test_groups_and_their_order_are_those_of_comparing_all_rows(threshold, small
     for seed in range(5):
         draw = np.random.default_rng(seed)
         rows = np.concatenate([draw.integers(0, 2, (20, 4)) * 2.0 - 1, np.eye(4), np.zeros((2, 4))])
-        rows = draw.permutation(rows)  # whose cosines are multiples of a half, and exact
+        rows = draw.permutation(rows)  # cosines are multiples of 1/2, and exact
         found = communities(rows, threshold=threshold, min_size=smallest)
         assert [group.tolist() for group in found] == slow(rows, threshold, smallest)
 
@@ -67,7 +67,7 @@ def test_blocks_change_nothing(monkeypatch):
 
 
 def groups_of_copies(rows: np.ndarray) -> set[frozenset[int]]:
-    """Two or more equal rows, by looking at their bytes."""
+    """Groups of two or more identical rows, found by comparing their bytes."""
     result: dict[bytes, set[int]] = {}
     for i, row in enumerate(rows):
         result.setdefault(row.tobytes(), set()).add(i)

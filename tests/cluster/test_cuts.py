@@ -1,4 +1,4 @@
-"""A tree cut by number, height or cosine gives scipy's clusters, numbered by size."""
+"""Cutting a tree by number, height or cosine gives the same clusters as scipy, numbered by size."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Distances are symmetric to the last bit, zero for copies, and the same in tiles of any size."""
+"""Distances are exactly symmetric, zero for copies, and the same for tiles of any size."""
 
 import numpy as np
 import pytest

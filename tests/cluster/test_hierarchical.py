@@ -1,4 +1,4 @@
-"""Hierarchical clustering is scipy's, to the last bit, where both are given the same distances."""
+"""Hierarchical clustering is bit-for-bit identical to scipy's for the same distances."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def bundles(count: int, width: int = 8, seed: int = 0) -> np.ndarray:
 
 
 def slow(distances: np.ndarray, method: str) -> list[tuple[float, frozenset[int]]]:
-    """Each merge, from all pairs of clusters and all pairs of their rows: its distance and its rows."""
+    """The distance and the rows of each merge, computed from all pairs of clusters and all pairs of their rows."""
     clusters, merges = [[i] for i in range(len(distances))], []
     while len(clusters) > 1:
         pairs = [(a, b) for a in range(len(clusters)) for b in range(a + 1, len(clusters))]
@@ -52,7 +52,7 @@ def test_merges_are_those_of_comparing_all_pairs_of_clusters(method):
 def test_a_tree_is_scipys_to_the_last_bit_with_ties_too(method, count, seed, levels):
     draw = np.random.default_rng(seed)
     distances = pdist(draw.normal(size=(count, 3)))
-    if levels:  # few distinct values, so that many are equal
+    if levels:  # few distinct values, so that there are many ties
         distances = draw.integers(0, levels + 1, len(distances)).astype(float)
     expected = scipys.linkage(distances, method)
     assert np.array_equal(linkage_in_place(squareform(distances), method), expected)
@@ -87,7 +87,7 @@ def test_fewer_than_two_vectors_have_no_merges(method, count):
 def test_progress_counts_every_vector():
     seen = []
     linkage(bundles(20), show_progress_bar=lambda meter: seen.append((meter.texts, meter.tokens)))
-    assert seen == [(20, 0), *((i, 0) for i in range(1, 20))]  # the distances, then merges
+    assert seen == [(20, 0), *((i, 0) for i in range(1, 20))]  # first the distances, then the merges
 
 
 def test_memory_is_refused_before_it_is_taken():

@@ -87,7 +87,7 @@ def test_function_words_name_nothing_however_few_texts_there_are():
 
 
 def test_a_word_of_many_texts_in_most_clusters_names_none_of_them():
-    """In another language too: der is in every cluster, and twice as frequent in the first as elsewhere."""
+    """This works in other languages too: "der" is in every cluster, and twice as frequent in the first as elsewhere."""
     nouns = ["hund", "baum", "fisch", "stein", "vogel"]
     texts = [
         f"der {noun} {noun}{i}" if i < 2 or noun == "hund" else f"{noun} {noun}{i}" for noun in nouns for i in range(8)
@@ -111,14 +111,14 @@ def test_texts_may_be_any_iterable():
 
 
 def test_weights_are_those_of_the_paper():
-    """tf(t, c) · log(1 + A / f(t)), by hand: 17 words in two clusters and the rest are 17/3 a cluster."""
+    """tf(t, c) · log(1 + A / f(t)), by hand: 17 words in two clusters and the rest are 17/3 per cluster."""
     words = {"car": 3 * math.log(1 + 17 / 3 / 3), "fast": math.log(1 + 17 / 3 / 1)}
     assert words["car"] > words["fast"]
     assert c_tf_idf_words(TEXTS, LABELS, 9)[0] == ("car", "fast", "park", "slow")
 
 
 def slow_words(texts, labels, count):
-    """Word by word, as the docstring says, of words none of which begin alike."""
+    """Word by word, as the docstring says, for words that do not begin with the same letters."""
     clusters = {label: [{*texts[i].split()} for i in np.flatnonzero(labels == label)] for label in {*labels.tolist()}}
     named = sorted(label for label in clusters if label >= 0)
     holds = {label: lambda word, rows=rows: sum(word in row for row in rows) for label, rows in clusters.items()}

@@ -1,4 +1,4 @@
-"""Near duplicates: every row has a representative within the threshold, and no two representatives are that near."""
+"""Near duplicates: every row is within the threshold of its representative; no two representatives are that close."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from likewise.errors import BadInput
 
 
 def slow(vectors, threshold):
-    """Row by row, as the docstring says."""
+    """Find representatives row by row, as the docstring says."""
     alike, representative, kept = cosine(vectors, vectors), [], []
     for row in range(len(vectors)):
         near = [i for i in kept if alike[row, i] >= threshold]
@@ -32,7 +32,7 @@ def test_as_row_by_row(threshold, block, monkeypatch):
 def test_of_representatives_that_are_equally_near_the_first_is_taken(block, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", block)
     signs = np.random.default_rng(1).integers(0, 2, (30, 4)) * 2.0 - 1
-    vectors = np.concatenate([np.eye(4), signs, np.zeros((2, 4))])  # all cosines are multiples of a half, and exact
+    vectors = np.concatenate([np.eye(4), signs, np.zeros((2, 4))])  # all cosines are multiples of 1/2, and exact
     for threshold in (-1.0, 0.0, 0.5, 1.0):
         assert near_duplicates(vectors, threshold=threshold).tolist() == slow(vectors, threshold)
 
@@ -45,7 +45,7 @@ def test_rows_are_near_from_a_cosine_of_95_hundredths():
 def test_copies_are_found_and_neighbours_of_neighbours_are_not():
     angles = np.radians([0, 20, 40, 0])
     vectors = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
-    assert near_duplicates(vectors, threshold=0.9).tolist() == [0, 0, 2, 0]  # 40° is near 20°, which is no longer kept
+    assert near_duplicates(vectors, threshold=0.9).tolist() == [0, 0, 2, 0]  # 40° is near 20°, but 20° is not kept
     assert near_duplicates(vectors, threshold=1).tolist() == [0, 1, 2, 0]
 
 

@@ -1,3 +1,3 @@
-"""A module that cannot be imported: not for want of a package, but of itself."""
+"""A module that cannot be imported because of an error of its own, not because a package is missing."""
 
 raise RuntimeError("a bug of its own")

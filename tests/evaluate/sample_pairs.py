@@ -1,4 +1,4 @@
-"""Pairs made up, a model that counts letters, and the plainest reader of real data."""
+"""Made-up pairs, a model that counts letters, and a minimal reader for real data."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ MIXED = np.random.default_rng(5).normal(size=(7, 5))
 
 
 def letters(texts):
-    """A model that counts letters; mixed, so that no two similarities are equal but for rounding."""
+    """A model that counts letters, mixed so that no two similarities differ only by rounding."""
     counts = np.array([[text.count(c) for c in "abcdeXY"] for text in texts])
     return (counts @ MIXED + 0.1).astype(np.float32)
 
@@ -27,6 +27,6 @@ needs_data = pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEW
 
 
 def parquet(name):
-    """A file of the data sets, read in the plainest way."""
+    """Read a data set file in the simplest way."""
     table = pytest.importorskip("pyarrow.parquet")
     return table.read_table(Path(os.environ["LIKEWISE_DATA"]) / f"{name}.parquet").to_pydict()

@@ -1,6 +1,6 @@
-"""SentEval's rules once more, slowly: one loop inside the other, scikit-learn's folds and torch's plain optimiser.
+"""A slow reimplementation of SentEval's rules, with nested loops, scikit-learn's folds and torch's plain optimizer.
 
-Written from the rules, apart from the library, in whose stead nothing of the library is used.
+It was written from the rules, independently of the library, and uses none of the library's code.
 """
 
 import warnings
@@ -77,7 +77,7 @@ def folds(x: np.ndarray, y: np.ndarray, k: int) -> Any:
 
 
 def cross_validate(x: np.ndarray, y: np.ndarray, classes: int, k: int, how: dict[str, Any]) -> tuple[float, float]:
-    """The strength chosen by folds, and its score."""
+    """The regularization strength chosen by cross-validation, and its score."""
     table = []
     for l2 in STRENGTHS:
         single = []
@@ -104,7 +104,7 @@ def nested(x: np.ndarray, y: np.ndarray, classes: int, k: int, how: dict[str, An
 
 
 def cross_validated(x: np.ndarray, y: np.ndarray, n: int, classes: int, k: int, how: dict[str, Any]) -> Any:
-    """The first n rows train, the others are tested."""
+    """Train on the first n rows, and test on the others."""
     l2, dev = cross_validate(x[:n], y[:n], classes, k, how)
     clf = Slow(x.shape[1], classes, l2, **how)
     clf.fit(x[:n], y[:n], None)
@@ -112,7 +112,7 @@ def cross_validated(x: np.ndarray, y: np.ndarray, n: int, classes: int, k: int, 
 
 
 def split(x: np.ndarray, y: np.ndarray, n: int, m: int, classes: int, how: dict[str, Any]) -> Any:
-    """The first n rows train, those up to m are dev, the others are tested; the chosen one is trained again."""
+    """Train on the first n rows, choose on rows n to m (dev), retrain the chosen classifier, and test on the others."""
     table = []
     for l2 in STRENGTHS:
         clf = Slow(x.shape[1], classes, l2, **how)

@@ -8,7 +8,7 @@ WORDS = ["cat", "dog", "rain", "sleep", "bark", "fall", "grow", "tree"]
 
 
 def letters(texts):
-    """Counts of letters."""
+    """Count letters."""
     return np.array([[text.count(c) + 0.01 for c in "abdegilnoprstw"] for text in texts], np.float32)
 
 
@@ -17,7 +17,7 @@ def overlap(pairs):
 
 
 def write_collection(beir):
-    """Forty documents of three words, eight queries that two documents answer, one better than the other."""
+    """Forty documents of three words, and eight queries with two relevant documents each, one better than the other."""
     random = np.random.default_rng(0)
     documents = [f"{' '.join(random.choice(WORDS, 3, replace=False))} {i % 7}" for i in range(40)]
     (beir / "qrels").mkdir(parents=True)

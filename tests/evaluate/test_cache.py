@@ -1,4 +1,4 @@
-"""The cache forgets what it wrote itself, entry by entry, and nothing else; what is broken is computed again."""
+"""The cache deletes only entries that it wrote itself; damaged entries are computed again."""
 
 import os
 import sys
@@ -65,7 +65,7 @@ def test_vectors_go_a_part_at_a_time_and_what_is_left_is_still_read(tmp_path):
     cache.prune()
     again = cache.vectors("a" * 32)
     assert sorted(again.find(["a", "b", "c"])) == ["a", "c"]
-    assert set(vectors.find(["a", "b", "c"])) == {"a", "c"}  # as for a process that had it open
+    assert set(vectors.find(["a", "b", "c"])) == {"a", "c"}  # what a process that had opened the folder sees
 
 
 def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, monkeypatch):
@@ -103,7 +103,7 @@ def test_links_are_not_followed(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a process that this one forks")
 @pytest.mark.parametrize("late", [False, True])
 def test_a_process_killed_while_it_writes_leaves_no_entry_and_its_partial_file_goes(late, tmp_path):
-    """Before the renaming there is no entry; after it there is a whole one."""
+    """Before the file is renamed, there is no entry; afterwards, there is a complete one."""
     cache, key = Cache(tmp_path), json_digest("killed")
     child = os.fork()
     if child == 0:
@@ -117,7 +117,7 @@ def test_a_process_killed_while_it_writes_leaves_no_entry_and_its_partial_file_g
     assert len(left) == 1
     with temporary_folder(tmp_path / SUBFOLDER / "results" / f"{json_digest('other')}.json") as writing:
         cache.prune()
-        assert writing.is_dir()  # of a process that lives
+        assert writing.is_dir()  # belongs to a process that is still running
     assert not any(path.exists() for path in left)
 
 

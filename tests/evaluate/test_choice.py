@@ -1,4 +1,4 @@
-"""Choosing on data: items with scores of their own, candidates that share vectors, and errors."""
+"""Choosing on your own data: items with their own scores, candidates that share vectors, and errors."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ TIMES = ("process_time", "perf_counter")
 
 
 def good(texts):
-    """Texts "17 a", "17 b" are near each other: the number decides, on a circle."""
+    """Texts with the same number, such as "17 a" and "17 b", are close: the number is an angle on a circle."""
     angles = np.array([2 * np.pi * int(text.split()[0]) / N for text in texts])
     return np.stack([np.cos(angles), np.sin(angles), 0 * angles], 1).astype(np.float32)
 
@@ -93,7 +93,7 @@ def test_the_rows_of_items_are_drawn_with_the_seed_0_by_default():
 def test_the_better_model_is_chosen_on_a_collection_and_its_items_are_queries(collection):
     choice = choose({"good": good, "poor": poor}, collection)
     assert choice.best.name == "good" and choice.total == N and "ndcg@10" in choice.metric
-    assert choice.entrants[0].texts == N + choice.items  # all documents, and the queries drawn
+    assert choice.entrants[0].texts == N + choice.items  # all documents, and the queries that were drawn
 
 
 @pytest.mark.parametrize(("kind", "score"), [("triplets", "accuracy/cosine"), ("pairs", "mrr@10")])

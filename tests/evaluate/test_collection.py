@@ -1,4 +1,4 @@
-"""Own collections: every format gives the same collection, and what is wrong is named with file and line."""
+"""Your own collections: every format gives the same collection, and errors name the file and line."""
 
 import json
 
@@ -29,7 +29,7 @@ ROWS = {"corpus": DOCUMENTS, "queries": QUERIES, "qrels": GRADES}
 
 
 def write(folder, ending=".jsonl", **changed):
-    """The three files of a collection; `changed` replaces the rows of a part."""
+    """Write the three files of a collection; `changed` replaces the rows of one of them."""
     parts = {part: folder / f"{part}{ending}" for part in ROWS}
     for part, path in parts.items():
         path.write_text(FORMATS[ending](COLUMNS[part], changed.get(part, ROWS[part])))

@@ -1,4 +1,4 @@
-"""What a model was trained on is said where a task's data is touched."""
+"""Results note if a model was trained on the data of a task."""
 
 import json
 
@@ -19,7 +19,7 @@ def test_what_is_saved_anew_says_it_too(own, tmp_path):
     embedder = Embedder.load(folder)
     embedder.save(tmp_path / "again")
     assert provenance(Embedder.load(tmp_path / "again")) == Provenance(("stsb",))
-    (folder / "likewise.json").write_text("not valid JSON")  # nothing is lost for it
+    (folder / "likewise.json").write_text("not valid JSON")  # does not prevent saving
     embedder.save(tmp_path / "once more")
     assert provenance(Embedder.load(tmp_path / "once more")) == UNKNOWN_PROVENANCE
 

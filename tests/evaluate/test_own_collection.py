@@ -1,4 +1,4 @@
-"""Retrieval on an own collection: rankers beside each other, run files out and in, per query; known items."""
+"""Retrieval on your own collection: comparing rankers, writing and reading run files, values per query, known items."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 
 def slow_values(grades, ranked):
-    """METRICS of one query, written out."""
+    """METRICS of one query, computed from their definitions."""
     ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
     hits = [1 if grades.get(document, 0) > 0 else 0 for document in ranked]
     gain = [max(grades.get(document, 0), 0) for document in ranked[:10]]
@@ -60,13 +60,13 @@ def test_a_block_at_a_time_finds_what_one_product_finds(folder, monkeypatch):
     collection = read_collection(folder)
     whole = EmbeddingRanker(letters).rank(collection, {})
     assert len(collection.ids) < BLOCK
-    monkeypatch.setattr("likewise.evaluate.rankers.BLOCK", 13)  # the last of one document
+    monkeypatch.setattr("likewise.evaluate.rankers.BLOCK", 13)  # the last block has one document
     parts = EmbeddingRanker(letters).rank(collection, {})
     assert all((a == b).all() for a, b in zip(whole.rows, parts.rows, strict=True))
 
 
 class TwoSided:
-    """Encodes queries and documents differently, as a model with prompts does; its fingerprint allows a cache."""
+    """Encodes queries and documents differently, like a model with prompts; its fingerprint allows caching."""
 
     fingerprint = "two-sided"
 
@@ -94,9 +94,9 @@ def test_queries_and_documents_are_encoded_in_their_roles_and_cached_apart(folde
         found = evaluate({"two": model}, collection_task(folder), settings=QUICK, cache=cache)["two", "beir"]
         assert not found.error
         assert all((a == b).all() for a, b in zip(found.result.rankings.rows, wanted, strict=True))
-        assert ("document" in model.asked) is not again  # single queries are encoded again, to time them
+        assert ("document" in model.asked) is not again  # individual queries are encoded again to measure the time
     model.fingerprint = None
-    for _ in range(2):  # nothing is cached, since another model could have the same name
+    for _ in range(2):  # nothing is cached, because another model could have the same name
         model.asked.clear()
         evaluate({"two": model}, collection_task(folder), settings=QUICK, cache=cache)
         assert "document" in model.asked
@@ -243,7 +243,7 @@ def test_a_run_of_other_queries_is_refused(folder, tmp_path):
 
 
 def itself(known=()):
-    """A collection whose queries are documents too; `known` are judged relevant for themselves."""
+    """A collection whose queries are also documents; those in `known` are judged relevant for themselves."""
     texts = ("cat sleeps", "cat naps", "dog barks", "dog growls")
     ids, judgements = ("a", "b", "c", "d"), {"a": {"b": 1}, "c": {"d": 1}}
     judgements = {query: {**grades, **({query: 1} if query in known else {})} for query, grades in judgements.items()}
@@ -355,7 +355,7 @@ def test_two_titles_are_enough_and_with_fewer_sentences_of_four_words_are_the_qu
     bodies = ("A cat is here. Yes it is.", "Rain falls at night. And so on.", "Only one sentence is here.")
     found = known_items(JudgedCollection("t", ("a", "b", "c"), titles, bodies))
     expected = {"a": "one", "b": "two"} if titles[1] else {"b": "Rain falls at night."}
-    if titles[1] == "":  # the title is a part of the document's first sentence
+    if titles[1] == "":  # the title is part of the document's first sentence
         expected["a"] = "one A cat is here."
     assert dict(zip(found.query_ids, found.queries, strict=True)) == expected
     assert found.documents[1] == ("And so on." if "Rain" in found.queries[-1] + found.queries[0] else bodies[1])

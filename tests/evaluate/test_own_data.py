@@ -1,4 +1,4 @@
-"""Your own data: the columns decide what is measured, under any names; what does not fit is named."""
+"""Your own data: columns of any name determine the metric, and errors name invalid values."""
 
 import json
 
@@ -22,14 +22,14 @@ TRIPLETS = {"anchor": ["a cat", "it rains"], "positive": ["the cat", "rain falls
 
 
 def encode(texts):
-    """Counts of letters."""
+    """Count letters."""
     return np.array([[text.count(c) + 0.01 for c in "acdefginorstw"] for text in texts], float)
 
 
 def cosines(columns):
     a, b = (encode(columns[name]) for name in ("sentence1", "sentence2"))
     values = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    return values.round(12)  # equal ones stay equal
+    return values.round(12)  # equal values stay equal
 
 
 def headline(data, *columns, **how):
@@ -46,7 +46,7 @@ def test_scores_labels_and_triplets_each_have_their_measure():
 
 
 def mean_reciprocal_rank(anchors, positives):
-    """By hand: the place of the best own positive among all distinct ones, 0 beyond the tenth."""
+    """Computed by hand from the rank of the best own positive among all distinct ones; 0 beyond the tenth."""
     documents, places = list(dict.fromkeys(positives)), []
     for anchor in dict.fromkeys(anchors):
         own = {positive for a, positive in zip(anchors, positives, strict=True) if a == anchor}
@@ -56,7 +56,7 @@ def mean_reciprocal_rank(anchors, positives):
     return sum(places) / len(places)
 
 
-ALL_RIGHT = {  # by kind of data, rows without a mistake, so that every resample has the same score
+ALL_RIGHT = {  # for each kind of data, rows without any error, so that every resample has the same score
     "one triplet": {name: texts[:1] for name, texts in TRIPLETS.items()},
     "two triplets": TRIPLETS,
     "two pairs": {"anchor": ["a cat", "it rains"], "positive": ["the cat", "rain falls"]},

@@ -1,4 +1,4 @@
-"""Numbers that a figure's comparability hangs on: another one is another protocol, and has to be meant."""
+"""Constants that make scores comparable: changing one changes the protocol, and has to be intended."""
 
 import inspect
 from dataclasses import MISSING, fields

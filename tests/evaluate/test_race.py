@@ -1,4 +1,4 @@
-"""A race: losers leave, the winner is right, and equal candidates have no winner."""
+"""A race: losers are eliminated, the winner is correct, and equal candidates have no winner."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def run(scores: np.ndarray, **rule: float) -> Race:
 
 
 def skilled(*chances: float, items: int = 1000, seed: int = 0) -> np.ndarray:
-    """Candidates that are right on an item if its difficulty is below their skill."""
+    """Candidates that get an item right if its difficulty is below their skill."""
     return (np.random.default_rng(seed).random(items) < np.array(chances)[:, None]).astype(float)
 
 

@@ -1,4 +1,4 @@
-"""Every cell is computed once, what is known is taken from disk, and no failure costs the others."""
+"""Every cell is computed once or read from disk, and a failure does not affect other cells."""
 
 import re
 import sys
@@ -23,7 +23,7 @@ from tests.evaluate.toys import LOST, ONE, TWO, WORDS, Counting, Fitting, alike,
 
 @pytest.fixture
 def known(monkeypatch):
-    """The toys are tasks of this package, and so may be kept on disk."""
+    """Register the toy tasks as tasks of this package, so that their results may be cached."""
     for one in (ONE, TWO, LOST):
         monkeypatch.setitem(TASKS, one.name, one)
     monkeypatch.setitem(SUITES, "toys", ("one", "two"))
@@ -40,7 +40,7 @@ def test_each_model_meets_each_task_and_the_headline_has_an_interval():
     for cell in result.cells.values():
         assert not cell.error
         assert all(score.interval.low <= score.value <= score.interval.high for score in cell.result.scores)
-        assert [score.evidence is None for score in cell.result.scores] == [False, True]  # that of the headline is kept
+        assert [score.evidence is None for score in cell.result.scores] == [False, True]  # only for the headline
         assert 0 < cell.seconds < 600
     assert result["a", "one"].value == alike(model(0), read, EvaluationSettings(), name="pairs/one").headline.value
 
@@ -57,7 +57,7 @@ def test_a_text_that_tasks_share_is_encoded_once(size, monkeypatch):
 def test_rows_come_in_the_order_asked_for_and_slices_change_nothing(monkeypatch):
     monkeypatch.setattr(caches, "SLICE", 7)
     sliced = run({"a": model(0)})
-    monkeypatch.setattr(caches, "MEMORY_BYTES", 0)  # forgets all between tasks
+    monkeypatch.setattr(caches, "MEMORY_BYTES", 0)  # forgets everything between tasks
     forgetful = run({"a": model(0)})
     monkeypatch.undo()
     whole = run({"a": model(0)})
@@ -327,7 +327,7 @@ def test_rankings_are_no_part_of_what_a_result_says():
 
 
 def test_suites_have_sbert_wks_names():
-    """Those of its evaluation script, whose `all` is here every task but those of other languages and domains."""
+    """The names in its evaluation script; here, `all` means every task except those of other languages and domains."""
     names = {suite: [task.name for task in select_tasks(suite)] for suite in ("sts", "supervised", "probing", "all")}
     assert names["sts"] == ["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r"]
     assert names["supervised"] == ["mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e"]
@@ -363,7 +363,7 @@ def test_the_callers_own_code_is_found_in_the_working_folder_and_its_errors_are_
     assert module._imported("mine_twice:f")([]) == "found"
     monkeypatch.setattr(sys, "path", [str(tmp_path), *before])
     module._imported("mine_at_hand:Box.f")
-    assert sys.path == [str(tmp_path), *before]  # what was there stays
+    assert sys.path == [str(tmp_path), *before]  # existing entries stay
 
 
 @pytest.mark.parametrize(
@@ -435,7 +435,7 @@ def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
     progress = runner._Progress(predicted.append, 5, lambda: None)
     progress.report("m", "t", 0, 0)
     for seconds in (10.0, 0.04, 19.94, 0.06):  # the second is cached
-        clock[0] += 30.0  # for loading the model
+        clock[0] += 30.0  # to load the model
         progress.begin()
         clock[0] += seconds
         progress.finish()
@@ -443,7 +443,7 @@ def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
             progress.begin()
             progress.report("m", "second", 0, 0)
     progress.begin()
-    for seconds in (4, 5, 0.5):  # of the ten that a cell takes
+    for seconds in (4, 5, 0.5):  # of the ten seconds that a cell takes
         clock[0] += seconds
         progress.report("m", "last", 3, 9)
     assert predicted.pop(1).seconds_left == 40.0

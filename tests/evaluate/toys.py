@@ -1,4 +1,4 @@
-"""Tasks and models small enough to read: pairs of words whose likeness is known, and functions for models."""
+"""Tasks and models small enough to read: word pairs with known similarity, and functions as models."""
 
 import numpy as np
 
@@ -44,7 +44,7 @@ LOST = task("lost", "pairs/lost")
 
 
 def model(seed, noise=1.0):
-    """A function that knows the score of both columns' pairs, and says it with noise."""
+    """A function that knows the scores of the pairs in both columns, and returns them with noise."""
 
     def encode(texts):
         random = [np.random.default_rng([seed, *text.encode()]) for text in texts]
@@ -54,7 +54,7 @@ def model(seed, noise=1.0):
 
 
 class Counting:
-    """A model with a fingerprint that remembers what it was asked."""
+    """A model with a fingerprint that records which texts it was asked to encode."""
 
     def __init__(self, fingerprint="f" * 32, seed=0):
         self.fingerprint, self.asked, self._encode = fingerprint, [], model(seed)
@@ -65,7 +65,7 @@ class Counting:
 
 
 class Fitting:
-    """A model that learns from the texts: the share of each letter, less the mean over the texts."""
+    """A model that is fitted on the texts: the frequency of each letter minus its mean over the texts."""
 
     name = "letters"
 
@@ -78,11 +78,11 @@ class Fitting:
 
 
 class Likewise(Fitting):
-    """A third one."""
+    """A third model."""
 
 
 class Unmakeable:
-    """A model whose making raises."""
+    """A model whose constructor raises an error."""
 
     def __init__(self):
         raise KeyError("x")

@@ -1,4 +1,4 @@
-"""The anatomy of a model: its measures against slow ones, its verdicts on models that are known, and its refusals."""
+"""The anatomy of a model: measures compared with slow ones, verdicts on known models, and errors."""
 
 import json
 from dataclasses import fields, replace
@@ -175,7 +175,7 @@ def test_a_long_text_is_measured_as_far_as_the_model_reads_it(folders) -> None:
 
 
 def by_hand(**changes: Any) -> Anatomy:
-    """Measures of four layers."""
+    """An anatomy with hand-written measures of four layers."""
     steps = (0.96, 0.5, 0.95)
     similarity = np.eye(4)
     for k, cosine in enumerate(steps):

@@ -1,4 +1,4 @@
-"""The page of an explanation: every word and number is in it, coloured by its share of the largest."""
+"""The page of an explanation contains every word and number, coloured by its size relative to the largest."""
 
 import json
 import re

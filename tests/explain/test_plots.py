@@ -1,6 +1,6 @@
-"""Plots can be read: figures grow with what they show, so that no text is on another, and numbers stand out.
+"""Plots are readable: figures grow with their content, so that texts do not overlap, and numbers stand out.
 
-What is in a picture stands in pictures.txt (see tests/pictures.py).
+pictures.txt lists the content of the plots (see tests/pictures.py).
 """
 
 from dataclasses import replace
@@ -46,7 +46,7 @@ def explanation(n: int, m: int, layers: int) -> PairExplanation:
 
 
 def drawn(figure: Figure, style: dict) -> list[Axes]:
-    """Its heat maps and curves, without colour bars, laid out as they are saved."""
+    """The figure's heat maps and curves, without colour bars, laid out as in the saved file."""
     with matplotlib.rc_context(style):
         figure.set_layout_engine("constrained")
         figure.draw_without_rendering()
@@ -99,14 +99,14 @@ def test_numbers_of_a_heat_map_stand_out_from_their_cells(figure):
 
 
 def few_words() -> tuple[WordImportance, ...]:
-    """One word, and others at the same place, a little more than the room of a label away, or a little less."""
+    """A word, and others that are at the same place, or slightly more or less than the width of a label away."""
     away = {"base": (0, 0), "left": (-1.2, 0), "lefter": (-1.4, 0), "below": (0, -0.08), "lower": (0, -0.1)}
     away |= {"both": (-1.2, -0.2), "rare": (-10, -9)}
     return tuple(WordImportance(name, 10**up, 10 + right, n) for n, (name, (right, up)) in enumerate(away.items(), 1))
 
 
 def many_words() -> tuple[WordImportance, ...]:
-    """Each with room for its label but the last, whose importance is too small to be shown; the middle is commonest."""
+    """Words with room for labels, except the last, whose importance is too small to show; the middle is commonest."""
     return tuple(WordImportance(f"w{n}", 10 ** (2.5 - 0.1 * n), 1 + abs(n - 30), 4) for n in range(58))
 
 

@@ -1,4 +1,4 @@
-"""A sentence through the layers: every measure is what a loop over words and layers gives."""
+"""A sentence through the layers: every measure equals the result of a loop over words and layers."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_importance_is_the_variance_of_steps_and_places_are_the_main_directions_
     (layers,) = embedder.encode_layers([text])
     units = layers.astype(np.float64) / np.linalg.norm(layers, axis=2, keepdims=True)
     variance = np.var((units[1:] * units[:-1]).sum(2), axis=0)
-    variance[-1] = 0  # a text's last token, which every text has
+    variance[-1] = 0  # the last token, which all texts have in common
     np.testing.assert_allclose(found.importance, variance / variance.sum(), atol=1e-4)
     flat = units.reshape(-1, units.shape[2])
     _, _, axes = np.linalg.svd(flat - flat.mean(0), full_matrices=False)

@@ -1,4 +1,4 @@
-"""A cosine as a sum over word pairs: it adds up for every pooling and engine that has one, and others are refused."""
+"""A cosine as a sum over word pairs: it adds up for all linear pooling methods and engines; others are refused."""
 
 import json
 import warnings
@@ -30,7 +30,7 @@ POOLINGS = dict.fromkeys(REDUCTIONS, ()) | {
     "sbert-wk:start=0,robust=false": ("0", "1", "2", "3"),
     "mean:layers=0+3": ("0", "3"),
 }
-"""By pooling, the layers that an explanation names: none if it reads only one."""
+"""The layers that an explanation names, by pooling method; none if it reads only one layer."""
 ENGINE_NAMES = [name for name in ENGINES if name != "native" or NATIVE]
 
 
@@ -73,7 +73,7 @@ def test_the_layers_parts_of_a_contribution_add_up_to_it_and_to_the_layers_rows_
 
 
 def test_a_contribution_is_the_product_of_two_tokens_parts(tiny):
-    found = explain_pair(tiny, "cat x", "dog")  # words of one token each
+    found = explain_pair(tiny, "cat x", "dog")  # each word is one token
     (first,), (second,) = tiny.encode_tokens(["cat x"]), tiny.encode_tokens(["dog"])
     u, v = first.mean(0), second.mean(0)
     by_hand = np.zeros((4, 3))

@@ -1,4 +1,4 @@
-"""A migration: nothing is mixed, nothing is lost, what is done is not done again, and what changes is seen."""
+"""A migration mixes and loses nothing, does not repeat finished work, and notices changes."""
 
 from dataclasses import replace
 from itertools import islice
@@ -27,7 +27,7 @@ def encode_old(texts):
 
 
 class Encoder:
-    """Encodes by the new model, and counts; `fails_after` texts it raises, as a killed process would."""
+    """Encodes with the new model and counts texts; raises an error after `fails_after` texts, like a killed process."""
 
     def __init__(self, fails_after: float = np.inf, then=lambda: None) -> None:
         self.texts: list[str] = []
@@ -88,7 +88,7 @@ def test_queries_go_to_the_old_index_mapped_until_the_new_one_is_complete(old, n
     expected = old.search(to_old(queries), 3)
     assert migration.search(queries, 3) == expected
     migration.run(block=10, show_progress_bar=False)
-    assert seen == [expected] * 3  # a search during the migration, too, finds the old index's vectors alone
+    assert seen == [expected] * 3  # a search during the migration also finds only vectors of the old index
     assert [len(matches) for matches in migration.search(queries)] == [10, 10]
     assert [matches[0].id for matches in migration.search(queries, 3)] == ["id3", "id4"]
     assert migration.search(queries, 3) == new.search(queries, 3)

@@ -1,4 +1,4 @@
-"""Maps between models: the exact one is found, the recall is measured on other texts, files hold what was fitted."""
+"""Maps between models: an exact map is found, recall is measured on held-out texts, and files store the fitted map."""
 
 import json
 import sys
@@ -50,7 +50,7 @@ def test_the_recall_is_that_of_the_last_fifth_in_an_order_that_the_seed_decides(
 def test_a_centre_far_from_the_origin_is_moved_to_the_other():
     source = VECTORS + 3 * ROTATION[0]
     source /= np.linalg.norm(source, axis=1, keepdims=True)
-    target = np.column_stack([0.8 * source @ ROTATION, np.full(600, 0.6)])  # of unit length too
+    target = np.column_stack([0.8 * source @ ROTATION, np.full(600, 0.6)])  # also of unit length
     found = fit_map(source, target, OLD, NEW)
     np.testing.assert_allclose(found(source), target, atol=1e-3)
     assert found.recall.value > 0.99

@@ -1,4 +1,4 @@
-"""A migration in place: the new collection takes the old one's name when it is complete, whatever happens before."""
+"""A migration in place: the new collection takes the old one's name once complete, whatever happens before that."""
 
 import sqlite3
 from contextlib import nullcontext
@@ -50,7 +50,7 @@ def names(folder: Path) -> set[str]:
 
 
 def assert_migrated(folder: Path, texts=TEXTS, before: str = "") -> None:
-    """All of it is the new model's, and nothing else is."""
+    """Check that the collection holds only vectors of the new model, and all of them."""
     with Collection.open(str(folder)) as collection:
         found = next(collection.records())
         assert collection.model.fingerprint == NEW.fingerprint and collection.dimension == 4
@@ -92,7 +92,7 @@ def test_a_kill_at_any_step_leaves_what_the_same_call_completes(folder, step, ke
             patch.setattr(Path, "rename", lambda path, to: killed() if path.name == chosen else rename(path, to))
         with pytest.raises(KeyboardInterrupt):
             migrated(folder, keep_old=keep_old)
-    with Collection.open(str(folder)) if step == "last" else nullcontext():  # nothing is left that a writer hinders
+    with Collection.open(str(folder)) if step == "last" else nullcontext():  # a writer cannot block this step
         report = migrated(folder, keep_old=keep_old)
     expected = {"encode": MigrationReport(7, 0, 0, 3), "last": MigrationReport(0, 7, 0, 0)}
     assert report == expected.get(step, MigrationReport(0, 7, 0, 2))
@@ -192,7 +192,7 @@ def test_an_index_elsewhere_loses_nothing_that_another_source_gave_it(folder, tm
     elsewhere = str(tmp_path / "elsewhere")
     records = some(["text 3"])
     with Collection.create(elsewhere, 4, NEW) as target:
-        target.add(Records(records.ids, encode(records.texts), records.texts, records.metadata))  # an interrupted one
+        target.add(Records(records.ids, encode(records.texts), records.texts, records.metadata))  # interrupted
     assert migrate_into(str(folder), elsewhere, NEW, 4, encode, False) == MigrationReport(6, 1, 0, 2)
     assert migrate_into(str(folder), elsewhere, NEW, 4, encode, False) == MigrationReport(0, 7, 0, 1)
     ids = ["mine"] if change == "other record" else records.ids

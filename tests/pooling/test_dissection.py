@@ -1,4 +1,4 @@
-"""SBERT-WK against the word-by-word procedure, its invariants, what it does with bad paths, and its way to disk."""
+"""SBERT-WK compared with the word-by-word procedure, its invariants, degenerate paths, and saving to disk."""
 
 import json
 import warnings
@@ -39,7 +39,7 @@ def neighbours_of(k: int, layers: int, window: int, boundary: str = "reference")
 
 
 def slow_word(path: np.ndarray, window: int = 2, boundary: str = "reference") -> tuple[np.ndarray, float]:
-    """Weights of the layers of one word (L, D), by a QR factorisation a layer; and the word's importance."""
+    """The layer weights of one word (L, D), with a QR factorization per layer, and the word's importance."""
     layers = len(path)
     novelty, alignment = np.empty(layers), np.empty(layers)
     for k in range(layers):
@@ -56,7 +56,7 @@ def slow_word(path: np.ndarray, window: int = 2, boundary: str = "reference") ->
 
 
 def slow_sentence(paths: np.ndarray, window: int = 2, boundary: str = "reference") -> np.ndarray:
-    """The vector of one sentence (t, L, D): every token but the last, by importance."""
+    """The vector of one sentence (t, L, D): the importance-weighted sum of all tokens but the last."""
     made = [slow_word(path, window, boundary) for path in paths[:-1]]
     importance = np.array([variance for _, variance in made])
     words = np.stack([weights @ path for (weights, _), path in zip(made, paths, strict=False)])
@@ -67,7 +67,7 @@ def slow_sentence(paths: np.ndarray, window: int = 2, boundary: str = "reference
 
 
 def random_paths(words: int, layers: int, width: int, seed: int = 0) -> np.ndarray:
-    """Vectors that share a direction, as those of neighbouring layers do: x = μ + 0.3 ε."""
+    """Vectors that share a direction, like those of neighbouring layers: x = μ + 0.3 ε."""
     draw = np.random.default_rng(seed)
     return draw.normal(size=(words, 1, width)) + 0.3 * draw.normal(size=(words, layers, width))
 
@@ -91,7 +91,7 @@ def dissected(pooling: Dissection, paths: np.ndarray, dtype: torch.dtype = torch
 
 
 def equiangular(layers: int, cosine: float) -> np.ndarray:
-    """One word whose vectors at any two layers have the same cosine."""
+    """A word whose vectors have the same cosine between any two layers."""
     return np.linalg.cholesky(np.full((layers, layers), cosine) + (1 - cosine) * np.eye(layers))[None]
 
 
@@ -108,7 +108,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> TorchEmbedder:
     return TorchEmbedder.load(folder, device="cpu")
 
 
-# ── against the slow procedure
+# ── compared with the slow procedure
 
 
 @pytest.mark.parametrize("boundary", ["reference", "symmetric"])
@@ -132,7 +132,7 @@ def test_real_sentences_come_out_as_by_the_slow_procedure(
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_layers_are_measured_in_fp32(real: list[np.ndarray], dtype: torch.dtype) -> None:
-    """What rounding the layers costs is theirs; the procedure itself adds no more than fp32 does."""
+    """Rounding the layers causes some error; the procedure itself adds no more than in fp32."""
     rounded = torch.as_tensor(np.concatenate(real)).to(dtype).double().numpy()
     ends = np.cumsum([len(paths) for paths in real])[:-1]
     wanted = [slow_sentence(paths[:, 2:]) for paths in np.split(rounded, ends)]
@@ -143,7 +143,7 @@ def test_half_precision_layers_are_measured_in_fp32(real: list[np.ndarray], dtyp
 
 @pytest.mark.parametrize("seed", range(3))
 def test_layers_that_differ_in_length_alone_have_nothing_new_in_fp32_either(seed: int) -> None:
-    """What rounding leaves of their novelty is no reason to prefer one."""
+    """The novelty that remains because of rounding is no reason to prefer a layer."""
     draw = np.random.default_rng(seed)
     path = (draw.uniform(0.1, 10, size=(7, 1)) * draw.normal(size=(1, 768)))[None].repeat(30, 0)
     exact, rounded = (dissected(Dissection(0), path, dtype) for dtype in (torch.float64, torch.float32))
@@ -168,7 +168,7 @@ def test_gradients_reach_the_words_of_a_model(tiny: TorchEmbedder) -> None:
     assert (gradient[[2, 4, 5, 6, 7]].abs().sum(1) > 0).all()
 
 
-# ── what is known without the slow procedure
+# ── results that are known without the slow procedure
 
 
 def test_three_vectors_whose_weights_are_known_by_hand() -> None:
@@ -209,14 +209,14 @@ def test_equal_angles_have_closed_weights(
         assert found.alignment[k].item() == pytest.approx(spanned**0.5 / cosine / (2 * (m + 1)), abs=1e-12)
 
 
-# ── what the reference cannot bear
+# ── inputs that the reference cannot handle
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_two_equal_neighbours_are_one(dtype: torch.dtype) -> None:
-    """A singular K: the copy adds nothing to what the neighbours span."""
+    """K is singular: the copy adds nothing to the span of the neighbours."""
     paths = random_paths(6, 7, 48)
     paths[:, 3] = paths[:, 4]
     found = pooled(Dissection(0), paths, 6, dtype=dtype)
@@ -252,7 +252,7 @@ def test_layers_that_disagree_do_not_explode(dtype: torch.dtype, alignment: str)
     assert weights.max() <= 1
     assert pooled(made, paths, 120, 80, dtype=dtype).isfinite().all()
     to_the_letter = dissected(Dissection(0, robust=False), paths).weights.numpy()
-    assert np.abs(to_the_letter).max() > 2  # there they do
+    assert np.abs(to_the_letter).max() > 2  # in the original procedure, they do
     assert np.abs(to_the_letter.T - [slow_word(path)[0] for path in paths]).max() < 1e-6 * np.abs(to_the_letter).max()
 
 
@@ -266,7 +266,7 @@ def test_orthogonal_layers_weigh_by_novelty_alone(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_vectors_narrower_than_the_window_are_all_spanned(dtype: torch.dtype) -> None:
-    """D < 2 · window + 1: an interior layer has no novelty left."""
+    """If D < 2 · window + 1, an interior layer has no novelty."""
     paths = random_paths(6, 7, 3)
     found = dissected(Dissection(0), paths, torch.promote_types(dtype, torch.float32))
     assert found.novelty[2:5].max() < 2e-2
@@ -299,7 +299,7 @@ def test_a_sentence_of_no_or_one_token_becomes_zeros_and_is_told(dtype: torch.dt
 
 
 def test_without_the_tokens_of_a_prompt_it_leaves_out_the_last_token_still_and_no_more() -> None:
-    """Those that remain keep their positions, which say nothing of how many there are."""
+    """The remaining tokens keep their positions, which do not reveal how many tokens there are."""
     paths, tokens = random_paths(9, 7, 16), sentences_of(6, 3)
     kept, rows = tokens.without_first([3, 1])
     assert kept.lengths == (3, 2)
@@ -337,7 +337,7 @@ def test_a_model_whose_blocks_do_nothing_still_embeds(tiny: TorchEmbedder) -> No
         torch.nn.init.zeros_(block.down.weight)
     embedder = TorchEmbedder(still.tokenizer, still.encoder, Dissection(1), still.heads, still.manifest)
     texts = ["a cat sleeps .", "dog"]
-    tokens_but_the_last = [layers[-1, :-1].mean(0) for layers in still.encode_layers(texts)]  # each as important
+    tokens_but_the_last = [layers[-1, :-1].mean(0) for layers in still.encode_layers(texts)]  # equally important
     wanted = [mean / np.linalg.norm(mean) for mean in tokens_but_the_last]
     assert np.abs(embedder.encode(texts) - wanted).max() < 1e-5
     assert np.isfinite(embedder.encode([""])).all()
@@ -362,7 +362,7 @@ def test_too_few_layers_are_refused_before_anything_is_read(spec: str, depth: in
 
 
 def test_a_folder_may_ask_for_the_last_start_that_its_model_has_layers_for_and_not_for_the_next(tmp_path: Path) -> None:
-    """Six blocks are seven layers with the embeddings."""
+    """Six blocks have seven layers, including the embeddings."""
     assert Dissection.read({"start": 4}, tmp_path, 6).start == 4
     with pytest.raises(BadModel, match="start=5 needs 8 layers or more, but the encoder has 7"):
         Dissection.read({"start": 5}, tmp_path, 6)

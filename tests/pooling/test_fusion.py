@@ -1,4 +1,4 @@
-"""A stack of layers and the map over it: what they compute, and what a folder must say of them."""
+"""A stack of layers and the map over it: what they compute, and what a model folder must specify."""
 
 import json
 
@@ -68,7 +68,7 @@ def test_a_fusion_is_for_encoders_of_its_width():
 
 @pytest.fixture
 def folder(tmp_path):
-    """Of a fusion of layers 1 to 3, its settings as a plain object."""
+    """A folder with a saved fusion of layers 1 to 3, its settings as a plain object, and the fusion."""
     fusion = Fusion(Stack(Reduce.parse("mean"), 1, 3), WIDTH)
     with torch.no_grad():
         fusion.map.weight.normal_()

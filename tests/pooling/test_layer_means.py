@@ -1,4 +1,4 @@
-"""A mean of layers, beside a loop over tokens and layers, and what a name or a folder must say of it."""
+"""A mean of layers, compared with a loop over tokens and layers, and what a name or a folder must specify."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def layers(dtype=torch.float32):
 
 
 def _slow(every, numbers):
-    """The mean over tokens of each token's mean over layers, one sentence and one token after the other."""
+    """The mean over tokens of each token's mean over layers, one sentence and one token at a time."""
     begin, rows = 0, []
     for length in LENGTHS:
         tokens = range(begin, begin := begin + length)

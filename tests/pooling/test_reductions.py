@@ -1,4 +1,4 @@
-"""The poolings that read only the last layer, each beside a loop."""
+"""The pooling methods that read only the last layer, each compared with a loop."""
 
 import math
 from itertools import combinations
@@ -78,7 +78,7 @@ def test_long_half_precision_sums_are_added_up_exactly():
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_where_torch_reduces_no_segments_the_same_is_done_by_index(name, monkeypatch):
     tokens = packed(LENGTHS, 5)
-    below = Ragged(-1 - tokens.values.abs(), tokens.lengths)  # a largest value that is below 0
+    below = Ragged(-1 - tokens.values.abs(), tokens.lengths)  # the largest value is below 0
     wanted = [pooling_of(name, 6)(iter([some.values]), some) for some in (tokens, below)]
     monkeypatch.setattr("likewise.pooling.reductions.SEGMENTS", ())
     for some, expected in zip((tokens, below), wanted, strict=True):

@@ -1,4 +1,4 @@
-"""Every cluster has a colour of its own that is seen on white and on black, and a name that stands among its points."""
+"""Every cluster has its own colour, visible on white and on black, and a name placed among its points."""
 
 import colorsys
 

@@ -1,4 +1,4 @@
-"""Layouts fit into the unit square with both axes in one scale."""
+"""Layouts fit into the unit square, with the same scale on both axes."""
 
 import sys
 

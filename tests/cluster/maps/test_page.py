@@ -1,4 +1,4 @@
-"""The page is one file that loads nothing, runs its own script alone, and shows texts as texts."""
+"""The page is one file that loads nothing, runs only its own script, and never interprets texts as markup."""
 
 import base64
 import hashlib
@@ -27,13 +27,13 @@ EVIL = [
 
 
 def evil_map(texts=EVIL) -> ClusterMap:
-    """Every text as a text, as a name of a cluster, and as the title."""
+    """A map with each text as a text, as the name of a cluster, and as the title."""
     places = np.random.default_rng(0).random((len(texts), 2))
     return ClusterMap("".join(texts), places, np.arange(len(texts)), list(texts), list(texts))
 
 
 class Elements(HTMLParser):
-    """Every element with its attributes, and the contents of scripts and styles, as a browser reads them."""
+    """Collects every element with its attributes, and the content of scripts and styles, as a browser reads them."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

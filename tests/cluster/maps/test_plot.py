@@ -1,4 +1,4 @@
-"""A picture has a dot for every text, and names that do not overlap."""
+"""A plot has a dot for every text, and names that do not overlap."""
 
 import numpy as np
 import pytest

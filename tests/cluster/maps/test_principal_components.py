@@ -1,4 +1,4 @@
-"""Principal components are scikit-learn's, up to the sign, which is fixed."""
+"""Principal components equal scikit-learn's up to the sign, which is fixed here."""
 
 import numpy as np
 import pytest

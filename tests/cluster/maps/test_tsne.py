@@ -1,4 +1,4 @@
-"""Neighbours stay neighbours in two dimensions, and the same seed gives the same places."""
+"""Neighbours stay neighbours in two dimensions, and the same seed gives the same positions."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Classifiers are those of SentEval's rules, one by one and all together."""
+"""Classifiers follow SentEval's rules, whether trained one by one or in batches."""
 
 import subprocess
 import sys
@@ -24,14 +24,14 @@ MASKS_OF_MKL = (
     torch.empty(64).bernoulli_(0.5, generator=torch.Generator().manual_seed(3)).bool().tolist()
     != batched.kept_by_dropout(np.random.RandomState(3), (8, 8), 0.5).ravel().tolist()
 )
-"""On Intel's processors torch takes dropout masks from MKL, and a classifier with dropout is another by it."""
+"""On Intel processors, torch takes dropout masks from MKL, so classifiers with dropout differ."""
 if MASKS_OF_MKL:
     del RECIPES["a hidden layer with dropout"]
 WAYS = {"one by one": sequential.train_sequential, "together": batched.train_batched}
 
 
 def noisy(n: int, width: int = 6, classes: int = 3, seed: int = 0, noise: float = 1.0) -> Problem:
-    """Classes that overlap."""
+    """Data with overlapping classes."""
     random = np.random.default_rng(seed)
     y = random.integers(classes, size=n)
     centres = random.normal(size=(classes, width))
@@ -64,7 +64,7 @@ def test_a_classifier_is_that_of_the_slow_transcription(way, recipe, held_out):
 @pytest.mark.parametrize("threads", ["1", "3"])
 @pytest.mark.parametrize("gathered", [1, 1 << 18])
 def test_company_changes_nothing(threads, gathered, monkeypatch):
-    """Alone, in groups, in threads; folds of unequal size, and drawn and given dev sets mixed."""
+    """Alone, in groups and in threads; with folds of unequal size, and with both drawn and given dev sets."""
     monkeypatch.setattr(batched, "_GATHERED", gathered)
     problem = noisy(101)
     folds = [*some_folds(problem, 5), *[Fold(fold.train, None, (1e-3,)) for fold in some_folds(problem, 3)]]

@@ -1,4 +1,4 @@
-"""Folds are scikit-learn's."""
+"""Folds are the same as in scikit-learn."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from likewise.evaluate.classifiers.protocols import splits, stratified
 
 def sklearns(labels: np.ndarray, k: int, seed: int) -> list[tuple[list[int], list[int]]]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes smaller than k
+        warnings.simplefilter("ignore")  # about classes smaller than k
         drawn = StratifiedKFold(k, shuffle=True, random_state=seed).split(np.zeros(len(labels)), labels)
         return [(kept.tolist(), held.tolist()) for kept, held in drawn]
 

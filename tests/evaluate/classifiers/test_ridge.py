@@ -1,4 +1,4 @@
-"""Ridge regression beside scikit-learn's, every fold refitted."""
+"""Ridge regression compared with scikit-learn's, refitted for every fold."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Metrics beside scikit-learn and beside their definitions written out slowly."""
+"""Metrics compared with scikit-learn and with slow implementations of their definitions."""
 
 import math
 
@@ -21,7 +21,7 @@ from likewise.evaluate.tasks.clustering import cluster_agreement
 
 
 def slow(metric: str, found: list[float], rated: list[float], k: int) -> float:
-    """One query, read from the definitions."""
+    """The metric for one query, computed from its definition."""
     first, relevant = found[:k], sum(r > 0 for r in rated)
     if metric == "ndcg":
         gain = sum(max(r, 0) / math.log2(rank + 1) for rank, r in enumerate(first, 1))
@@ -46,7 +46,7 @@ def table(rows: list[list[float]]) -> np.ndarray:
 
 @st.composite
 def rankings(draw):
-    """Queries with relevances −1 … 3, of which some prefix of some order was found."""
+    """Queries with relevances −1 … 3, for which a prefix of some permutation was retrieved."""
     rated = draw(st.lists(st.lists(st.integers(-1, 3), max_size=8), min_size=1, max_size=4))
     result = [draw(st.permutations([*row, 0, 0])) for row in rated]
     return [row[: draw(st.integers(0, len(row)))] for row in result], rated
@@ -68,7 +68,7 @@ def test_a_list_shorter_than_k_is_divided_by_k_in_precision_alone():
 
 
 few = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 1)), min_size=1, max_size=30)
-"""Pairs of few distinct scores, so that most are tied."""
+"""Pairs with few distinct scores, so that most are tied."""
 
 
 def sides(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Pictures of results, of rankers and of a choice: what is in them stands in pictures.txt (see tests/pictures.py)."""
+"""Plots of results, rankers and a choice; pictures.txt lists what they contain (see tests/pictures.py)."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ from tests.evaluate.toys import task
 
 
 def scored(shares: dict[str, list[float | None]]) -> Results:
-    """Results by hand with uneven intervals; the third task has none."""
+    """Hand-written results with asymmetric intervals; the third task has no interval."""
     found = by_hand(shares, (SURE, ONE, TWO, task("three", "pairs/one"))[: len(next(iter(shares.values())))])
     cells = dict(found.cells)
     for key, cell in found.cells.items():
@@ -36,7 +36,7 @@ def scored(shares: dict[str, list[float | None]]) -> Results:
 
 
 def chosen() -> Choice:
-    """A choice by hand among a chosen candidate and one that lost."""
+    """A hand-written choice between a chosen candidate and one that lost."""
     scores = {"good": Interval(0.9, 0.8, 0.95), "poor": Interval(0.2, 0.1, 0.35)}
     states = {"good": "chosen", "poor": "lost"}
     entrants = tuple(

@@ -1,4 +1,4 @@
-"""The table fits the screen, marks what is sure alone, and hides nothing that went wrong."""
+"""The table fits the screen, marks only significant differences, and reports every failure."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ SURE = task("sure", "pairs/one")
 
 
 def by_hand(shares, tasks=(SURE,)):
-    """Results by hand: for each model the share of 200 items that it gets right in each task; None where it failed."""
+    """Hand-written results: the fraction of 200 items that each model gets right in each task; None if it failed."""
     cells = {}
     for name, of_model in shares.items():
         for one, share in zip(tasks, of_model, strict=True):
@@ -52,7 +52,7 @@ def five():
 
 
 def rows(text):
-    """Lines by their first word, the table's before those below it."""
+    """Lines by their first word; lines of the table take precedence over those below it."""
     return {line.split()[0]: line for line in reversed(text.splitlines()) if line.strip()}
 
 
@@ -72,7 +72,7 @@ def test_two_correlations_are_compared_in_words():
     cells = {(name, "sure"): Cell(name, "sure", result) for name, result in results.items()}
     uneven = Results(("good", "bad"), (SURE,), cells, RESAMPLES_400)
     found = compare_two(uneven, "good", "bad")
-    assert found["sure"].difference.value < 0  # the second minus the first, which loses
+    assert found["sure"].difference.value < 0  # the second model minus the first, which is worse
     told = comparison_lines(uneven, "good", "bad", found)
     assert "A is better on 1 and B on 0" in told
     assert "A is better" in rows(told)["sure"]
@@ -147,7 +147,7 @@ def test_of_several_models_and_tasks_the_report_says_what_was_compared_and_what_
 
 
 def of_numbers(said, gold, statistic="spearman"):
-    """A result whose evidence are these numbers."""
+    """A result with these numbers as evidence."""
     evidence = Evidence(np.asarray(said, float), None if gold is None else np.asarray(gold, float), None, statistic)
     return Result("sure", (Score(statistic, 0.5, len(said), evidence),), "by hand")
 
@@ -158,7 +158,7 @@ def of_numbers(said, gold, statistic="spearman"):
         (of_numbers([1, 2, 3], [1, 2, 3]), of_numbers([3, 2, 1], [1, 2, 4])),  # other gold
         (of_numbers([1, 2, 3], [1, 2, 3]), of_numbers([1, 0, 1], None, "mean")),  # another statistic
         (of_numbers([1], [1]), of_numbers([2], [1])),  # one item has no correlation
-        (of_numbers([1, 2, 3], [1, 1, 1]), of_numbers([3, 2, 1], [1, 1, 1])),  # nor have equal ones
+        (of_numbers([1, 2, 3], [1, 1, 1]), of_numbers([3, 2, 1], [1, 1, 1])),  # nor do equal values
         (of_numbers([np.nan, 1], None, "mean"), of_numbers([1, 0], None, "mean")),
     ],
 )
@@ -190,7 +190,7 @@ def test_a_note_is_said_once_with_its_tasks_and_models():
     assert noted(dict.fromkeys(keys, "n")) == "· all tasks: n"
     cell = Cell("a", "one", Result("one", (Score("x", 0.5, 4),), "p", ("n",)))
     one = Results(("a",), (ONE,), {("a", "one"): cell}, RESAMPLES_100)
-    assert list(report_notes(one))[-1] == "· one: n"  # of one task there are not several
+    assert list(report_notes(one))[-1] == "· one: n"  # a single task is not called "all tasks"
     assert noted(dict(zip(keys, ("n", None, "n", None), strict=True))) == "· one: n"
     assert noted(dict(zip(keys, ("n", "n", None, None), strict=True))) == "· a · all tasks: n"
     assert noted(dict(zip(keys, ("n", None, None, "m"), strict=True))) == "· a · one: n\n· b · two: m"
@@ -205,7 +205,7 @@ def test_a_p_is_shown_with_four_digits_or_as_smaller(p, shown):
 
 @pytest.fixture
 def three(monkeypatch):
-    """Three models on two tasks, right as often as one would like; one of them has no second score."""
+    """Three models on two tasks with chosen accuracies; one of them has no score on the second task."""
     monkeypatch.setitem(SUITES, "toys", ("one", "two"))
     results, cells = by_hand({"alpha": [0.9, 0.8], "beta": [0.6, 0.5], "gamma": [0.3, 0.2]}, (ONE, TWO)), {}
     for i, (key, cell) in enumerate(results.cells.items()):

@@ -1,4 +1,4 @@
-"""Rankers beside the first one, query by query: as text and as a picture."""
+"""Rankers compared with the first one, query by query, as text and as a plot."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ SECONDS = {"first": [0.001, 0.002, 0.004], "other": [0.01]}
 
 
 def rankers():
-    """The relevant document of each query is found at one of PLACES."""
+    """Rankers that find the relevant document of each query at one of the ranks in PLACES."""
     cells = {("failed", "own"): Cell("failed", "own", error="no luck")}
     for name, places in PLACES.items():
         rows = [np.insert(np.delete(np.arange(12), i), place - 1, i) for i, place in enumerate(places)]

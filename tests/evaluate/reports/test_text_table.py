@@ -1,4 +1,4 @@
-"""Tables of text: names in lines that fit, whatever they are made of."""
+"""Text tables: names of any kind are wrapped into lines that fit."""
 
 import pytest
 from hypothesis import example, given

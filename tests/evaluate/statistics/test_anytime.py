@@ -1,4 +1,4 @@
-"""Betting: capital, confidence sequences and paired evidence that stay valid at any time."""
+"""Betting: capital, confidence sequences and paired evidence are valid at any time."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_the_capital_falls_as_the_mean_that_is_bet_against_grows():
 
 @pytest.mark.parametrize("chance", [0.02, 0.5, 0.9])
 def test_the_capital_against_the_true_mean_rarely_reaches_the_threshold_at_any_of_many_looks(chance):
-    """An interval misses the mean exactly when this capital, or that of the mirrored values, is at the threshold."""
+    """An interval misses the mean exactly when this capital, or that of the mirrored values, reaches the threshold."""
     random, misses = np.random.default_rng(1), 0
     for _ in range(100):
         values = (random.random(300) < chance).astype(float)

@@ -1,4 +1,4 @@
-"""Two models on one task: the evidence decides which tests apply, and what is said."""
+"""Two models on one task: the evidence determines which tests apply, and the verdict."""
 
 import numpy as np
 import pytest
@@ -115,7 +115,7 @@ def test_what_has_no_correlation_has_no_test_and_is_not_comparable():
 
 
 def test_perfect_correlations_are_tested_in_spite_of_rounding():
-    """Both are 1, or a hair more."""
+    """Both are 1, or slightly more because of rounding."""
     for scale in (0.1, 0.3, 0.7, 1.1, 1e-3, 3e5):
         rows = (Evidence(sign * scale * GOLD, GOLD, statistic="pearson") for sign in (1, -1))
         first = compare(*rows, resamples=9).tests

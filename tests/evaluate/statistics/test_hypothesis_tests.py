@@ -1,4 +1,4 @@
-"""Tests of two models: beside worked values that were printed elsewhere, beside scipy, and under a simulated null."""
+"""Tests of two models compared with published examples, with scipy, and under a simulated null hypothesis."""
 
 import math
 
@@ -24,11 +24,11 @@ def test_students_t_is_scipys(freedom):
 
 @pytest.mark.parametrize(
     ("ours", "theirs", "between", "n", "t", "z"),
-    [  # as printed by R's cocor 1.1 for correlations of four digits, so that the third digit of t and z is theirs
+    [  # as printed by R's cocor 1.1 for correlations with four digits, so t and z agree to the third digit
         (-0.1741, 0.2015, 0.3734, 646, -9.0340, -8.6124),
         (0.8066, 0.2383, 0.2255, 177, 9.3823, 8.5460),
         (0.5447, 0.8000, 0.0729, 70, -2.8114, None),
-        (0.40, 0.50, 0.10, 103, -0.89, None),  # of the help page of psych's r.test, two digits
+        (0.40, 0.50, 0.10, 103, -0.89, None),  # from the help page of psych's r.test, with two digits
     ],
 )
 def test_williams_and_steiger_give_values_printed_elsewhere(ours, theirs, between, n, t, z):
@@ -87,7 +87,7 @@ def test_williams_and_steiger_are_their_equations_for_few_items_too(given):
 
 @pytest.mark.parametrize(
     ("test", "given", "statistic"),
-    [  # where the denominator is 0, or a correlation is perfect
+    [  # if the denominator is 0 or a correlation is perfect
         (williams, (0.5, -0.5, 0.5, 30), math.inf),
         (williams, (-0.5, 0.5, 0.5, 30), -math.inf),
         (williams, (1.0, -1.0, -1.0, 30), 0.0),

@@ -1,4 +1,4 @@
-"""Correlations and their intervals, beside scipy and beside the slow way."""
+"""Correlations and their intervals compared with scipy and with slow implementations."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_with_groups_items_are_drawn_within_them_and_the_statistic_is_their_mean
     result = intervals([fine], truth, groups, statistic=statistic, resamples=500)[0]
     parts = [SLOW[statistic](fine[groups == g], gold[groups == g]) for g in (0, 2, 4)]
     assert result.value == pytest.approx(np.mean(parts), abs=1e-12)
-    shifted = fine + 100 * groups  # of no matter to a correlation inside a group, and all to one across them
+    shifted = fine + 100 * groups  # does not change a correlation within a group, but dominates one across groups
     if statistic in ("pearson", "spearman"):
         assert intervals([shifted], truth, groups, statistic=statistic, resamples=500)[0].low == pytest.approx(
             result.low, abs=1e-9
@@ -124,7 +124,7 @@ def test_an_interval_leaves_out_a_fortieth_on_either_side():
 def test_resamples_are_drawn_in_blocks_of_65536_counts_so_that_a_seed_means_the_same_everywhere():
     random = np.random.default_rng(5)
     expected = []
-    for size in (65, 1):  # of 1,000 items, 65 resamples fit
+    for size in (65, 1):  # 65 resamples of 1,000 items fit
         drawn = random.integers(1000, size=(1000, size), dtype=np.int32)
         expected.append(np.stack([np.bincount(column, minlength=1000) for column in drawn.T], axis=1))
     result = list(draw_counts(1000, 66, np.random.default_rng(5)))
@@ -225,7 +225,7 @@ def test_beyond_the_resamples_p_is_a_t_tests_and_never_below_that_of_the_sign_te
     assert one == 1 and two < 0.5
     always = paired(np.arange(8.0) + 3, np.arange(8.0), statistic="mean", resamples=50)[1]
     assert always == 0.5**7
-    for positive in (3, 9):  # as the sign test of the positive items
+    for positive in (3, 9):  # like the sign test of the positive items
         hits = np.array([1.0] * positive + [0.0] * 37)
         assert paired(hits, -hits, hits, statistic="average_precision", resamples=50)[1] == 0.5 ** (positive - 1)
 

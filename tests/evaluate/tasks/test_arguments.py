@@ -1,4 +1,4 @@
-"""Argument similarity: without training, in ten folds and across topics."""
+"""Argument similarity: without training, with ten folds, and across topics."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ LABELLED_FILES = ["DTORCD", "NS", "SS", "HS"]
 
 
 def arguments(n=90, topics=3):
-    """Pairs whose gold follows the letters, sentences in several pairs of a topic."""
+    """Pairs whose gold scores depend on their letters; some sentences occur in several pairs of a topic."""
     texts = made(20 * topics)["sentence1"]
     random = np.random.default_rng(2)
     topic = [i % topics for i in range(n)]
@@ -204,7 +204,7 @@ def test_a_fold_without_predictions_is_left_out_and_counted():
 
 
 class FakePairs(SimpleNamespace):
-    """As much of rated pairs as folds look at."""
+    """The parts of `RatedPairs` that splitting into folds uses."""
 
     def __init__(self, gold, group, **texts):
         super().__init__(gold=gold, group=group, **texts)

@@ -1,4 +1,4 @@
-"""Groups are compared with labels that no text has twice."""
+"""Clusters are compared with labels; each text has only one label."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ DATA = {
 
 
 def knowing(texts):
-    """Vectors in the direction of the label, a little off."""
+    """Vectors in the direction of the label, with a little noise."""
     axes = np.stack([np.eye(5)[KINDS.index(text.split()[0])] for text in texts])
     return axes + 0.05 * np.random.default_rng(0).normal(size=axes.shape)
 

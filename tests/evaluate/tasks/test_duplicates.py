@@ -1,4 +1,4 @@
-"""Decisions on pairs: the figures of the metrics, with thresholds from the right place. Mining: that of all pairs."""
+"""Pair decisions give the values of the metrics, with thresholds chosen on the right data; mining uses all pairs."""
 
 from itertools import combinations
 
@@ -31,7 +31,7 @@ DATA = {"qqp_subset/pairs": drawn(60, 1), "mrpc/train": drawn(50, 2), "mrpc/test
 
 
 def encode(texts):
-    """The same vector for the same text, whatever its company."""
+    """The same vector for the same text, whatever the other texts."""
     return np.array([np.random.default_rng(list(text.encode())).normal(size=5) for text in texts], np.float32)
 
 
@@ -72,7 +72,7 @@ def test_blocks_change_nothing(monkeypatch):
     pairs = labelled_pairs(DATA.__getitem__, "qqp_subset/pairs")
     vectors = TaskVectors.of(encode, pairs.first, pairs.second)
     whole = pairs.similarities(vectors, "euclidean")
-    monkeypatch.setattr(duplicates, "BLOCK", 59)  # the last of one pair
+    monkeypatch.setattr(duplicates, "BLOCK", 59)  # the last block has one pair
     np.testing.assert_array_equal(pairs.similarities(vectors, "euclidean"), whole)
 
 

@@ -1,4 +1,4 @@
-"""Translations and answers in a few made-up languages, beside scikit-learn's metrics and plain loops."""
+"""Translations and answers in a few made-up languages, compared with scikit-learn's metrics and plain loops."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ from tests.evaluate.sample_pairs import parquet as real
 
 TASKS = {task.name: task for task in LANGUAGE_TASKS}
 COUNTS = (5, 3, 6, 2, 4, 7, 5)
-"""How many sentences each language has: means over languages and over sentences differ."""
+"""The number of sentences per language; they differ, so means over languages and over sentences differ too."""
 SPOKEN = ("aa", "bb", "cc")
 
 
 def meaning(texts):
-    """The vector of the number in a text, blurred by the rest of the text: right more often than not."""
+    """The vector of the number in a text, perturbed by the rest of the text: right more often than not."""
     rows = []
     for text in texts:
         number, noise = np.random.default_rng([7, int(text.split()[-1])]), np.random.default_rng([*text.encode()])
@@ -38,9 +38,9 @@ def translations():
 
 
 def answers():
-    """Four questions in three languages; some answers are shared, and a language splits its text otherwise.
+    """Four questions in three languages; some answers are shared, and one language splits its text differently.
 
-    Nobody asks in a fourth language.
+    A fourth language has no questions.
     """
     found = {
         SENTENCES: [
@@ -92,7 +92,7 @@ def test_a_translation_is_found_if_it_is_the_nearest_of_its_language():
 
 
 def questions_slowly(own):
-    """For each question, scikit-learn's average precision and nDCG of all sentences, or of those in its language."""
+    """For each question, scikit-learn's average precision and nDCG over all sentences or those in its language."""
     asked, told = DATA[QUESTIONS], DATA[SENTENCES]
     values = []
     for language, question, text in zip(asked["lang"], asked["id"], asked["text"], strict=True):

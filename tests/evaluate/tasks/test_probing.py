@@ -1,4 +1,4 @@
-"""Probing tasks choose width, dropout and strength on dev."""
+"""Probing tasks choose hidden size, dropout and L2 strength on the dev set."""
 
 import numpy as np
 import pytest
@@ -13,12 +13,12 @@ BY_NAME = {task.name: task for task in PROBING_TASKS}
 
 
 def encode(texts):
-    """Length and letters."""
+    """Encode the length and the letters."""
     return np.array([[len(text.split()) / 5, *(text.count(c) for c in "xyz")] for text in texts], np.float32)
 
 
 def rows(label, n=110):
-    """Sentences of the three splits, mixed, labelled by a function."""
+    """Sentences of the three splits, shuffled, labelled by a function."""
     random = np.random.default_rng(0)
     split = ["tr", "va", "te", "tr"] * n
     text = [" ".join(random.choice(["x", "y", "z", "w"], random.integers(1, 12))) for _ in split]

@@ -1,4 +1,4 @@
-"""The trained regressor, beside its rules written down again in torch, one after the other."""
+"""The trained regressor compared with a step-by-step reimplementation of its rules in torch."""
 
 import copy
 import math
@@ -42,7 +42,7 @@ def slow_labels(gold):
 
 
 def slow_fit(x, labels, dev, gold, test, seed):
-    """The protocol by torch's layers, loss and optimiser; answers test scores, dev Pearsons and where it was best."""
+    """The protocol with torch's layers, loss and optimizer; returns the test scores and all dev correlations."""
     torch.manual_seed(seed)
     np.random.seed(seed)
     model = torch.nn.Sequential(torch.nn.Linear(x.shape[1], 5), torch.nn.Softmax(dim=-1))

@@ -1,4 +1,4 @@
-"""Retrieval in a collection small enough to reckon by hand, and in SciFact."""
+"""Retrieval in a collection small enough to check by hand, and in SciFact."""
 
 import math
 
@@ -35,12 +35,12 @@ TASKS = {task.name: task for task in RETRIEVAL_TASKS}
 
 
 def bag(texts):
-    """Counts of a few words."""
+    """Count a few words."""
     return np.array([[folded_words(text).count(word) for word in VOCABULARY] for text in texts], np.float32)
 
 
 def nothing(texts):
-    """The same vector, of zeros, for every text."""
+    """The zero vector for every text."""
     return np.zeros((len(texts), 2), np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Transfer tasks follow SentEval's rules, and say what is wrong with what they are given."""
+"""Transfer tasks follow SentEval's rules, and errors say what is wrong with the data."""
 
 from functools import partial
 
@@ -26,14 +26,14 @@ WORDS = ("good", "fine", "lovely", "bad", "dull", "awful", "the", "a", "film", "
 
 
 def encode(texts):
-    """How often each word is in a text, with noise that depends on the text alone."""
+    """Word counts, with noise that depends only on the text."""
     rows = [np.random.default_rng(list(text.encode())).normal(scale=0.4, size=len(WORDS)) for text in texts]
     counts = [[text.split().count(word) for word in WORDS] for text in texts]
     return (np.array(counts) + np.array(rows)).astype(np.float32)
 
 
 def sentences(n, seed, labels=(0, 1)):
-    """Sentences of good and of bad words, some labelled wrongly."""
+    """Sentences of good or bad words, some of them with the wrong label."""
     random = np.random.default_rng(seed)
     result = {"text": [], "label": []}
     for i in range(n):
@@ -75,7 +75,7 @@ def three_folds(monkeypatch):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Three looks at most."""
+    """Limit training to three evaluations."""
     monkeypatch.setattr(senteval, "ClassifierRecipe", partial(ClassifierRecipe, max_epochs=8))
 
 
@@ -132,7 +132,7 @@ def test_the_split_protocol_is_that_of_the_slow_transcription(seed):
 
 
 def test_of_equal_strengths_and_recipes_the_first_is_taken():
-    """Classes far apart: everything is right, whatever the strength."""
+    """The classes are far apart, so every prediction is right, whatever the L2 strength."""
     problem = noisy(90, noise=0.01, classes=2)
     parts = [np.arange(30), np.arange(30, 60), np.arange(60, 90)]
     recipes = [ClassifierRecipe(hidden=hidden, learning_rate=0.1) for hidden in (6, 3)]
@@ -168,7 +168,7 @@ def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
     assert len(right) == result.headline.n == 130
     assert set(right.tolist()) == {0, 1}
     assert right.mean() == pytest.approx(result["accuracy"], abs=0.01)
-    columns = DATA["mr/all"]  # turned round, ties within (length, class) alone are drawn otherwise
+    columns = DATA["mr/all"]  # in reverse order, only ties within (length, class) are drawn differently
     lengths = [(len(text.split()), label) for text, label in zip(columns["text"], columns["label"], strict=True)]
     first = {key: i for i, key in reversed(list(enumerate(lengths)))}
     unique = {name: [columns[name][i] for i in first.values()] for name in ("text", "label")}
@@ -290,7 +290,7 @@ def test_the_tasks_are_those_of_sentevals_files_classes_and_protocols():
 
 
 def test_classes_that_a_task_does_not_name_are_those_of_its_training_texts(three_folds):
-    ours, theirs = run("banking77"), run("trec")  # the same texts, and six classes that only one of them names
+    ours, theirs = run("banking77"), run("trec")  # the same texts; only one of the tasks names its six classes
     assert [(score.name, score.value) for score in ours.scores] == [
         (score.name, score.value) for score in theirs.scores
     ]

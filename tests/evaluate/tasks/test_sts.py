@@ -1,4 +1,4 @@
-"""Semantic textual similarity: every correlation of every similarity, and which is which."""
+"""Semantic textual similarity: every correlation of every similarity has the value that its name promises."""
 
 import math
 
@@ -30,7 +30,7 @@ def run(name, columns, encode=letters, **settings):
 
 
 def slowly(name, columns, chosen=None):
-    """A score by its name: one similarity at a time, scipy's correlations, subsets one after the other."""
+    """Compute a score by its name, with scipy's correlations, one similarity and one subset at a time."""
     statistic, kind, join = name.split("/")
     correlate = {"spearman": scipy.stats.spearmanr, "pearson": scipy.stats.pearsonr}[statistic]
     distance = {"cosine": lambda a, b: -scipy.spatial.distance.cosine(a, b), "dot": np.dot}

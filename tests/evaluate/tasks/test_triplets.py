@@ -1,4 +1,4 @@
-"""Triplets: what is nearer, strictly."""
+"""Triplets: the positive has to be strictly nearer."""
 
 import math
 
@@ -25,7 +25,7 @@ def run(data, encode=letters, **settings):
 
 
 def slowly(data, kind):
-    """One triplet after the other: 1 or 0, and the article."""
+    """For one triplet after the other, whether it is correct (1 or 0), and its article."""
     distance = {
         "euclidean": math.dist,
         "manhattan": lambda a, b: sum(abs(x - y) for x, y in zip(a, b, strict=True)),
@@ -70,7 +70,7 @@ def test_a_tie_is_wrong_and_counted():
 
 def test_blocks_change_nothing(monkeypatch):
     whole = run(columns())
-    monkeypatch.setattr(module, "_BLOCK", 13)  # the last of one triplet
+    monkeypatch.setattr(module, "_BLOCK", 13)  # the last block has one triplet
     assert [s.value for s in run(columns()).scores] == [s.value for s in whole.scores]
 
 

@@ -133,7 +133,7 @@ def classifier_trainer(mode: Mode) -> TrainClassifiers:
 
 
 def _fraction(percent: float) -> float:
-    return round(percent / 100, 4)  # exact, because the percentage has two decimals
+    return round(percent / 100, 4)  # exact, since the percentage has two decimals
 
 
 def _chosen_l2(outcome: ProtocolResult, recipes: Sequence[ClassifierRecipe]) -> str:
