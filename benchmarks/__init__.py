@@ -1,1 +1,1 @@
-"""Each file answers one question; results/ has its latest figures, with date, machine and commit."""
+"""Benchmarks: each file answers one question; results/ contains the latest results, with date, machine and commit."""

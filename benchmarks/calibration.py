@@ -1,15 +1,15 @@
-"""Do calibrated cosines keep their promises? Tests p-values, false discovery rates and scores on held-out texts.
+"""Does calibration hold on held-out texts? Tests p-values, false discovery rates and scores.
 
     LIKEWISE_DATA=data python -m benchmarks.calibration [MODEL …]
 
 The settings of `likewise.calibrate` were chosen on part 0 of diverse_text and the first half of qqp_subset, and changed
 once after looking at part 1; everything here uses part 2 and the second half. A pair counts as false as follows:
 
-- held-out random pairs are false discoveries by definition, so their share is the false discovery rate itself;
+- held-out random pairs are false discoveries by definition, so their share is the true false discovery rate;
 - among all pairs of a corpus with planted copies, every pair that was not planted counts as false, even if two texts
   of the corpus happen to say the same thing, so the share is an upper bound;
 - pairs labelled as non-duplicates in qqp_subset were collected because they look alike, so they are not random pairs;
-  nothing bounds their share, and it is shown only to make this clear.
+  their share has no bound, and is reported only to make this clear.
 """
 
 import random
@@ -28,11 +28,11 @@ from likewise.evaluate.metrics.binary_classification import binary_decisions
 from likewise.search import closest_pairs
 from likewise.search.texts.text_index import identity_of_embedder
 
-TEXTS = 10_000  # for calibration, and as many again held out
+TEXTS = 10_000  # number of texts for calibration; as many again are held out
 HELD_OUT_P = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 RATES = (0.05, 0.1, 0.2)
 CORPUS, COPIES = 4000, 400
-DRAWS = 10  # random corpora, and random sets of pairs
+DRAWS = 10  # number of random corpora and of random sets of pairs
 PAIRINGS = 200
 CHANCE, RELATED = 200_000, 1000
 MOST = 1_000_000
@@ -50,7 +50,7 @@ def main(names: Sequence[str]) -> None:
 
 
 def of_diverse_text(embedder: Embedder, name: str) -> dict[str, Any]:
-    """p-values on held-out texts, and copies planted among others; no text is used twice."""
+    """Test p-values on held-out texts, and the detection of planted copies; no text is used twice."""
     column = pq.read_table(data("diverse_text", "part-2.parquet"), columns=["text"])["text"].to_pylist()
     texts = [text for text in dict.fromkeys(column) if len(text.split()) >= 5]
     order = np.random.default_rng(0).permutation(len(texts))[: 2 * TEXTS + DRAWS * CORPUS]
@@ -64,7 +64,7 @@ def of_diverse_text(embedder: Embedder, name: str) -> dict[str, Any]:
 
 
 def of_questions(embedder: Embedder, name: str) -> dict[str, Any]:
-    """Tests held-out random pairs mixed with labelled duplicates, and scores fitted to labelled pairs."""
+    """Test held-out random pairs mixed with labelled duplicates, and scores fitted to labelled pairs."""
     table = pq.read_table(data("qqp_subset", "pairs.parquet")).to_pydict()
     half = len(table["label"]) // 2
     sides = [table["sentence1"], table["sentence2"]]
@@ -100,7 +100,7 @@ def calibrated(embedder: Embedder, name: str, vectors: np.ndarray) -> Calibratio
 
 
 def of_p_values(calibration: Calibration, vectors: np.ndarray, developed: np.ndarray) -> dict[str, Any]:
-    """Whether p-values are uniform, and how many of all pairs have small ones."""
+    """Test whether p-values are uniform, and how many of all pairs have small p-values."""
     levels = [calibration.chance.cosine_at(p) for p in HELD_OUT_P]
     counts = np.zeros(len(levels))
     for start in range(0, len(vectors), BLOCK):
@@ -119,7 +119,7 @@ def of_p_values(calibration: Calibration, vectors: np.ndarray, developed: np.nda
 
 
 def uniformity(calibration: Calibration, vectors: np.ndarray) -> dict[str, Any]:
-    """The Kolmogorov–Smirnov test on pairs that share no text, repeated over many ways to pair the texts.
+    """Run the Kolmogorov–Smirnov test on pairs that share no text, repeated over many random pairings of the texts.
 
     If p-values are uniform, one in twenty tests rejects at 0.05.
     """
@@ -139,7 +139,7 @@ def uniformity(calibration: Calibration, vectors: np.ndarray) -> dict[str, Any]:
 def planted_copies(
     embedder: Embedder, calibration: Calibration, corpora: Sequence[tuple[Sequence[str], np.ndarray]]
 ) -> dict[str, Any]:
-    """The mean over corpora of `copies_found`, and the standard error of the observed rates."""
+    """Average `copies_found` over corpora, and compute the standard error of the observed rates."""
     rows = [copies_found(embedder, calibration, *corpus, random.Random(seed)) for seed, corpus in enumerate(corpora)]
     found = {}
     for rate in RATES:
@@ -148,7 +148,7 @@ def planted_copies(
 
 
 def averaged(rows: Sequence[tuple[float, ...]]) -> dict[str, float]:
-    """The means over rows of a cosine, an observed rate, a recall and others, and the rate's standard error."""
+    """Return the means over rows (cosine, observed rate, recall, and further values), and the rate's standard error."""
     error = float(np.std([row[1] for row in rows], ddof=1) / len(rows) ** 0.5)
     cosine, observed, recall, *others = np.mean(rows, axis=0).round(4).tolist()
     means = {"cosine": cosine, "observed": observed, "standard error": round(error, 4), "recall": recall}
@@ -178,7 +178,7 @@ def copies_found(
 
 
 def damaged(text: str, draw: random.Random) -> str:
-    """The text with a word dropped, two neighbours swapped, or two letters of a word swapped."""
+    """Damage a text: drop a word, swap two adjacent words, or swap two letters of a word."""
     words = text.split()
     i = draw.randrange(len(words) - 1)
     kind = draw.choice(("drop", "move", "misspell"))
@@ -194,7 +194,7 @@ def damaged(text: str, draw: random.Random) -> str:
 
 
 def mixed(calibration: Calibration, vectors: np.ndarray, duplicates: np.ndarray, others: np.ndarray) -> dict[str, Any]:
-    """The share of random pairs among the discoveries in a list of held-out random pairs and labelled duplicates."""
+    """Return the share of random pairs among discoveries in a mix of held-out random pairs and labelled duplicates."""
     found = {}
     for rate in RATES:
         rows = []
@@ -210,7 +210,7 @@ def mixed(calibration: Calibration, vectors: np.ndarray, duplicates: np.ndarray,
 
 
 def in_all_pairs(calibration: Calibration, vectors: np.ndarray) -> dict[str, Any]:
-    """The discoveries among all pairs of the questions themselves, many of which are related."""
+    """Return the discoveries among all pairs of the questions, many of which are related."""
     comparisons = len(vectors) * (len(vectors) - 1) // 2
     bound = least_cosine(calibration, comparisons=comparisons, fdr=0.05, most=MOST)
     pairs = closest_pairs(vectors, MOST, above=min(bound, 1.0)) if bound <= 1 else []
@@ -219,7 +219,7 @@ def in_all_pairs(calibration: Calibration, vectors: np.ndarray) -> dict[str, Any
 
 
 def of_labelled(fitted: np.ndarray, labels: np.ndarray, cosines: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
-    """Fit scores and a threshold to one half of the labelled pairs, and test them on the other."""
+    """Fit scores and a threshold to one half of the labelled pairs, and test them on the other half."""
     fit = fit_labelled_pairs(fitted, labels)
     reached, _ = binary_decisions(cosines.astype(np.float64), truth, fit.threshold.value)
     scores = fit.score(cosines)
@@ -234,7 +234,7 @@ def of_labelled(fitted: np.ndarray, labels: np.ndarray, cosines: np.ndarray, tru
 
 
 def calibration_error(scores: np.ndarray, truth: np.ndarray, bins: int = 10) -> float:
-    """The mean gap between score and share of positives over equal bins, weighted by pairs (Naeini et al. 2015)."""
+    """Return the expected calibration error over equal-width bins, weighted by number of pairs (Naeini et al. 2015)."""
     places = np.minimum((scores * bins).astype(int), bins - 1)
     gaps = [
         abs(float(scores[places == b].mean() - truth[places == b].mean())) * (places == b).mean() for b in {*places}

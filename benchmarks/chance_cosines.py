@@ -1,4 +1,4 @@
-"""What cosines do unrelated, related and equivalent texts have? Answers by model, on STS-B's test sentences.
+"""What cosines do unrelated, related and equivalent texts have? Measured for each model on STS-B's test sentences.
 
     python -m benchmarks.chance_cosines
 
@@ -30,7 +30,7 @@ BANDS = {"related": (2.0, 3.0), "equal": (4.0, 5.0)}
 
 
 def cosines_of(model: str, pairs: dict[str, list[Any]]) -> dict[str, Any]:
-    """The quantiles of a model's cosines for chance pairs and for each range of scores."""
+    """Return the quantiles of a model's cosines for random pairs and for each range of scores."""
     embedder = Embedder.load(model)
     texts = sorted({*pairs["sentence1"], *pairs["sentence2"]})
     vectors = embedder.encode(texts)

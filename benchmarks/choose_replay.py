@@ -2,9 +2,10 @@
 
     python -m benchmarks.choose_replay
 
-Every candidate is scored on every item once; a race then draws the items in another order each time. A draw is right
-if the race chose the candidate with the highest mean over all items, or one within the margin of it. An undecided race
-took all items; its leader counts too. The table of docs/how-to/choose-a-model.md is drawn from the results.
+Every candidate is scored once on every item; each race then draws the items in a different random order. A race is
+right if it chooses the candidate with the highest mean over all items, or one within the margin of it. An undecided
+race has used all items; its leader counts as its choice. The table in docs/how-to/choose-a-model.md is drawn from the
+results.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ MARGINS = (0.01, 0.02, 0.05)
 
 
 def sources() -> Mapping[str, ItemSource]:
-    """Local data of three kinds."""
+    """Return three kinds of local data."""
     folder = data_folder()
     if folder is None:
         raise SystemExit("set LIKEWISE_DATA to the folder of data sets")
@@ -40,7 +41,7 @@ def sources() -> Mapping[str, ItemSource]:
 
 
 def all_scores(source: ItemSource) -> dict[str, np.ndarray]:
-    """The score of each item by each candidate."""
+    """Score every item with each candidate."""
     found = {}
     for name in MODELS:
         model = Embedder.load(name)
@@ -56,7 +57,7 @@ def all_scores(source: ItemSource) -> dict[str, np.ndarray]:
 
 
 def replayed(scores: np.ndarray, margin: float) -> dict[str, float]:
-    """Run DRAWS races: the shares that were right and undecided, and the fraction of the items that they used."""
+    """Run DRAWS races; returns the shares of right and of undecided races, and the fraction of the items they used."""
     means, right, undecided, used = scores.mean(1), 0, 0, []
     for seed in range(DRAWS):
         found = race(
@@ -72,7 +73,7 @@ def replayed(scores: np.ndarray, margin: float) -> dict[str, float]:
 
 
 def measure() -> dict[str, Any]:
-    """Every source with every margin, and the candidates' means."""
+    """Replay races for every source and margin, and record the candidates' means."""
     results = {}
     for name, source in sources().items():
         scores = all_scores(source)

@@ -1,10 +1,10 @@
-"""How well do classifiers on frozen vectors do from few labels, and are their probabilities right?
+"""How accurate are classifiers on frozen vectors with few labels, and are their probabilities calibrated?
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.classification [MODEL …]
 
-`Classifier.fit` learns from the first rows of each class of a training split, and from all rows of TREC's; accuracy and
-the expected calibration error are those of the test split, which nothing was chosen on. `FewShotClassifier`, with its
-default settings, also trains the encoder.
+`Classifier.fit` learns from the first rows of each class of a training split, and also from all rows of TREC's.
+Accuracy and expected calibration error are measured on the test split, which no choice was based on.
+`FewShotClassifier`, with its default settings, also trains the encoder.
 """
 
 from collections import Counter
@@ -32,12 +32,12 @@ DATA = {"banking77": "Banking77, 77 intents", "trec": "TREC, 6 kinds of question
 PER_CLASS: dict[str, tuple[int | None, ...]] = {"banking77": (5, 20), "trec": (20, None)}
 """Rows of each class to learn from; None: all rows."""
 TRAINED = {"likewise-mini": {"banking77": 5, "trec": 20}}
-"""The models that are also trained, and on how many rows of each class."""
+"""The models whose encoders are also trained, and the number of rows per class."""
 Learn = Callable[[Sequence[str], Sequence[Any]], Classifier]
 
 
 def split(name: str, per_class: int | None = None) -> tuple[list[str], list[Any]]:
-    """The texts and labels of a split, or the first of each class."""
+    """Return the texts and labels of a split, or only the first `per_class` rows of each class."""
     columns, seen = read_dataset(name), Counter[Any]()
     texts, labels = list[str](), list[Any]()
     for text, label in zip(columns["text"], columns["label"], strict=True):
@@ -49,7 +49,7 @@ def split(name: str, per_class: int | None = None) -> tuple[list[str], list[Any]
 
 
 def measure(learn: Learn, data: str, per_class: int | None) -> dict[str, Any]:
-    """Accuracy with its interval, calibration error and seconds of CPU to learn, encoding included."""
+    """Measure accuracy with its interval, calibration error, and the CPU seconds for learning, including encoding."""
     texts, labels = split(f"{data}/train", per_class)
     began = process_time()
     classifier = learn(texts, labels)
@@ -71,7 +71,7 @@ def measure(learn: Learn, data: str, per_class: int | None) -> dict[str, Any]:
 
 
 def table() -> list[str]:
-    """A line for each model, data set and number of labels."""
+    """Return a table with a row for each model, data set and number of labels."""
     stored, body = read("classification"), []
     for one in sorted(stored["results"], key=lambda one: (one["data"], one["rows"])):
         share = "all rows" if one["per class"] is None else f"{one['per class']} rows a class"
@@ -95,7 +95,7 @@ def run(models: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def cases(models: Sequence[str]) -> Iterator[tuple[str, Learn, str, int | None]]:
-    """What is measured: a name, how it learns, the data, and the number of rows of each class."""
+    """Yield the cases to measure: a name, a training function, the data, and the number of rows per class."""
     for name in models:
         frozen = partial(Classifier.fit, model=Embedder.load(name, precision="int8"), show_progress_bar=False)
         for data, counts in PER_CLASS.items():

@@ -1,8 +1,8 @@
 """How long does hierarchical clustering of 10,000 embedded sentences take, and does the tree equal scipy's?
 
-Our clustering from vectors to the tree takes turns with scipy's (and fastcluster's, if installed) from the same
-distances to the tree; scipy's own path from vectors, through pdist, is timed once. The trees must have the same merges
-in the same order, with heights equal to a relative 1e-9 if distances were computed twice.
+Our clustering, timed from vectors to the tree, takes turns with scipy's (and fastcluster's, if installed), timed from
+precomputed distances to the tree; scipy's own path from vectors, through pdist, is timed once. The trees must have the
+same merges in the same order; if distances were computed twice, heights must agree to a relative 1e-9.
 """
 
 import os
@@ -30,7 +30,7 @@ METRICS = {"average": "cosine", "complete": "cosine", "ward": "euclidean"}
 
 
 def sentences(count: int) -> list[str]:
-    """Distinct sentences of STS-B's training set."""
+    """Return distinct sentences of STS-B's training set."""
     table = pq.read_table(data("stsb", "train.parquet")).to_pydict()
     texts = dict.fromkeys(" ".join(text.split()) for text in table["sentence1"] + table["sentence2"])
     return list(texts)[:count]
@@ -50,7 +50,7 @@ def contenders(vectors: np.ndarray, method: str, condensed: np.ndarray) -> dict[
 
 
 def same_tree(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether the trees have the same merges in the same order, at heights that differ at most by rounding."""
+    """Whether the trees have the same merges in the same order, with heights that differ at most by rounding."""
     return np.array_equal(a[:, [0, 1, 3]], b[:, [0, 1, 3]]) and np.allclose(a[:, 2], b[:, 2], rtol=1e-9, atol=1e-12)
 
 
@@ -63,7 +63,7 @@ def same_cuts(a: np.ndarray, b: np.ndarray, numbers: tuple[int, ...] = (10, 100,
 
 
 def measure(vectors: np.ndarray, method: str, rounds: int) -> dict[str, Any]:
-    """Seconds, ratios, and whether the trees are equal."""
+    """Measure seconds and ratios, and compare the trees."""
     square = LINKAGES[method].distances(vectors, show_progress_bar=False)
     condensed = squareform(square, checks=False)
     expected = scipy.cluster.hierarchy.linkage(condensed, method)

@@ -1,4 +1,4 @@
-"""Which clustering method recovers the articles that sentences come from? All methods, and HDBSCAN on reduced vectors.
+"""Which clustering method recovers the articles that sentences come from? Tests all methods, and HDBSCAN after PCA.
 
 The sentences come from the first Wikipedia articles in wiki_sections; scores are V-measure and adjusted Rand index
 against the article. Methods that need k get the true number of articles; the others use their defaults.

@@ -1,10 +1,10 @@
-"""Does a collection lose what it has acknowledged when its process is killed, or when the disk is full?
+"""Does a collection lose acknowledged writes when its process is killed or the disk is full?
 
     python -m benchmarks.collection_kills [--kills 200] [--seed 0] [--full-disk tmpfs|limit|none] [--step 1]
 
 Kills: processes add, replace, delete and compact at random, and report each call before it begins and after it
 returns, until SIGKILL ends them at a random moment. Then the collection must contain exactly the results of the calls
-that returned, or those and the complete result of the call in progress; every record must occur once, with its own
+that returned and, at most, the complete result of the call in progress; every record must occur once, with its own
 vector, and `verify` must find no problem.
 
 Full disk: each kind of call is repeated on a copy of a small collection, with room for one more 4 KiB page each time,
@@ -40,7 +40,7 @@ WIDTH, BATCH, PAGE = 16, 20, 4096
 DISK = 8 << 20  # size of the small disk, in bytes
 ENOUGH = 3  # consecutive successes that show that there is enough room
 State = dict[str, int]
-"""The expected content of a collection: the version of each id, which determines its vector."""
+"""The expected contents of a collection: for each id, the version, which determines the vector."""
 
 
 def main() -> int:
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def records_of(versions: State) -> Records:
-    """The records of these ids in these versions, each with a different vector."""
+    """Return records with these ids and versions, each with a different vector."""
     seeds = [int.from_bytes(name.encode(), "little") % 2**32 for name in versions]
     rows = [np.random.default_rng([s, v]).normal(size=WIDTH) for s, v in zip(seeds, versions.values(), strict=True)]
     return Records(
@@ -73,7 +73,7 @@ def records_of(versions: State) -> Records:
 
 
 def next_call(number: int, state: State, seed: int) -> tuple[str, State, list[str]]:
-    """A random call for the current state: its verb, and the records that it stores and deletes."""
+    """Choose a random call for the current state: its verb, and the records that it stores and deletes."""
     draw = random.Random(f"{seed} {number}")
     verb = draw.choice(["add", "add", "add", "upsert", "delete", "delete", "compact"])
     some = draw.sample(sorted(state), min(len(state), draw.randint(1, 2 * BATCH)))
@@ -96,13 +96,13 @@ def perform(collection: Collection, call: tuple[str, State, list[str]]) -> None:
 
 
 def after(state: State, call: tuple[str, State, list[str]]) -> State:
-    """The expected content after a call."""
+    """Return the expected contents after a call."""
     _, stored, deleted = call
     return {name: version for name, version in (state | stored).items() if name not in deleted}
 
 
 def held(collection: Collection) -> State:
-    """The actual content, after checking that no id occurs twice and that vectors match ids and versions."""
+    """Return the actual contents, after checking that no id occurs twice and that vectors match ids and versions."""
     found: State = {}
     for block in collection.records():
         assert not found.keys() & {*block.ids}, "an id occurs twice"
@@ -143,7 +143,7 @@ def killed_again_and_again(place: Path, kills: int, longest: float, moments: ran
 
 
 def live(folder: Path, number: int, state: State, seed: int, report: Report) -> None:
-    """One process's life: an endless series of calls, each reported before it begins and after it returns."""
+    """Make calls endlessly in one process, and report each call before it begins and after it returns."""
     with Collection.open(str(folder)) as collection:
         while True:
             call = next_call(number, state, seed)
@@ -154,7 +154,7 @@ def live(folder: Path, number: int, state: State, seed: int, report: Report) -> 
 
 
 def full_disk(place: Path, step: int, leaving: Callable[[Path, int], object]) -> int:
-    """Try every kind of call with more and more room."""
+    """Try every kind of call with more and more free space."""
     place.mkdir(exist_ok=True)
     counts: Counter[str] = Counter()
     state = {f"{i}-0": 0 for i in range(4 * BATCH)}
@@ -213,7 +213,7 @@ def small_disk(place: Path) -> Iterator[Path]:
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(place)]
     if subprocess.run(mount, capture_output=True).returncode:
-        raise SystemExit("no permission to mount a tmpfs here; --full-disk limit needs none")
+        raise SystemExit("no permission to mount a tmpfs; use --full-disk limit, which needs no permission")
     try:
         yield place
     finally:

@@ -1,9 +1,9 @@
-"""How long does it take, and how much memory, to rank 100,000 documents for 1,000 queries, without encoding?
+"""How much time and memory does it take to rank 100,000 documents for 1,000 queries, without encoding?
 
     python -m benchmarks.collection_search
 
-Vectors are random, 384 wide, and made a block at a time as an encoder would; texts are words drawn by Zipf's law. Each
-ranker runs in a process of its own, whose peak memory includes the collection and the interpreter.
+Vectors are random, with 384 dimensions, and generated in blocks as an encoder would; texts are words drawn from a Zipf
+distribution. Each ranker runs in its own process, whose peak memory includes the collection and the interpreter.
 """
 
 import json
@@ -27,7 +27,7 @@ RANKERS = ("vectors", "bm25", "hybrid")
 
 
 def collection(documents: int, queries: int) -> JudgedCollection:
-    """Random documents, the first of which are answers to one query each."""
+    """Generate random documents; the first of them are each the answer to one query."""
     random = np.random.default_rng(0)
     ids = tuple(f"d{i}" for i in range(documents))
     texts = tuple(" ".join(f"w{word}" for word in random.zipf(1.3, WORDS) % 50_000) for _ in ids)
@@ -38,7 +38,7 @@ def collection(documents: int, queries: int) -> JudgedCollection:
 
 
 def measure(ranker: str, documents: int, queries: int) -> dict[str, float]:
-    """The seconds of ranking and scoring, less those spent in `encode`, and the peak memory."""
+    """Measure the seconds for ranking and scoring, minus those spent in `encode`, and the peak memory."""
     made, spent = collection(documents, queries), 0.0
     random = np.random.default_rng(1)
 

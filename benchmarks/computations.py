@@ -1,9 +1,9 @@
-"""How far one model's vectors are apart when different engines and precisions compute them: why indexes may be shared.
+"""How much do a model's vectors differ between engines and precisions? The results decide which may share an index.
 
     python -m benchmarks.computations             measure, into results/computations.json, and draw the table
 
-For each pair of computations: the largest 1 − cosine of the two vectors of a text, and the largest change of the cosine
-of two texts, over real sentences and all three kinds of model.
+For each pair of computations, measures the largest 1 − cosine between a text's two vectors, and the largest change in
+the cosine of two texts, over real sentences and all three kinds of model.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ KINDS = {
     "16 bits with fp32 or 16 bits": lambda first, second: not mixes_int8(first, second),
     "int8 with another precision": lambda _first, _second: True,
 }
-"""The rows of the table in docs: a pair of precisions belongs to the first kind that it fits."""
+"""The rows of the table in docs: a pair of precisions belongs to the first kind that matches."""
 
 
 def differences(model: str, texts: Sequence[str]) -> list[dict[str, object]]:
-    """One row for each pair of the computations that are installed here."""
+    """Return one row for each pair of installed computations."""
     vectors: dict[tuple[str, str], Float[np.ndarray, "N E"]] = {}
     for engine, precisions in PRECISIONS.items():
         for precision in precisions if ENGINES[engine].installed else ():
@@ -52,7 +52,7 @@ def differences(model: str, texts: Sequence[str]) -> list[dict[str, object]]:
 
 
 def table() -> list[str]:
-    """The largest differences of each kind of pair."""
+    """Return a table of the largest differences for each kind of pair."""
     found = read("computations")
     results, body = found["results"], []
     for kind in KINDS:

@@ -3,7 +3,7 @@
     python -m benchmarks.development out/mini-a out/mini-b
     python -m benchmarks.development out/mini-a --label "both objectives"
 
-Each score is for a task of `likewise evaluate`, on data that its test does not read or that are set aside:
+Each score is a task of `likewise evaluate`, computed on data that its test does not use or that are set aside:
 
     stsb-dev        STS-B's development split, Spearman
     qqp             every fifth pair of Quora's questions, average precision (the published task reads all pairs)
@@ -12,8 +12,8 @@ Each score is for a task of `likewise evaluate`, on data that its test does not 
     trec            TREC's training questions; a classifier trained on four fifths of them is tested on the rest
     sick-r          SICK's training pairs, Spearman; measured since 2026-11-23 and not included in the mean
 
-benchmarks/results/development.jsonl has a line for each model, from which the table in docs/models.md is drawn. If a
-model with the same fingerprint already has a line, only missing scores are measured. Models are names or folders;
+benchmarks/results/development.jsonl contains a line for each model, from which the table in docs/models.md is drawn. If
+a model with the same fingerprint already has a line, only missing scores are measured. Models are names or folders;
 --label describes them in the table (by default, the model's name).
 """
 
@@ -39,11 +39,11 @@ MEAN_OF = ("stsb-dev", "qqp", "scifact", "wiki-sections", "trec")
 DEVELOPMENT = (*MEAN_OF, "sick-r")
 FILE = RESULTS / "development.jsonl"
 ASIDE = 5
-"""Every fifth row is set aside in data that have no development split."""
+"""In data without a development split, every fifth row is set aside."""
 
 
 def development_data(name: str) -> DatasetColumns:
-    """The data that a task gets in place of the test data in this file."""
+    """Return the data that a task uses in place of the test data in this file."""
     if name == "sick/test":
         return read_dataset("sick/train")
     if name == "qqp_subset/pairs":
@@ -60,7 +60,7 @@ def development_data(name: str) -> DatasetColumns:
 
 
 def every(step: int, columns: DatasetColumns, *, others: bool = False) -> DatasetColumns:
-    """The rows whose number is divisible by `step`, or all others."""
+    """Return the rows whose index is divisible by `step`, or all other rows."""
     rows = [i for i in range(len(next(iter(columns.values())))) if (i % step == 0) is not others]
     return {name: [values[i] for i in rows] for name, values in columns.items()}
 
@@ -76,17 +76,17 @@ def development_scores(model: TorchEmbedder, tasks: Sequence[str] = DEVELOPMENT)
 
 
 def read() -> list[dict[str, Any]]:
-    """A line for each model that was measured."""
+    """Read the lines of all models measured so far."""
     return [json.loads(line) for line in FILE.read_text("utf-8").splitlines()] if FILE.exists() else []
 
 
 def of_model(lines: Sequence[dict[str, Any]], new: dict[str, Any]) -> dict[str, Any]:
-    """The existing line with the new line's fingerprint, or else the new line."""
+    """Return the existing line with the same fingerprint as the new line, or else the new line."""
     return next((line for line in lines if line["fingerprint"] == new["fingerprint"]), new)
 
 
 def table() -> list[str]:
-    """The models in the order of the file: the teacher, then the students, with each column's best in bold."""
+    """Return a table of the models in file order: the teacher, then the students, with each column's best in bold."""
     lines = read()
     columns = {task: [line["scores"].get(task, math.nan) for line in lines] for task in MEAN_OF}
     columns["mean"] = [line["mean"] for line in lines]
@@ -119,7 +119,7 @@ def measured(model: TorchEmbedder, name: str, label: str | None) -> dict[str, An
     new = {"label": named_shortly(name), "fingerprint": model.fingerprint[:12], "scores": {}}
     lacking = [task for task in DEVELOPMENT if task not in of_model(read(), new)["scores"]]
     found = development_scores(model, lacking) if lacking else {}
-    lines = read()  # again, since another run may have written its own line meanwhile
+    lines = read()  # reread, because another run may have written its own line meanwhile
     line = of_model(lines, new)
     if found:
         line["scores"] |= found

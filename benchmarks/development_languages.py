@@ -3,8 +3,8 @@
     python -m benchmarks.development_languages out/multi-1 multilingual-e5-small-cut
 
     stsb-dev    the development split of STS-B in eleven languages, translated by machine: Spearman × 100
-    tatoeba     pairs of the training texts that no student learned (`papers.recipes.distillation.multilingual`), at
-                most 1,000 per language: how many find their translation, in percent, both ways
+    tatoeba     pairs that were kept out of the students' training data (`papers.recipes.distillation.multilingual`),
+                at most 1,000 per language: how many sentences find their translation, in percent, in both directions
 
 benchmarks/results/development_languages.jsonl has a line for each model. Models are names or folders; --label describes
 them in the file (by default, the model's name).
@@ -31,7 +31,7 @@ ENGLISH = "en"
 
 
 def sts_by_language(encode: Any) -> dict[str, float]:
-    """Spearman's correlation of the cosines with the judgements, × 100."""
+    """Return Spearman's correlation of the cosines with the human scores, × 100."""
     columns = load_dataset(STS_DEVELOPMENT).columns
     languages = np.array(columns["lang"])
     scores = np.asarray(columns["score"], np.float64)
@@ -41,7 +41,7 @@ def sts_by_language(encode: Any) -> dict[str, float]:
 
 
 def translations_found(encode: Any, name: str) -> float:
-    """How many sentences find their translation among the others, in percent, the mean of both directions."""
+    """Return the percentage of sentences that find their translation, averaged over both directions."""
     columns = load_dataset(name).columns
     marks = columns["english_in_any_tatoeba_test"]
     rows = zip(columns["english"], columns["sentence"], marks, strict=True)

@@ -1,4 +1,4 @@
-"""Is an output the same, byte for byte, if its process is killed and restarted again and again?
+"""Is the output identical, byte for byte, if the process is killed and restarted again and again?
 
     python -m benchmarks.encode_kills [--kills 200] [--workers 1] [--seed 0] [--save]
 
@@ -71,7 +71,7 @@ def sources(place: Path, rows: int) -> list[Path]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """The files of an output, without the lock left by a killed run."""
+    """Return the files of an output, without the lock file left by a killed run."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(files)}
 
@@ -88,7 +88,7 @@ class Run:
         self.expected = content(place / "whole")
 
     def killed_again_and_again(self) -> Counter[str]:
-        """Counts of events; those in capitals must be 0."""
+        """Count events; the counts with names in capitals must be 0."""
         counts = Counter[str]({"DIFFERENT": 0, "NOT WHOLE": 0})
         while counts["kills"] < self.options.kills:
             finished = self.life(counts)
@@ -107,7 +107,7 @@ class Run:
         shutil.rmtree(self.out)
 
     def shards(self) -> dict[str, bytes]:
-        """Check the existing shards."""
+        """Check the existing shards, and return them."""
         return {name: data for name, data in content(self.out).items() if name.startswith("shards/")}
 
     def encode(self, folder: Path) -> None:
@@ -131,7 +131,7 @@ class Run:
                     counts["kills of a worker"] += 1
         time.sleep(self.moments.uniform(0.01, self.options.longest))
         children = list({*children, *workers_of(process)})
-        os.kill(process, signal.SIGKILL)  # the process exists until it is waited for
+        os.kill(process, signal.SIGKILL)  # the process exists until it has been waited for
         code = finished(process)
         if code not in (0, KILLED):
             raise SystemExit(f"a run ended with exit code {code} before it was killed")
@@ -144,7 +144,7 @@ class Run:
         command = [sys.executable, "-m", "likewise", "encode", *map(str, self.paths), "-o", f"{self.out}/", "-q"]
         command += ["--column", "text", "--id", "id", "--shard-rows", str(self.options.shard_rows)]
         process = subprocess.Popen([*command, "--workers", str(self.options.workers), "-m", MODEL])
-        process.returncode = 0  # it is waited for here, not there
+        process.returncode = 0  # this process waits for it, not subprocess
         return process.pid
 
 

@@ -17,11 +17,11 @@ from .record import save
 
 EVERY = 0.05  # seconds
 PARTS = 100
-"""Equal parts of a run, of each of which the curve keeps the highest reading."""
+"""Number of equal parts of a run; the curve keeps the highest reading in each part."""
 
 
 def write_texts(path: Path, count: int) -> None:
-    """Distinct short texts, as rows of JSON."""
+    """Write distinct short texts as JSON Lines."""
     with path.open("w") as file:
         file.writelines(
             f'{{"id": "d{i}", "text": "the item of number {i} and shelf {i % 977:x}"}}\n' for i in range(count)
@@ -39,7 +39,7 @@ def resident(process: int) -> float:
 
 
 def memory_of(command: list[str]) -> list[tuple[float, float]]:
-    """Seconds and MB over the lifetime of a command."""
+    """Run a command, and record seconds and MB over its lifetime."""
     began, curve = time.perf_counter(), list[tuple[float, float]]()
     process = subprocess.Popen(command)
     while process.poll() is None:
@@ -51,7 +51,7 @@ def memory_of(command: list[str]) -> list[tuple[float, float]]:
 
 
 def highest(curve: list[tuple[float, float]]) -> list[float]:
-    """The highest reading in each part of the run that has one, in MB."""
+    """Return the highest reading in MB for each part of the run that has any."""
     end, parts = curve[-1][0], dict[int, float]()
     for second, mb in curve:
         part = min(PARTS - 1, int(PARTS * second / end))

@@ -4,11 +4,11 @@ python -m benchmarks.encode_overhead            encoding alone and into a folder
 python -m benchmarks.encode_overhead --workers  one worker and two, each with one thread, in turn
 python -m benchmarks.encode_overhead --ray      two workers and two actors of a Ray cluster on this machine, in turn
 
-They write results/encode_overhead-N-threads.json (N: OMP_NUM_THREADS), encode_workers.json and encode_ray.json.
-Encoding alone starts with the texts in memory. Encoding into a folder reads them from JSON twice, once to check them,
-and writes vectors, texts and ids to Parquet, syncs them to disk, and hashes them. Workers are timed both with and
-without their start, that is, from the first report of progress to the last. Ray's start is left out: its time runs from
-the first finished shard to the last.
+The results are in results/encode_overhead-N-threads.json (N: OMP_NUM_THREADS), encode_workers.json and encode_ray.json.
+Encoding alone starts with the texts in memory. Encoding into a folder reads them from JSON twice, the first time to
+check them, writes vectors, texts and ids to Parquet, syncs them to disk, and hashes them. Workers are timed with their
+startup and without it, that is, from the first progress report to the last. Ray's startup is left out: its time runs
+from the first finished shard to the last.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def seconds_of_workers(path: Path, embedder: Embedder, workers: int, shard_rows:
     model = ModelChoice(MODEL)
 
     def note(meter: Meter) -> None:
-        if meter.total is not None:  # skips the progress of the first reading
+        if meter.total is not None:  # skip the progress of reading the file for the first time
             reports.append(time.perf_counter())
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,11 @@
-"""Do the words that an explanation ranks first carry the similarity? Tested by deleting them.
+"""Do the words that an explanation ranks first account for the similarity? Tested by deleting them.
 
     LIKEWISE_DATA=data python -m benchmarks.explanations [MODEL …]
 
 For pairs in STS-B's test set with a score of 3 or more, the word of the first sentence that contributes most to the
-cosine is deleted and the sentence is encoded again. The fall of the cosine is compared with its mean fall when any
-other word is deleted (the expectation for a random word), and when the longest word is deleted, which needs no model.
+cosine is deleted and the sentence is encoded again. The drop in the cosine is compared with the mean drop when any
+other word is deleted (the expectation for a random word), and with the drop when the longest word is deleted, which
+needs no model.
 Intervals are for paired differences (bootstrap over pairs, 95 %).
 """
 
@@ -42,7 +43,7 @@ def main(names: Sequence[str]) -> None:
 
 
 def measure(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """The falls of the cosine, as means with intervals."""
+    """Measure the drops in the cosine, as means with intervals."""
     falls, gaps = [], []
     for first, second in pairs:
         explanation = explain_pair(embedder, first, second, overflow="truncate")
@@ -61,7 +62,7 @@ def measure(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> dict[str, A
 
 
 def falls_of(embedder: Embedder, explanation: PairExplanation, words: Sequence[int]) -> tuple[float, float, float]:
-    """How far the cosine falls without the top word, without another word (mean), and without the longest word."""
+    """Return the drop in the cosine without the top word, without another word (mean), and without the longest word."""
     names = [word.text for word in explanation.words[0]]
     shortened = [" ".join(names[j] for j in words if j != i) for i in words]
     vectors = embedder.encode(
@@ -76,7 +77,7 @@ def falls_of(embedder: Embedder, explanation: PairExplanation, words: Sequence[i
 
 
 def interval_of(values: np.ndarray) -> list[float]:
-    """The mean and the ends of its interval, low and high."""
+    """Return the mean and the lower and upper ends of its interval."""
     found = intervals([values], statistic="mean")[0]
     return [round(x, 4) for x in (found.value, found.low, found.high)]
 

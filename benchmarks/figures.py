@@ -38,11 +38,11 @@ KINDS = {
 AGGREGATES = {"all": "all pairs at once", "mean": "mean over sources", "wmean": "mean over sources, by size"}
 STS7 = "Spearman × 100, mean of seven STS sets"
 Points = Mapping[str, tuple[float, float]]
-"""Names with their places across and upwards."""
+"""Names with their x and y coordinates."""
 
 
 def speeds(found: Mapping[str, Any], names: Sequence[str] = ()) -> Chart:
-    """A bar for each contender that has a speed and an STS-B score, or for these; the fastest first."""
+    """Draw a bar for each contender with a speed and an STS-B score, or for those in `names`, fastest first."""
     shown = {name: point for name, point in contenders(found).items() if not names or name in names}
     ranked = dict(sorted(shown.items(), key=lambda item: -item[1][0]))
     head = f"Sentences per second, {found['model']}, 1 thread"
@@ -53,7 +53,7 @@ def speeds(found: Mapping[str, Any], names: Sequence[str] = ()) -> Chart:
 
 
 def contenders(found: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Sentences per second on one thread, and the STS-B score, of each contender that has both."""
+    """Return the sentences per second on one thread and the STS-B score of each contender that has both."""
     shown = {}
     for name, row in found["contenders"].items():
         speed = row.get("speed", {}).get("sentences", {}).get("1")
@@ -67,7 +67,7 @@ def bars(
     rows: Mapping[str, float], head: str, ours: Sequence[str],
     column: Mapping[str, Mapping[str, str]] | None = None, longer: Mapping[str, str] | None = None,
 ) -> Chart:  # fmt: skip
-    """Bars with their values, ours in colour, and perhaps a column of texts beside them."""
+    """Draw bars with their values, ours in colour, with an optional column of texts beside them."""
     names = {name: (longer or {}).get(name, name) for name in rows}
     left, step, top = 14 + max(text_width(name) for name in names.values()), 24, 32
     words = f"{head}: " + "; ".join(f"{names[name]} {value:,.0f}" for name, value in rows.items())
@@ -87,7 +87,7 @@ def bars(
 
 
 def serve_peers() -> Chart:
-    """Requests per second of our server and others."""
+    """Draw the requests per second of our server and of others."""
     ((model, found),) = results("serve_peers")["models"].items()
     rows = found["per_second"]
     head = f"Requests per second, one sentence each, {model}, 1 thread"
@@ -98,9 +98,9 @@ def serve_peers() -> Chart:
 
 
 def scatter(points: Points, titles: tuple[str, str], words: str, ours: Sequence[str], height: float = 400) -> Chart:
-    """A dot with its name for each point, ours in colour; across in powers of ten."""
+    """Draw a labelled dot for each point, ours in colour, with a logarithmic x axis."""
     chart = Chart(WIDTH, height, words)
-    area = Box(44, 34, WIDTH - 36, height - 48)  # half of the last number stands out
+    area = Box(44, 34, WIDTH - 36, height - 48)  # half of the last axis label sticks out
     xs, ys = zip(*points.values(), strict=True)
     across, up = (
         Scale(*around(xs, 0.12, log=True), area.left, area.right, True),
@@ -118,7 +118,7 @@ def scatter(points: Points, titles: tuple[str, str], words: str, ours: Sequence[
 
 
 def models() -> Chart:
-    """Speed against quality, measured here."""
+    """Draw speed against quality for the models measured here."""
     rows = {name: row for name, row in measured(read_models()).items() if "sts" in row and "texts_per_s" in row}
     points = {name: (row["texts_per_s"], row["sts"]) for name, row in rows.items()}
     listed = "; ".join(f"{name} {speed:,.0f} per second and {score:.1f}" for name, (speed, score) in points.items())
@@ -127,7 +127,7 @@ def models() -> Chart:
 
 
 def published() -> Chart:
-    """Size against quality, beside published models."""
+    """Draw size against quality for our models and published ones."""
     rows = {name.partition("/")[2]: row for name, row in read("published")["results"].items()}
     points = {name: (row["parameters"] / 1e6, row["sts"]) for name, row in rows.items()}
     for name, row in measured(read_models()).items():
@@ -139,7 +139,7 @@ def published() -> Chart:
 
 
 def poolings() -> Chart:
-    """A dot for each pooling of each model."""
+    """Draw a dot for each pooling method and model."""
     found = pooled_scores(read("dissection_quality"))
     rows = {m: [Mark(scores[p], kind=POOLINGS[p]) for p in scores] for m, scores in found.items()}
     listed = "; ".join(f"{m}: " + ", ".join(f"{p} {value:.0f}" for p, value in s.items()) for m, s in found.items())
@@ -148,7 +148,7 @@ def poolings() -> Chart:
 
 
 def pooled_scores(record: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """The mean of the seven STS sets by model and pooling."""
+    """Return the mean of the seven STS sets by model and pooling method."""
     names = {model: one["spearman"] for model, one in record.items()}
     return {m: {p: scores[p]["mean of seven"] for p in POOLINGS if p in scores} for m, scores in names.items()}
 
@@ -162,7 +162,7 @@ def protocols() -> Chart:
 
 
 def protocol_scores(record: Mapping[str, Any]) -> dict[str, float]:
-    """The mean over the seven sets × 100, by correlation and aggregate; sets without sources have a single figure."""
+    """Return the mean over the seven sets × 100, by correlation and aggregate; sets without sources have one score."""
     sets, result = record["aggregates"]["results"].values(), {}
     for correlation in ("spearman", "pearson"):
         for aggregate, shown in AGGREGATES.items():
@@ -172,7 +172,7 @@ def protocol_scores(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def intervals() -> Chart:
-    """The first samples' intervals with the true score; intervals that miss it stand out."""
+    """Draw the intervals of the first samples and the true score; intervals that miss it are highlighted."""
     record = results("interval_coverage")["score"]
     truth, step = 100 * record["truth"], 9
     missed = sum(not low <= record["truth"] <= high for _, low, high in record["first"])
@@ -192,7 +192,7 @@ def intervals() -> Chart:
 
 
 def chance() -> Chart:
-    """For each model, the middle 90 % and 50 % of the cosines of chance, related and equal pairs."""
+    """Draw, for each model, the middle 90 % and 50 % of the cosines of random, related and equal pairs."""
     record = results("chance_cosines")
     low, quarter, middle, three, high = (record["at"].index(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
     left, top, step = 12 + max(text_width(name) for name in record["models"]), 34, 54
@@ -215,7 +215,7 @@ def chance() -> Chart:
 
 
 def memory() -> Chart:
-    """Memory over the course of an encoding run, for few and for many texts."""
+    """Draw memory over the course of an encoding run, for few and for many texts."""
     curves = {f"{int(count):,} texts": curve for count, curve in results("encode_memory")["curves_mb"].items()}
     highest = {name: max(curve) for name, curve in curves.items()}
     listed = " and ".join(f"{name} {mb:.0f} MB" for name, mb in highest.items())
@@ -230,7 +230,7 @@ def memory() -> Chart:
 
 
 def late_chunking() -> Chart:
-    """What late chunking and titles add to nDCG@10, compared with chunks embedded alone."""
+    """Draw what late chunking and titles add to nDCG@10, compared with chunks embedded alone."""
     ways = {"late": ("blue", -6), "title + chunk": ("green", 6)}
     rows, listed = {}, []
     for size, queries in results("late_chunking")["models"]["likewise-mini"].items():
@@ -246,7 +246,7 @@ def late_chunking() -> Chart:
 
 
 def calibration() -> Chart:
-    """The share of false pairs among those found, beside the share that was asked for."""
+    """Draw the share of false pairs among the pairs found, and the share that was requested."""
     data = {"planted copies": ("diverse_text", "planted"), "QQP": ("qqp_subset", "mixed")}
     kinds = dict(zip(RATES, ("blue", "ours", "green"), strict=True))
     found, rows, listed = results("calibration"), {}, []
@@ -262,13 +262,13 @@ def calibration() -> Chart:
 
 
 def _share(cell: Mapping[str, float], kind: str) -> Mark:
-    """A share with its 95 % interval, from its standard error."""
+    """Return a share with its 95 % interval, computed from its standard error."""
     half = 1.96 * cell["standard error"]
     return Mark(cell["observed"], cell["observed"] - half, cell["observed"] + half, kind)
 
 
 def word_layers() -> Chart:
-    """Heat maps of the cosine between a word's vectors at two layers."""
+    """Draw heat maps of the cosine between a word's vectors at two layers."""
     found, cell, left = results("layer_paths"), 46, 24
     listed = "; ".join(f"{name} {of['similarity'][-2][-1]:.2f}" for name, of in found.items())
     words = f"Cosines between a word's vectors at two layers, by model. Between the last two layers: {listed}"
@@ -292,7 +292,7 @@ CURVES = {"novelty": "blue", "alignment": "green", "anisotropy": "violet", "cont
 
 
 def word_paths() -> Chart:
-    """Curves by layer: a word's novelty and alignment, and how similar different words are."""
+    """Draw curves over the layers: a word's novelty and alignment, and how similar different words are."""
     found, wide = results("layer_paths"), WIDTH / 2 - 60
     listed = "; ".join(f"{name}: " + ", ".join(f"{c} {of[c][-1]:.2f}" for c in CURVES) for name, of in found.items())
     chart = Chart(WIDTH, 320, f"Four measures by layer. In the last one, {listed}")
@@ -309,7 +309,7 @@ def word_paths() -> Chart:
 
 
 def scifact() -> Chart:
-    """Ways to search, with intervals."""
+    """Draw the scores of search methods, with intervals."""
     scores = {shown: results("scifact")["scores"][name]["ndcg@10"] for shown, name in SEARCHES.items()}
     rows = {_short(shown): [Mark(*score, kind="blue", label=f"{score[0]:.3f}")] for shown, score in scores.items()}
     listed = "; ".join(f"{shown} {score[0]:.3f}" for shown, score in scores.items())
@@ -319,7 +319,7 @@ def scifact() -> Chart:
 
 
 def _short(name: str) -> str:
-    """A long name with its second half shortened."""
+    """Shorten the second half of a long name."""
     return name.replace(", its best 100 by all-MiniLM-L6-v2's cosine", ", re-ranked by all-MiniLM-L6-v2")
 
 
@@ -342,12 +342,12 @@ FIGURES: dict[str, tuple[Callable[[], Chart], tuple[str, ...]]] = {
     "word-paths": (word_paths, ("docs/what-is-in-a-layer.md",)),
     "serve-peers": (serve_peers, ("docs/serve.md",)),
 }
-"""By name: the drawing function, and the pages that show the figure; docs/layers.md and docs/results.md
-are written as a whole."""
+"""For each figure, its drawing function and the pages that show it; docs/layers.md and docs/results.md are generated as
+a whole."""
 
 
 def placed() -> PageTables:
-    """The figures of each page."""
+    """Return the figures of each page."""
     pages: dict[str, dict[str, Callable[[], list[str]]]] = {}
     for name, (chart, homes) in FIGURES.items():
         for page in homes:

@@ -6,9 +6,10 @@
   among the titles for all test claims. Training claims whose title is in the test data are left out.
 - sections: a sentence, one from the same section, and one from another section of the same article (wiki_sections,
   split by article); accuracy on test triplets.
-- questions: duplicate questions (Quora), on which the model's teacher was also trained; MRR@10 for 1,000 held-out ones.
+- questions: duplicate questions (Quora), which the model's teacher was also trained on; MRR@10 for 1,000 held-out
+  questions.
 
-Every run uses the settings of docs/how-to/fine-tune.md: contrastive, 3 epochs, a learning rate of 2e-4. A row's gain is
+Every run uses the settings of docs/how-to/fine-tune.md: contrastive, 3 epochs, a learning rate of 2e-4. Each gain is
 relative to the untrained model, averaged over seeds for each test item, with a paired bootstrap interval over items
 (95 %).
 """
@@ -40,7 +41,7 @@ Columns = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class OwnData:
-    """The data a reader would have: training rows and test rows."""
+    """Data as a user would have it: training rows and test rows."""
 
     train: Columns
     test: Columns
@@ -97,7 +98,7 @@ DATA: dict[str, Callable[[], OwnData]] = {"claims": claims, "sections": sections
 
 
 def evidence(model: Embedder, data: OwnData, name: str) -> Evidence:
-    """The model's value for each test item: the reciprocal rank of the positive, or whether the triplet is right."""
+    """Return the model's score for each test item: the positive's reciprocal rank, or whether the triplet is right."""
 
     def encode(texts: Sequence[str]) -> np.ndarray:
         return model.encode(texts, show_progress_bar=False, overflow="truncate")
@@ -120,7 +121,7 @@ def trained(data: OwnData, size: int, seed: int) -> Embedder:
 
 
 def gain(before: Evidence, runs: Sequence[Evidence]) -> dict[str, Any]:
-    """Score and gain with intervals; the items' values are averaged over the seeds."""
+    """Return score and gain with intervals; each item's scores are averaged over the seeds."""
     after = Evidence(np.mean([run.values for run in runs], axis=0))
     score, difference = estimate(after), compare(after, Evidence(before.values)).difference
     return {

@@ -1,9 +1,9 @@
-"""Takes pictures of the documentation's front page in Chromium: light, dark, on a phone, in use.
+"""Takes screenshots of the documentation's front page in Chromium: light, dark, on a phone, in use.
 
     python -m benchmarks.front_page [OUT]
 
-They go to OUT, and those of its demo to docs/figures/front-page*.png. `make docs` with Emscripten comes first. Run it
-with the Python of `make integration`, which installs playwright; the system's Chromium is also needed.
+They are saved in OUT, and those of the demo in docs/figures/front-page*.png. First run `make docs` with Emscripten
+installed. Use the Python of `make integration`, which installs playwright; the system's Chromium is also needed.
 """
 
 import sys
@@ -19,7 +19,7 @@ READY = "text=/texts encoded in/"
 
 
 def main(out: Path) -> None:
-    """Pictures of the whole page, and of its demo, light and dark, for those who cannot run it."""
+    """Take light and dark pictures of the whole page, and of its demo for readers who cannot run it."""
     out.mkdir(parents=True, exist_ok=True)
     with served(SITE) as url, chromium() as browser:
         for look in LOOKS:
@@ -42,13 +42,13 @@ def take_pictures(tab: Tab, url: str, look: str, out: Path) -> None:
 
 
 def around(box: dict[str, float], margin: float = 16) -> dict[str, float]:
-    """A rectangle and its margin."""
+    """Return a rectangle enlarged by a margin."""
     start = {"x": box["x"] - margin, "y": box["y"] - margin}
     return {**start, "width": box["width"] + 2 * margin, "height": box["height"] + 2 * margin}
 
 
 def settled(tab: Tab) -> Any:
-    """The page from its top, once nothing moves."""
+    """Scroll to the top of the page, and wait until nothing moves."""
     tab.page.evaluate("scrollTo(0, 0)")
     tab.page.wait_for_timeout(2000)
     return tab.page

@@ -1,7 +1,7 @@
-"""Are vectors the same on every instruction set of this machine, and those that are committed?  make golden
+"""Do this machine's instruction sets compute the same vectors, and do these match the committed hashes?  make golden
 
-python -m benchmarks.golden --texts 20000   all of them, which takes minutes
-python -m benchmarks.golden --write         after a change of ARITHMETIC: golden.json, by the best instruction set
+python -m benchmarks.golden --texts 20000   encodes all texts, which takes minutes
+python -m benchmarks.golden --write         rewrites golden.json by the best instruction set, if ARITHMETIC has changed
 """
 
 import argparse
@@ -20,26 +20,26 @@ from likewise.native.library import ARITHMETIC
 MODELS = ("likewise-mini", "likewise-static", "all-MiniLM-L6-v2")
 PRECISIONS = ("fp32", "int8")
 SLOW, LARGE = "portable", "all-MiniLM-L6-v2"
-"""This set has no fused product and takes 300 times as long: it computes the few texts alone, and those of the large
-model only beside all texts of the others."""
+"""This instruction set has no fused multiply-add and takes 300 times as long. It encodes only the few texts, and those
+with the large model only if the other instruction sets encode all texts."""
 
 
 def present() -> list[str]:
-    """The models that are on this machine; prints which of `MODELS` are not."""
+    """Return the models available on this machine; prints which of `MODELS` are missing."""
     found = local_models()
     for name in MODELS:
         if found.get(name) is None:
-            print(f"{name:18} is not on this machine, and so is not checked: likewise model download {name}")
+            print(f"{name:18} is missing and is not checked; download it with: likewise model download {name}")
     return [name for name in MODELS if found.get(name) is not None]
 
 
 def hashes(count: int, sets: tuple[str, ...]) -> Iterator[tuple[str, str, str, int, str]]:
-    """Model, precision, instruction set, number of texts and hash, of every model that is here."""
+    """Yield model, precision, instruction set, number of texts and hash for every available model."""
     for model in present():
         for precision in PRECISIONS:
             for name in sets:
                 if (name, model) == (SLOW, LARGE) and count < TEXTS:
-                    print(f"{model:18} {precision:5} {name:11} is checked with --texts {TEXTS} only: it takes minutes")
+                    print(f"{model:18} {precision:5} {name:11} is checked only with --texts {TEXTS}: it takes minutes")
                     continue
                 os.environ["LIKEWISE_ISA"] = name
                 embedder = Embedder.load(model, engine="native", precision=precision)
@@ -48,7 +48,7 @@ def hashes(count: int, sets: tuple[str, ...]) -> Iterator[tuple[str, str, str, i
 
 
 def write() -> None:
-    """Write the hashes of the best instruction set, each as soon as it is known."""
+    """Write the hashes of the best instruction set, each as soon as it is computed."""
     known = json.loads(FILE.read_text("utf-8")) | {"arithmetic": ARITHMETIC}
     for count in (FEW, PART, TEXTS):
         for model, precision, _, _, found in hashes(count, load().instruction_sets[:1]):
@@ -57,7 +57,7 @@ def write() -> None:
 
 
 def check(count: int, sets: tuple[str, ...]) -> int:
-    """Print a line for each hash, and return how many are not the committed ones."""
+    """Print a line for each hash, and return how many differ from the committed hashes."""
     wrong, began = 0, time.monotonic()
     for model, precision, name, some, found in hashes(count, sets):
         equal = found == golden_hash(model, precision, some)
@@ -71,7 +71,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write the hashes instead of checking them")
     parser.add_argument("--texts", type=int, choices=(FEW, PART, TEXTS), default=PART, help="how many texts to encode")
-    parser.add_argument("--isa", nargs="+", default=None, help="instruction sets to check; default: every one here")
+    parser.add_argument("--isa", nargs="+", default=None, help="instruction sets to check (default: all supported)")
     args = parser.parse_args()
     if args.write:
         write()

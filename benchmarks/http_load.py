@@ -1,7 +1,7 @@
-"""A lean single-threaded client that loads a server, by closed loops of connections or by an open loop at a fixed rate.
+"""A lean single-threaded load generator, with closed loops over connections or an open loop at a fixed rate.
 
 It shares the processors with the server, so it does little per request: it sends bytes prepared in advance, and reads
-as many bytes as the reply announces.
+as many bytes as the response announces.
 """
 
 import json
@@ -20,11 +20,11 @@ CLOSE = re.compile(rb"\r\nconnection: close\r\n", re.IGNORECASE)
 IDLE_SECONDS = 20.0
 """A connection that has been idle for longer is not reused, because the server may be about to close it."""
 MOST_CONNECTIONS = 6_000
-"""The most connections of an open loop; a request that finds none free is counted but not sent."""
+"""Maximum number of connections in an open loop; a request that finds no free connection is counted but not sent."""
 
 
 def post(path: str, body: object) -> bytes:
-    """The bytes of a request."""
+    """Return the bytes of a POST request."""
     data = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     return head.encode() + b"Content-Length: %d\r\n\r\n" % len(data) + data
@@ -36,7 +36,7 @@ class LoadResult:
 
     seconds: float = 0.0
     times: list[float] = field(default_factory=list)
-    """Seconds taken by each request that was answered with 200."""
+    """Duration in seconds of each request that was answered with 200."""
     statuses: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -59,11 +59,11 @@ class _Connection:
 
     def send(self, request: bytes, began: float) -> None:
         self.began, self.is_busy, self.head, self.missing = began, True, b"", -1
-        with suppress(ConnectionError):  # the answer, or its absence, is read later
+        with suppress(ConnectionError):  # `status` reports the closed connection later
             self.socket.sendall(request)
 
     def status(self) -> str | None:
-        """Read the available bytes and return the status of a complete reply; bodies are counted but not kept."""
+        """Read the available bytes and return the status of a complete response; bodies are counted but not kept."""
         try:
             data = self.socket.recv(1 << 18)
         except ConnectionResetError:
@@ -140,7 +140,7 @@ def _answered(
         if status is None:
             continue
         now = time.perf_counter()
-        if status == "closed":  # an idle connection may be
+        if status == "closed":  # an idle connection may be closed at any time
             result.statuses["closed without an answer"] += connection.is_busy
             connection.is_open = False
         else:

@@ -1,11 +1,11 @@
 """What does storing 200,000 short texts cost beyond encoding them with likewise-static, and how fast is opening?
 
 python -m benchmarks.index_add              times encoding alone and `index add` in turn, into results/index_add.json
-python -m benchmarks.index_add --make DIR   makes a collection of 1,000,000 records (once; takes minutes)
+python -m benchmarks.index_add --make DIR   creates a collection of 1,000,000 records (once; takes minutes)
 python -m benchmarks.index_add --open DIR   times opening it and the first search, in new processes
 
-`index add` reads a .txt file with one text per line, splits, hashes and encodes it, and stores ids, texts, metadata,
-full text and vectors, synced to disk.
+`index add` reads a .txt file with one text per line, splits, hashes and encodes the texts, and stores ids, texts,
+metadata, a full-text index and vectors, synced to disk.
 """
 
 import json
@@ -55,7 +55,7 @@ def short_texts(count: int) -> list[str]:
                 found[line] = None
             if len(found) == count:
                 return list(found)
-    raise SystemExit(f"there are only {len(found):,} texts of at most {LONGEST} characters")
+    raise SystemExit(f"the data contain only {len(found):,} texts of at most {LONGEST} characters")
 
 
 def added(path: Path, embedder: Embedder) -> None:
@@ -79,7 +79,7 @@ def measure(count: int, rounds: int) -> None:
 
 
 def make(folder: Path) -> None:
-    """Make a collection of a million records."""
+    """Create a collection of a million records."""
     random = np.random.default_rng(0)
     with create_index(str(folder), WIDTH) as index:
         for start in range(0, MILLION, BLOCK):
@@ -89,7 +89,7 @@ def make(folder: Path) -> None:
 
 
 def measure_opening(folder: Path, rounds: int) -> None:
-    """Median seconds to import, open, count and search, over new processes."""
+    """Measure the median seconds to import, open, count and search, over new processes."""
     rows = []
     for _ in range(rounds):
         began = time.perf_counter()

@@ -1,15 +1,14 @@
-"""Does `likewise index add` lose acknowledged records when it is killed, and does it end as if it never had been?
+"""Does `likewise index add` lose acknowledged records when killed, and does it end as if it had not been interrupted?
 
     python -m benchmarks.index_add_kills [--kills 60] [--seed 0]
 
 SIGKILL ends `likewise index add INDEX FOLDER` at random moments, even while the model is loading, and the command is
-repeated until it ends by itself. Then the files are changed and the same is done with the same index; then everything
-starts over with a new index, until all kills are used up. Blocks and segments are small, so that there are many
-commits.
+repeated until it finishes. Then the files are changed, and the same is done with the same index. Then everything starts
+over with a new index, until all kills are used up. Blocks and segments are small, so that there are many commits.
 
-After every kill, all passages of the documents reported by progress must be present, every record must be as in an
-uninterrupted run before or after the change, none may occur twice, and `verify` must find no problem. At the end of
-every run, the content must be that of an uninterrupted run. The exit status is 1 if anything differs.
+After every kill, all passages of the documents reported as done must be present, every record must equal that of an
+uninterrupted run before or after the change, no record may occur twice, and `verify` must find no problem. At the end
+of every run, the contents must equal those of an uninterrupted run. The exit status is 1 if anything differs.
 """
 
 import io
@@ -42,13 +41,13 @@ BLOCKS = (16, 64)  # passages in the first block and in the largest one
 PROMISES = ("LOST", "TWICE", "NOT CLEAN", "WITH ANOTHER CONTENT", "ANOTHER CONTENT AT THE END")
 """Counts that must stay 0."""
 Place = tuple[str, int | None]
-"""A document: its file, and its row."""
+"""A document: its file and its row."""
 Content = dict[str, tuple[str | None, dict, bytes]]
-"""The text, metadata and vector bytes by id."""
+"""The text, metadata and vector bytes of each record, by id."""
 
 
 class State(NamedTuple):
-    """The files before or after the change, and the content of an index after an uninterrupted run over them."""
+    """The files before or after the change, and the contents of an index after an uninterrupted run on them."""
 
     content: Content
     documents: list[Place]
@@ -75,7 +74,7 @@ def main() -> int:
 
 
 def tortured(place: Path, kills: int, moments: random.Random, share: int) -> int:
-    """Compare runs with kills and runs without, on one share of the files; return the exit status."""
+    """Compare runs with and without kills, on one share of the files; return the exit status."""
     files, whole = place / "files", place / "whole"
     states, seconds = [], []
     for version in (0, 1):
@@ -98,7 +97,7 @@ def tortured(place: Path, kills: int, moments: random.Random, share: int) -> int
 
 
 def goes_on(counts: Counter[str], kills: int) -> bool:
-    """Whether kills are left, or none came after an acknowledgement, as on a busy machine, where all may be early."""
+    """Whether kills are left, or no kill came after an acknowledgement yet (on a busy machine, all may come early)."""
     return counts["kills"] < kills or not counts["documents acknowledged"]
 
 
@@ -109,7 +108,7 @@ def one_run(
     torture: tuple[float, random.Random, int],
     counts: Counter[str],
 ) -> None:
-    """Kill and repeat the command until it ends by itself, and count every state that it leaves."""
+    """Kill and repeat the command until it finishes, and check and count every state that it leaves."""
     (states, version), (seconds, moments, kills) = versions, torture
     while goes_on(counts, kills):
         code, lines = lived(partial(command, index, files), moments.uniform(0, 1.2 * seconds))
@@ -146,7 +145,7 @@ def check(index: Path, states: list[State], version: int, reported: int, counts:
 
 
 def command(index: Path, files: Path, report: Report) -> None:
-    """Run `likewise index add`, and report its progress at once."""
+    """Run `likewise index add`, and report its progress immediately."""
     Reporter.report, messages = staticmethod(report), io.StringIO()
     progress.StatusLine = Reporter  # type: ignore[misc]
     with redirect_stderr(messages), redirect_stdout(io.StringIO()):
@@ -156,7 +155,7 @@ def command(index: Path, files: Path, report: Report) -> None:
 
 
 def write_files(folder: Path, version: int, share: int) -> None:
-    """Write Markdown, rows and lines; in version 1, a few are changed, removed or new."""
+    """Write Markdown files, tables and lines of text; in version 1, a few are changed, removed or new."""
     folder.mkdir(exist_ok=True)
     for i in range(FILES // share - version):
         sections = (f"## Part {j}\n\n{sentences(i, j, version * (j % 3 == 0))}\n" for j in range(SECTIONS))
@@ -173,7 +172,7 @@ def sentences(*seed: int) -> str:
 
 
 def state_of(index: Path, files: Path) -> State:
-    """The content of an index of these files."""
+    """Return the files, and the contents of their index."""
     content, ids = content_of(index), defaultdict[Place, set[str]](set)
     for name, (_, metadata, _) in content.items():
         ids[metadata["file"], metadata.get("row")].add(name)

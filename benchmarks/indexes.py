@@ -3,8 +3,8 @@
 .venv/integration/bin/python -m benchmarks.indexes            after `make integration`; needs LIKEWISE_DATA (qqp_subset)
 .venv/integration/bin/python -m benchmarks.indexes --draw     redraws the table from benchmarks/results/indexes.json
 
-Servers are started on this machine and get one connection each. In every round, all indexes answer the same queries in
-turn, and each is compared with the first index in that round.
+Servers run on this machine, with one connection each. In every round, all indexes answer the same queries in turn, and
+each is compared with the first index in that round.
 """
 
 import time
@@ -37,7 +37,7 @@ LABELS = {
 
 
 def embedded() -> tuple[Records, Any]:
-    """Records of distinct questions, and queries that are other questions."""
+    """Embed distinct questions as records, and other questions as queries."""
     columns = read_dataset("qqp_subset/pairs")
     texts = list(dict.fromkeys(str(text) for name in ("sentence1", "sentence2") for text in columns[name]))
     texts = texts[: ROWS + QUERIES]
@@ -48,7 +48,7 @@ def embedded() -> tuple[Records, Any]:
 
 @contextmanager
 def empty_indexes(dimension: int) -> Iterator[dict[str, Index]]:
-    """An empty index of each kind, exact ones first."""
+    """Create an empty index of each kind, exact indexes first."""
     from tests.integration.conftest import running
     from tests.integration.servers import Milvus, Postgres
 
@@ -73,7 +73,7 @@ def seconds_to_add(index: Index, records: Records) -> float:
 
 
 def measure(rounds: int) -> dict[str, Any]:
-    """Seconds to add, milliseconds per query with and without a filter, and recall of the exact ten nearest."""
+    """Measure seconds to add, milliseconds per query with and without a filter, and recall of the exact top ten."""
     records, queries = embedded()
     results: dict[str, Any] = {"rows": ROWS, "width": queries.shape[1], "queries": QUERIES, "filter": FILTER}
     with empty_indexes(queries.shape[1]) as indexes:
@@ -96,7 +96,7 @@ def measure(rounds: int) -> dict[str, Any]:
 
 
 def searching(index: Index, queries: Any, where: str | None) -> Callable[[], Any]:
-    """Run one query after another, as they arrive at a server."""
+    """Return a function that runs one query after another, as they would arrive at a server."""
     return lambda: [index.search(query[None], 10, where) for query in queries]
 
 

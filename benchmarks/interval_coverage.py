@@ -2,8 +2,8 @@
 
     python -m benchmarks.interval_coverage
 
-For each sample of 300 pairs, computes the intervals for a model's score and for the difference of two models on the
-same pairs, as `likewise evaluate` does. Writes benchmarks/results/interval_coverage.json; the figure is in
+For each sample of 300 pairs, computes the intervals for a model's score and for the difference between two models on
+the same pairs, as `likewise evaluate` does. Writes benchmarks/results/interval_coverage.json; the figure is in
 docs/concepts/intervals.md.
 """
 
@@ -30,7 +30,7 @@ def covered(found: list[Interval], truth: float) -> float:
 
 
 def summary(found: list[Interval], truth: float) -> dict[str, Any]:
-    """The true value, the share of intervals that contain it, their mean half width, and the first of them."""
+    """Return the true value, the share of intervals that contain it, their mean half-width, and the first intervals."""
     first = [[one.value, one.low, one.high] for one in found[:KEPT]]
     half = float(np.mean([one.half for one in found]))
     return {"truth": truth, "covered": covered(found, truth), "mean half width": half, "first": first}
@@ -54,7 +54,7 @@ def coverage() -> list[str]:
 
 
 def main() -> None:
-    """Draw samples, compute both intervals of each, and save."""
+    """Draw samples, compute both intervals for each, and save the results."""
     pairs = pq.read_table(data("sick", "test.parquet")).to_pydict()
     gold = np.array(pairs["score"], np.float64)
     ours, theirs = (

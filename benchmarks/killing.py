@@ -1,4 +1,4 @@
-"""What the tests by kills share: work in a process that SIGKILL ends at some moment, and counts of what it left."""
+"""Helpers for kill tests: run work in a process that SIGKILL ends at some moment, and count the states it leaves."""
 
 import os
 import signal
@@ -14,16 +14,16 @@ Report = Callable[[str], object]
 
 
 def lived(work: Callable[[Report], object], seconds: float | None = None) -> tuple[int, list[str]]:
-    """The exit code of a new process that does the work, and its reports until it is killed after so many seconds.
+    """Run the work in a new process, killed after `seconds` if given; returns its exit code and its reports.
 
-    The process is forked from this one, which has imported everything, so that starting it takes milliseconds.
+    The process is forked from this one, which has already imported everything, so that starting it takes milliseconds.
     """
     reading, writing = os.pipe()
     child = forked(lambda: work(lambda line: os.write(writing, f"{line}\n".encode())))
     os.close(writing)
     if seconds is not None:
         time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)  # a process that has ended still exists until it is waited for
+        os.kill(child, signal.SIGKILL)  # a process that has ended still exists until it has been waited for
     with os.fdopen(reading) as pipe:
         lines = pipe.read().splitlines()
     code = finished(child)
@@ -33,14 +33,14 @@ def lived(work: Callable[[Report], object], seconds: float | None = None) -> tup
 
 
 def use_segments_of(rows: int) -> None:
-    """Set the size of a collection's segments in every module that knows it."""
+    """Set the segment size of collections in every module that uses it."""
     for name, module in list(sys.modules.items()):
         if name.startswith("likewise.search.collection") and hasattr(module, "SEGMENT_ROWS"):
             module.SEGMENT_ROWS = rows
 
 
 def summary(counts: Counter[str]) -> int:
-    """Print the counts, and return the exit status: 1 unless those in capitals are 0."""
+    """Print the counts, and return the exit status: 1 unless all counts with names in capitals are 0."""
     for name, count in sorted(counts.items()):
         print(f"  {count:6,} {name}")
     return int(any(count for name, count in counts.items() if name.isupper()))

@@ -3,9 +3,10 @@
     python -m benchmarks.kills [--kills 50] [--seed 0] [--steps 40]
 
 A tiny model is trained once without interruption, then again in processes that SIGKILL ends at random moments, even
-while loading or writing checkpoints; each process resumes from what the last one left. The digests of the final weights
-and of the logs without times are compared; the exit status is 1 if any differ. If a run ends before all kills are used
-up, the next one starts in a new folder. This process itself trains nothing: autograd's threads do not survive a fork.
+while loading or writing checkpoints; each process resumes from the state that the last one left. The digests of the
+final weights and of the logs without times are compared; the exit status is 1 if any digest differs. If a run finishes
+before all kills are used up, the next one starts in a new folder. The parent process trains nothing itself, because
+autograd's threads do not survive a fork.
 """
 
 import hashlib
@@ -39,7 +40,7 @@ def main() -> int:
     """Kill runs, compare them with the uninterrupted one, and print the results."""
     args = options(__doc__, kills=50, steps=40, seed=0)
     if args.kills < 1:
-        raise SystemExit(f"--kills is {args.kills}; expected 1 or more, since nothing else is compared")
+        raise SystemExit(f"--kills is {args.kills}; expected at least 1, because only killed runs are compared")
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
@@ -53,7 +54,7 @@ def main() -> int:
 
 
 def tortured(root: Path, kills: int, steps: int, whole: float, moments: random.Random) -> Counter[str]:
-    """Kill runs until all kills are used up, then let the last one end; count those that ended otherwise."""
+    """Kill runs until all kills are used up, and let the last run finish; count the runs with different results."""
     counts = Counter({"kills": 0, "NOT THE SAME": 0})
     while counts["kills"] < kills:
         folder = root / f"killed-{counts['runs']}"
@@ -70,7 +71,7 @@ def tortured(root: Path, kills: int, steps: int, whole: float, moments: random.R
 
 
 def live(root: Path, folder: Path, steps: int) -> None:
-    """One process of the run: resumes from the state of the folder."""
+    """Train in one process of a run, resuming from the state of the folder."""
     embedder = Embedder.load(root / "model", engine="torch", device="cpu", pooling="mean")
     objective = OBJECTIVES["classification"].build(2)
     pick = np.random.default_rng(0)
@@ -93,7 +94,7 @@ def live(root: Path, folder: Path, steps: int) -> None:
 
 
 def digests(folder: Path) -> tuple[str, str]:
-    """The digests of the saved weights, and of the log without its times."""
+    """Return the digests of the saved weights and of the log without its times."""
     lines = [{k: v for k, v in line.items() if k not in TIMING_FIELDS} for line in read_log(folder / "log.jsonl")]
     return tuple(
         hashlib.sha256(data).hexdigest()[:16]

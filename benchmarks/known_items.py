@@ -1,9 +1,10 @@
-"""Do queries made from the documents rank models as people's judgements do? Kendall's τ on SciFact.
+"""Do queries generated from documents rank models as human relevance judgements do? Kendall's τ on SciFact.
 
     python -m benchmarks.known_items [MODEL …]
 
-Every model is evaluated on SciFact's test queries, on its titles against bodies, and on sentences against the rest of
-their documents. τ compares the order of the models' nDCG@10 with the order by judgements.
+Every model is evaluated on SciFact's test queries, on titles as queries against the bodies, and on sentences as queries
+against the rest of their documents. τ compares the ranking of the models by nDCG@10 with their ranking by relevance
+judgements.
 """
 
 from collections.abc import Sequence
@@ -26,11 +27,11 @@ MODELS = (
     *("likewise-mini", "likewise-static", "all-MiniLM-L6-v2", "e5-small-v2", "multilingual-e5-small-cut", "avg-glove"),
     *("bert-tiny-splade", "minilm-l6-h384-raw", "bert-cls(bert-tiny-splade)", "bert-cls(all-MiniLM-L6-v2)"),
 )
-"""Ten local models, good and bad: by other poolings than their own, two are worse than they are."""
+"""Ten local models, good and bad: two are made worse by a pooling mode that is not their own."""
 
 
 def tasks() -> list[Task]:
-    """SciFact as it is judged, and with queries from its titles and from its sentences."""
+    """Return SciFact with its judged queries, with titles as queries, and with sentences as queries."""
     folder = data_folder()
     if folder is None:
         raise SystemExit("set LIKEWISE_DATA to the folder with scifact/")
@@ -41,13 +42,13 @@ def tasks() -> list[Task]:
 
 
 def kendall(a: Sequence[float], b: Sequence[float]) -> float:
-    """Kendall's τ of two rows of numbers without ties."""
+    """Return Kendall's τ of two sequences of numbers without ties."""
     signs = [(a[i] - a[j]) * (b[i] - b[j]) for i, j in combinations(range(len(a)), 2)]
     return sum((sign > 0) - (sign < 0) for sign in signs) / len(signs)
 
 
 def measure(models: Sequence[str]) -> dict[str, Any]:
-    """nDCG@10 of each model by each kind of query, and τ of the order by judgements with each other kind."""
+    """Measure nDCG@10 for each model and kind of query, and τ between the judged queries and each other kind."""
     results = evaluate(list(models), tasks(), cache=Cache.of_user())
     if results.failed:
         raise SystemExit(f"{results.failed[0].model}: {results.failed[0].error}")
@@ -57,7 +58,7 @@ def measure(models: Sequence[str]) -> dict[str, Any]:
 
 
 def table() -> list[str]:
-    """A line for each model, best first by judgements, and τ."""
+    """Return a table with a row for each model, best first on judged queries, and τ."""
     stored = read("known_items")
     values, taus = stored["results"]["ndcg@10"], stored["results"]["tau"]
     models = sorted(values[KINDS[0]], key=values[KINDS[0]].get, reverse=True)

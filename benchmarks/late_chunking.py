@@ -1,7 +1,7 @@
 """Does late chunking find passages of long documents better than embedding each chunk on its own?
 
 The documents are the sentences of 60 Wikipedia articles (LIKEWISE_DATA/wiki_sections) without headings, split into the
-same chunks for every method. The sections' boundaries are known, so the answer to a query is known by construction:
+same chunks for every method. The section boundaries are known, so the answer to a query is known by construction:
 
     title      "ARTICLE: SECTION"; answered by the chunks of the section
     sentence   the first sentence of a section, removed from the document; answered by the rest of the section
@@ -30,7 +30,7 @@ from .record import data, save
 SIZES = (64, 128)
 METRICS = ("ndcg@10", "mrr@10")
 WAYS = ("alone", "late", "title + chunk")
-LEAST = 4  # sentences that a section needs to be queried
+LEAST = 4  # minimum number of sentences in a section that is queried
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def vectors_of(
 
 
 def relevances(found: Sequence[Article], spans: list[list[tuple[int, int]]]) -> list[np.ndarray]:
-    """For each queried section, the chunks of which at least half lies in it."""
+    """Return, for each queried section, the chunks that lie in it by at least half of their length."""
     rows = []
     before, total = 0, sum(map(len, spans))
     for article, own in zip(found, spans, strict=True):
@@ -94,7 +94,7 @@ def relevances(found: Sequence[Article], spans: list[list[tuple[int, int]]]) -> 
 
 
 def scores(queries: np.ndarray, chunks: np.ndarray, relevant: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Each metric for each query; sections that contain no chunk are left out."""
+    """Compute each metric for each query; sections that contain no chunk are left out."""
     kept = [i for i, row in enumerate(relevant) if row.any()]
     hits = search(queries[kept], chunks, 10).indices
     judged = np.stack([np.sort(relevant[i])[::-1] for i in kept])
@@ -123,7 +123,7 @@ def measured(name: str, size: int, found: Sequence[Article]) -> dict[str, dict]:
 
 
 def _row(way: str, by_way: dict[str, dict[str, np.ndarray]]) -> dict[str, dict]:
-    """Each metric with its interval, and its difference from embedding chunks alone."""
+    """Return each metric with its interval, and its difference from embedding chunks alone."""
     row = {}
     for metric in METRICS:
         evidence = Evidence(by_way[way][metric])

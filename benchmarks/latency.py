@@ -1,4 +1,4 @@
-"""How long does one text take, and how much do more threads help?
+"""How long does it take to encode one text, and how much do more threads help?
 
 python -m benchmarks.latency [MODEL …]   a question and a page with 1, 2, … threads, in turn, in fp32 and int8
 """
@@ -20,7 +20,7 @@ TEXTS = {
     "page": "The cat sleeps in the sun on the warm roof of the old house by the sea. " * 14,
 }
 SECONDS = {"question": 0.2, "page": 1.0}
-"""Seconds of one part of a round."""
+"""Duration of one part of a round in seconds, by text."""
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def measured(model: str, precision: str, args: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """The median milliseconds of each text on each number of threads, and how many times as fast as one thread."""
+    """Measure the median milliseconds for each text and number of threads, and the speed-up over one thread."""
     embedder = Embedder.load(model, precision=precision)
     results = {}
     for name, text in TEXTS.items():

@@ -1,10 +1,11 @@
-"""Fills the tables of docs/what-is-in-a-layer.md from benchmarks/results, and measures what its figures show.
+"""Fills the tables of docs/what-is-in-a-layer.md from benchmarks/results, and measures the data for its figures.
 
     python -m benchmarks.layers_page --measure all-MiniLM-L6-v2 path/to/minilm-l6-h384-raw
 
 Without --measure, only the tables are redrawn; with it, results/layer_paths.json is written, which figures.py draws.
-What dissection costs and is worth and what fusion gains is settled: the scripts that measured it are in the history,
-benchmarks/dissection.py and benchmarks/fusion.py last in commit 3751acd5, benchmarks/dissection_quality.py in 8892dd04.
+The cost and quality of dissection and the gain of fusion are not measured any more. The scripts that did so are in the
+Git history: benchmarks/dissection.py and benchmarks/fusion.py last in commit 3751acd5, benchmarks/dissection_quality.py
+in 8892dd04.
 """
 
 from pathlib import Path
@@ -26,7 +27,7 @@ def main() -> None:
 
 
 def layer_paths(name: str) -> dict[str, Any]:
-    """Measures by layer for one model, on sentences from the standard library's docstrings."""
+    """Compute the measures of one model by layer, on sentences from the docstrings of the standard library."""
     from likewise import Embedder
     from likewise.cli.models.dissect import sample
     from likewise.explain import anatomy

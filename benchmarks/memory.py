@@ -1,7 +1,7 @@
 """How much memory does it take to encode a million short texts from an iterator into a .npy file?
 
-Beyond the model and one window of texts and vectors, nothing should grow with the number of texts, so resident memory
-is recorded after every twentieth of them.
+Beyond the model and one window of texts and vectors, nothing should grow with the number of texts. To check this,
+resident memory is recorded after every twentieth of the texts.
 """
 
 import resource
@@ -40,7 +40,7 @@ def peak() -> float:
 def main() -> None:
     args = options(__doc__, count=1_000_000, precision="bf16")
     embedder = Embedder.load(RECOMMENDED_MODEL, engine="torch", precision=args.precision)
-    embedder.encode(["one text, so that everything is in place"])
+    embedder.encode(["one text, so that everything is loaded"])
     before, rows = resident(), 0
     recorded: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as folder:

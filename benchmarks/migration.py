@@ -1,11 +1,12 @@
-"""What does a map between two models preserve? Recall of neighbours and SciFact's nDCG@10, compared with re-encoding.
+"""What does a map between two models' vectors preserve? Measures recall of neighbours and nDCG@10 on SciFact, compared
+with re-encoding.
 
     LIKEWISE_DATA=data python -m benchmarks.migration
 
 A map is fitted on 8,000 texts from diverse_text, encoded by both models, and used in two ways:
 
 - queries: the index contains vectors of model A, and queries of model B are mapped to A, so that search works while the
-  index is rebuilt. "Kept" is the share of A's own 10 nearest documents that are found.
+  index is rebuilt. "Kept" is the share of model A's own 10 nearest documents that the mapped query finds.
 - documents: vectors of A are mapped to B, and queries come from B. This avoids encoding the documents again.
 
 Intervals are bootstrap intervals over queries (95 %).
@@ -68,7 +69,7 @@ def fitted(source: str, target: str, before: np.ndarray, after: np.ndarray) -> V
 
 
 def of_search(queries: np.ndarray, corpus: np.ndarray, true: Mapping[str, np.ndarray], relevant: Any) -> dict[str, Any]:
-    """Recall of the true model's own 10 nearest, and nDCG@10."""
+    """Return the recall of the true model's own 10 nearest documents, and nDCG@10."""
     hits = search(queries, corpus, K)
     return {"recall": shared(hits.indices, true), "ndcg": interval_of(ndcg(hits.indices, relevant))}
 
@@ -80,7 +81,7 @@ def shared(found: np.ndarray, true: Mapping[str, np.ndarray]) -> list[float]:
 
 
 def ndcg(found: np.ndarray, relevant: list[set[int]]) -> np.ndarray:
-    """The nDCG@10 of every query; judgements are 0 or 1."""
+    """Return the nDCG@10 of every query; relevance judgements are 0 or 1."""
     gains = 1 / np.log2(np.arange(K) + 2)
     values = []
     for row, wanted in zip(found, relevant, strict=True):
@@ -90,7 +91,7 @@ def ndcg(found: np.ndarray, relevant: list[set[int]]) -> np.ndarray:
 
 
 def scifact() -> tuple[list[str], list[str], list[set[int]]]:
-    """Documents, the queries with judgements, and the documents relevant to each query."""
+    """Return the documents, the judged queries, and the documents relevant to each query."""
     documents = pq.read_table(data("scifact", "corpus.parquet")).to_pylist()
     place = {str(row["doc_id"]): i for i, row in enumerate(documents)}
     texts = [f"{row.get('title') or ''} {row['text']}".strip() for row in documents]

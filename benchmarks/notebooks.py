@@ -2,7 +2,7 @@
 
     LIKEWISE_DATA=data python -m benchmarks.notebooks [NAME…]      # writes; nbclient and ipykernel: make notebooks
 
-A notebook runs in an empty folder, in a kernel of this Python. Its metadata state the relative `tolerance` of numbers.
+A notebook runs in an empty folder, in a kernel of this Python. Its metadata set the relative `tolerance` of numbers.
 """
 
 import re
@@ -18,14 +18,14 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-"""Neither the version of Python nor that of the kernel is written: outputs depend on neither."""
+"""The metadata to write: without the versions of Python and the kernel, on which the outputs do not depend."""
 TIMEOUT = 600  # seconds that a cell, or the start of the kernel, may take on a busy machine
 
 Notebook = dict[str, Any]
 
 
 def executed(path: Path) -> Notebook:
-    """The notebook with fresh outputs; a cell that fails, warns or prints to stderr raises."""
+    """Run a notebook and return it with fresh outputs; raise if a cell fails, warns or prints to stderr."""
     import nbformat
     from nbclient import NotebookClient
 
@@ -36,7 +36,7 @@ def executed(path: Path) -> Notebook:
             notebook,
             timeout=TIMEOUT,
             startup_timeout=TIMEOUT,
-            coalesce_streams=True,  # where a stream is cut depends on the clock
+            coalesce_streams=True,  # how a stream is split into outputs depends on timing
             record_timing=False,
             resources={"metadata": {"path": folder}},
         ).execute()
@@ -54,17 +54,17 @@ def code_cells(notebook: Notebook) -> list[dict[str, Any]]:
 
 
 def differences(committed: Notebook, fresh: Notebook) -> list[str]:
-    """Where two runs of a notebook print different things; images are only compared by kind."""
+    """Describe where the outputs of two runs of a notebook differ; images are compared only by type."""
     cells, again = code_cells(committed), code_cells(fresh)
     if len(cells) != len(again):
-        return [f"{len(cells)} and {len(again)} cells with code"]
+        return [f"the committed notebook has {len(cells)} code cells, the fresh one {len(again)}"]
     tolerance = committed["metadata"]["tolerance"]
     shown = [(k, printed(a), printed(b)) for k, (a, b) in enumerate(zip(cells, again, strict=True), 1)]
     return [f"[{k}] committed:\n{a}\nnow:\n{b}" for k, a, b in shown if not alike(a, b, tolerance)]
 
 
 def printed(cell: dict[str, Any]) -> str:
-    """A cell's text outputs, with the kinds of the others."""
+    """Return a cell's text outputs, and the types of its other outputs."""
     parts = []
     for output in cell["outputs"]:
         data = output.get("data", {"text/plain": output.get("text", "")})
@@ -74,7 +74,7 @@ def printed(cell: dict[str, Any]) -> str:
 
 
 def alike(a: str, b: str, tolerance: float) -> bool:
-    """Whether texts are equal up to white space, and their numbers within `tolerance` or one unit of the last digit."""
+    """Whether texts are equal except for whitespace, with numbers within `tolerance` or one unit of the last digit."""
     if "".join(NUMBER.sub("#", a).split()) != "".join(NUMBER.sub("#", b).split()):
         return False
     return all(near(x, y, tolerance) for x, y in zip(NUMBER.findall(a), NUMBER.findall(b), strict=True))

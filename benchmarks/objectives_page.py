@@ -1,4 +1,4 @@
-"""Write docs/objectives.md from the tables of objectives: python -m benchmarks.objectives_page"""
+"""Write docs/objectives.md from the tables of objectives: python -m benchmarks.objectives_page."""
 
 from pathlib import Path
 

@@ -11,9 +11,10 @@ def options(
 ) -> argparse.Namespace:
     """Parse positional arguments (`given`) and flags, whose defaults determine the values that they accept.
 
-    False means a switch; a list, one or more values (strings, if it is empty); a mapping, one or more of its keys, by
-    default all; a tuple, one of its items, by default the first; a type, a value of that type, by default None.
-    Positional arguments are required unless their default is a list; a type in a list, `[str]`, requires one or more.
+    The default of a flag has these meanings: False, a switch; a list, one or more values (strings if it is empty); a
+    mapping, one or more of its keys (default: all); a tuple, one of its items (default: the first); a type, a value of
+    that type (default: None). Positional arguments are required unless their default is a list; a list that contains a
+    type, such as `[str]`, requires one or more values.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in given.items():

@@ -1,9 +1,9 @@
-"""Fills README and docs with tables of measurements from benchmarks/results, so that no number is typed by hand.
+"""Fills README and docs with tables from benchmarks/results, so that no measured number is typed by hand.
 
     python -m benchmarks.pages
 
-A page marks the position of a table with <!-- table: NAME --> and <!-- end -->. TABLES in each of the modules below
-maps pages and names of tables to the functions that draw them. A test redraws all tables and compares them.
+A page marks the position of a table with <!-- table: NAME --> and <!-- end -->. In each of the modules below, TABLES
+maps pages and table names to the functions that draw the tables. A test redraws all tables and compares them.
 """
 
 import re
@@ -42,11 +42,11 @@ MODULES = (
 Draw = Callable[[], Iterable[str]]
 """A function that returns a table as lines of Markdown."""
 PageTables = Mapping[str, Mapping[str, Draw]]
-"""Pages by their path from the root, each with its tables by name."""
+"""For each page, by its path from the repository root, its tables by name."""
 
 
 def rows(head: str, body: Iterable[Iterable[object]], *below: str) -> list[str]:
-    """A table in Markdown with the head `a | b | c`, and the paragraphs below it."""
+    """Return a Markdown table with the header `a | b | c`, followed by the paragraphs in `below`."""
     columns = head.split(" | ")
     lines = ["|" + "".join(f" {cell} |" if cell != "" else " |" for cell in cells) for cells in (columns, *body)]
     paragraphs = [line for text in below for line in ("", text)]
@@ -54,7 +54,7 @@ def rows(head: str, body: Iterable[Iterable[object]], *below: str) -> list[str]:
 
 
 def all_tables() -> dict[str, dict[str, Draw]]:
-    """Every page's tables."""
+    """Return the tables of every page."""
     result: dict[str, dict[str, Draw]] = {}
     for module in MODULES:
         tables: PageTables = import_module(f"benchmarks.{module}").TABLES
@@ -64,17 +64,17 @@ def all_tables() -> dict[str, dict[str, Draw]]:
 
 
 def filled(text: str, tables: Mapping[str, Draw]) -> str:
-    """A page's text with its tables redrawn.
+    """Return a page's text with its tables redrawn.
 
     Raises:
-        ValueError: the page does not have exactly one marked position for a table.
+        ValueError: a table does not have exactly one marked position on the page.
     """
     for name, draw in tables.items():
         begin, end = f"<!-- table: {name} -->", "<!-- end -->"
         lines = "\n".join([begin, *draw(), end])
         text, count = re.subn(rf"{begin}\n.*?{end}", lambda _, lines=lines: lines, text, flags=re.DOTALL)
         if count != 1:
-            raise ValueError(f"the page contains {begin} {count} times; expected once")
+            raise ValueError(f"the page contains {begin} {count} times; expected it once")
     return text
 
 

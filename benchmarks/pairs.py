@@ -55,7 +55,7 @@ for line in sys.stdin:
 
 
 class Contender:
-    """A process that does one kind of work on the same vectors on request."""
+    """A process that does one kind of work on the same vectors whenever it is asked to."""
 
     def __init__(self, python: str, work: str, path: Path, threads: int, threshold: float) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
@@ -64,7 +64,7 @@ class Contender:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
     def run(self, count: int) -> dict[str, Any]:
-        """Seconds, the number of results, and memory beyond the vectors."""
+        """Run once; returns seconds, the number of results, and the memory beyond the vectors."""
         self._process.stdin.write(f"{count}\n".encode())
         self._process.stdin.flush()
         return dict(json.loads(self._process.stdout.readline()))
@@ -75,7 +75,7 @@ class Contender:
 
 
 def brute_force(x: Any, threshold: float) -> set[tuple[int, int]]:
-    """All pairs above the threshold, from whole rows of the matrix in float64, except pairs decided by rounding."""
+    """Find all pairs above the threshold with the full float64 matrix, except pairs so close that rounding decides."""
     rows = x.astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     found = set()
@@ -86,7 +86,7 @@ def brute_force(x: Any, threshold: float) -> set[tuple[int, int]]:
 
 
 def agreement(x: Any, threshold: float) -> dict[str, int]:
-    """The number of pairs by brute force, how many of them likewise finds, and how many others."""
+    """Count the pairs found by brute force, how many of them likewise finds, and how many others it returns."""
     from likewise.search import pairs_above
 
     ours = {pair for part in pairs_above(x, threshold) for pair in zip(part.i.tolist(), part.j.tolist(), strict=True)}

@@ -1,10 +1,10 @@
-"""Runs the documentation's examples with the real models, and compares what they print with what the pages show.
+"""Runs the documentation's examples with the real models, and compares their output with what the pages show.
 
     python -m benchmarks.printed_outputs                         # every page that shows what an example prints
     python -m benchmarks.printed_outputs README.md --write       # replace outputs that changed
 
-An output is the block of `text` that follows a block of Python or of a shell. Lines that differ only in times and
-rates are left as they are. tests/docs/test_code_blocks.py runs the same examples, but does not look at their output.
+An output is the `text` block that follows a Python or shell block. Lines that differ only in times and rates are left
+unchanged. tests/docs/test_code_blocks.py runs the same examples, but does not compare their output.
 """
 
 import argparse
@@ -24,9 +24,9 @@ TIMED = re.compile(r"\d[\d,.]* (?:s|ms|min|texts/s|pairs/s|MB|GB)\b")
 
 
 def main() -> None:
-    """Run the pages' examples in an empty folder each; show the differences, and write them if asked to."""
+    """Run each page's examples in an empty folder; show the differences, and with --write, update the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="*", help="pages from the repository's root, as in docs/search.md (all)")
+    parser.add_argument("pages", nargs="*", help="pages, such as docs/search.md (default: all)")
     parser.add_argument("--write", action="store_true", help="replace outputs that changed")
     args = parser.parse_args()
     changed = False
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def after_running(page: str, setup: str = "") -> str:
-    """A page's text with the outputs that its examples print now; `setup` is Python that makes what they need."""
+    """Return a page's text with its examples' current outputs; `setup` is Python code that creates their inputs."""
     text, printed, names = page, "", {}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         exec(setup, names)
@@ -52,31 +52,31 @@ def after_running(page: str, setup: str = "") -> str:
 
 
 def runs(block: re.Match[str]) -> bool:
-    """Whether this block is an example that runs here."""
+    """Whether this block is an example that this program runs."""
     commands = "likewise " in block["text"]
     return block["reason"] is None and block["language"] in RUN and (block["language"] == "python" or commands)
 
 
 def output_of(language: str, text: str, names: dict[str, object]) -> str:
-    """What the example prints, or nothing if it fails; Python's blocks share their names."""
+    """Return what an example prints, or an empty string if it fails; the Python blocks of a page share a namespace."""
     if language != "python":
         script = re.sub(r"^\$ ", "", text, flags=re.MULTILINE)
         done = subprocess.run(["bash", "-euc", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
-            print(f"not run to its end:\n{text}{done.stdout}", file=sys.stderr)
+            print(f"this example failed:\n{text}{done.stdout}", file=sys.stderr)
         return "" if done.returncode else done.stdout
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):
             exec(compile(text.replace("…", "..."), "page", "exec"), names)
     except Exception as error:
-        print(f"not run to its end:\n{text}{type(error).__name__}: {error}", file=sys.stderr)
+        print(f"this example failed:\n{text}{type(error).__name__}: {error}", file=sys.stderr)
         return ""
     return printed.getvalue()
 
 
 def same_times(old: str, new: str) -> str:
-    """The new output, with the old lines where they differ only in times and rates."""
+    """Return the new output, but keep old lines that differ only in times and rates."""
     lines = {TIMED.sub("", line): line for line in old.splitlines()}
     return "".join(f"{lines.get(TIMED.sub('', line), line)}\n" for line in new.splitlines()).strip("\n") + "\n"
 

@@ -1,4 +1,4 @@
-"""Real sentences and their embeddings, for measurements that random vectors would distort, such as recall and pairs."""
+"""Real sentences and their embeddings, for measurements that random vectors would distort, such as recall."""
 
 import hashlib
 import tempfile
@@ -33,13 +33,13 @@ def real_sentences(count: int) -> list[str]:
             found.update(dict.fromkeys(" ".join(text.split()) for text in table[column].to_pylist() if text))
     texts = sorted(text for text in found if text)
     if len(texts) < count:
-        raise SystemExit(f"{count:,} sentences are needed, but the data sets have only {len(texts):,}")
+        raise SystemExit(f"{count:,} sentences are needed, but the data sets contain only {len(texts):,}")
     order = np.random.default_rng(0).permutation(len(texts))[:count]
     return [texts[i] for i in order]
 
 
 def real_vectors(count: int, model: str = MODEL) -> Float[np.ndarray, "N D"]:
-    """The sentences' embeddings, kept in the system's temporary folder for later measurements."""
+    """Return the sentences' embeddings, cached in the system's temporary folder for later measurements."""
     texts, embedder = real_sentences(count), Embedder.load(model)
     model = f"{embedder.fingerprint} {computation_of(embedder)}"
     key = hashlib.sha256("\n".join([model, *texts]).encode()).hexdigest()[:16]

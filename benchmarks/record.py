@@ -1,4 +1,4 @@
-"""Helpers for every measurement: contenders in turn, medians, and a dated record of machine and commit."""
+"""Helpers for measurements: alternate between contenders, take medians, and record date, machine and commit."""
 
 import json
 import os
@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def machine(device: str = "cpu") -> dict[str, Any]:
-    """The date, machine and versions that a figure depends on; `torch` is None for measurements without it."""
+    """Return the date, machine and versions that a result depends on; `torch` is None for measurements without it."""
     machine: dict[str, Any] = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": source_commit() or os.environ.get("LIKEWISE_COMMIT", "unknown"),
@@ -36,7 +36,7 @@ def machine(device: str = "cpu") -> dict[str, Any]:
 
 
 def save(name: str, results: Any, device: str = "cpu") -> Path:
-    """Write the figures and the machine to benchmarks/results/NAME.json."""
+    """Write the results and the machine to benchmarks/results/NAME.json."""
     path = RESULTS / f"{name}.json"
     RESULTS.mkdir(exist_ok=True)
     path.write_text(json.dumps({"machine": machine(device), "results": results}, indent=2) + "\n", "utf-8")
@@ -45,7 +45,7 @@ def save(name: str, results: Any, device: str = "cpu") -> Path:
 
 
 def read(name: str) -> Any:
-    """The content of benchmarks/results/NAME.json."""
+    """Read benchmarks/results/NAME.json."""
     return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
@@ -55,10 +55,10 @@ def place(machine: Mapping[str, Any]) -> str:
 
 
 def data(*parts: str) -> Path:
-    """A data set's file in the folder LIKEWISE_DATA."""
+    """Return the path of a data set's file in the folder LIKEWISE_DATA."""
     root = os.environ.get("LIKEWISE_DATA")
     if not root or not Path(root, *parts).exists():
-        raise SystemExit(f"{'/'.join(parts)} was not found in the data folder; LIKEWISE_DATA is {root!r}")
+        raise SystemExit(f"{'/'.join(parts)} was not found; set LIKEWISE_DATA (now {root!r}) to the data folder")
     return Path(root, *parts)
 
 

@@ -1,4 +1,4 @@
-"""The pages of docs/reproduced and their results, from the output folder of `python -m papers`.
+"""Generates the pages of docs/reproduced from the output folder of `python -m papers`.
 
     python -m papers all --output reproduced/ --runs benchmarks/results/training.jsonl
     python -m benchmarks.reproduced_pages reproduced/     copies results and ledger, and generates the pages
@@ -62,7 +62,7 @@ def overview(results: Sequence[Results]) -> str:
 
 
 def averages(results: Sequence[Results]) -> Chart:
-    """The last column of Sentence-BERT's table 1: the mean of seven STS sets."""
+    """Draw the last column of Sentence-BERT's table 1: the mean of the seven STS sets."""
     (table,) = (one for one in results if one["table"] == "sbert-1")
     return comparison_chart({**table, "columns": {"avg": "Spearman × 100, mean of seven STS sets"}})
 

@@ -1,10 +1,11 @@
-"""A reranker teaches an embedder: how well each finds the duplicates of Quora's questions.
+"""How well does an embedder distilled from a reranker find duplicates of Quora's questions, and the reranker itself?
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.reranker_distillation [--anchors 2000]
 
-Folds share no question. From nine of them come the anchors, each with a duplicate and the three nearest other
-questions; a cross-encoder learns to put the duplicate first, and its scores teach an embedder. The tenth is searched:
-the reranker reorders the 20 best questions of likewise-static, read from a TREC run file.
+The questions are split into ten folds that share no question. Nine folds provide the anchors, each with a duplicate and
+the three nearest other questions; a cross-encoder learns to rank the duplicate first, and an embedder is distilled from
+its scores. The tenth fold is searched: the reranker reorders the 20 best questions found by likewise-static, which it
+reads from a TREC run file.
 """
 
 import csv
@@ -39,7 +40,7 @@ Pair = tuple[str, str]
 
 
 def main() -> None:
-    """Train the reranker and two embedders, evaluate them, record the figures and draw the page's table."""
+    """Train the reranker and two embedders, evaluate them, record the results and draw the page's table."""
     args = options(__doc__, given={}, anchors=ANCHORS)
     with TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -48,7 +49,7 @@ def main() -> None:
 
 
 def measure(anchors: int) -> dict[str, dict[str, float]]:
-    """METRICS of each model on the held-out questions, in the working folder."""
+    """Compute METRICS for each model on the held-out questions, in the current folder."""
     pairs = read_dataset("qqp_subset/pairs")
     both = list(zip(pairs["sentence1"], pairs["sentence2"], strict=True))
     fold, duplicate = folds(both, 10, group_aware=True), np.array(pairs["label"], bool)
@@ -73,7 +74,7 @@ def measure(anchors: int) -> dict[str, dict[str, float]]:
 
 
 def searched(pairs: Sequence[Pair], duplicate: np.ndarray) -> JudgedCollection:
-    """Questions to search, and others with a duplicate among them."""
+    """Return the questions to search, and as queries other questions, each with a duplicate among them."""
     documents = {text: f"d{i}" for i, text in enumerate(dict.fromkeys(second for _, second in pairs))}
     judged: dict[str, dict[str, int]] = {}
     for (first, second), is_duplicate in zip(pairs, duplicate, strict=True):
@@ -86,7 +87,7 @@ def searched(pairs: Sequence[Pair], duplicate: np.ndarray) -> JudgedCollection:
 
 
 def learn(train: Sequence[Pair]) -> None:
-    """The reranker, and an embedder trained on the same rows with their labels, or with the reranker's scores alone."""
+    """Train the reranker, an embedder on the same labelled rows, and an embedder on the reranker's scores alone."""
     with Path("pairs.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("anchor", "positive"), *train])
     run = "--epochs", "1", "--batch-size", "32", "-q", "-o"

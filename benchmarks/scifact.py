@@ -45,7 +45,7 @@ def fused(first: Rankings, second: Rankings) -> Rankings:
 
 
 def reranked(collection: RetrievalCollection, rankings: Rankings, scorer: Callable[[int], Callable]) -> Rankings:
-    """Re-rank the best DEPTH of each ranking by scores of pairs; `scorer` maps a query's number to its function."""
+    """Rerank the best DEPTH of each ranking by pair scores; `scorer` maps a query's index to its scoring function."""
     results = []
     for i, ranking in enumerate(rankings):
         best = ranking[:DEPTH]
@@ -55,13 +55,13 @@ def reranked(collection: RetrievalCollection, rankings: Rankings, scorer: Callab
 
 
 def cosine_scorer(collection: RetrievalCollection, vectors: tuple[np.ndarray, np.ndarray], i: int) -> Callable:
-    """Scores of pairs by the cosine of precomputed vectors."""
+    """Return a function that scores pairs by the cosine of precomputed vectors."""
     rows = dict(zip(collection.documents, vectors[1], strict=True))
     return lambda pairs: np.array([vectors[0][i] @ rows[text] for _, text in pairs])
 
 
 def measured(collection: RetrievalCollection, models: Sequence[str], reranker: str | None) -> dict[str, list[Score]]:
-    """The scores of every search method, by name."""
+    """Compute the scores of every search method, by name."""
     index = BM25Index.of(collection.documents)
     words = [index.nearest(query, DEPTH)[0] for query in collection.queries]
     vectors = {name: dense(collection, load_named_embedder(name)) for name in models}

@@ -1,9 +1,9 @@
 """How fast is exact search among a million vectors, compared with faiss-cpu, and what do int8 and one bit gain or lose?
 
-Timings use 100,000 real vectors, repeated ten times with noise; recall is measured only on the real ones. faiss runs in
-a separate Python (`--faiss PYTHON`), which gets the same vectors and takes turns with likewise. As shipped, faiss 1.15
-does not use BLAS for small numbers of queries; "faiss, BLAS" sets `distance_compute_blas_threshold` to 20, the default
-of earlier versions.
+Timings use 100,000 real vectors, repeated ten times with added noise; recall is measured only on the real vectors.
+faiss runs in a separate Python (`--faiss PYTHON`) on the same vectors, and takes turns with likewise. By default, faiss
+1.15 does not use BLAS for small numbers of queries; "faiss, BLAS" sets `distance_compute_blas_threshold` to 20, the
+default of earlier versions.
 """
 
 import json
@@ -56,7 +56,7 @@ AS_SHIPPED, WITH_BLAS = 128_000, 20
 
 
 class Faiss:
-    """faiss in its own process, which gets one request per line."""
+    """faiss in its own process, which reads one request per line."""
 
     def __init__(self, python: str, path: Path, threads: int) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
@@ -66,7 +66,7 @@ class Faiss:
         self.last: dict[str, Any] = {}
 
     def seconds(self, queries: int, blas_threshold: int) -> float:
-        """Seconds for one search, by the process's own clock."""
+        """Run one search; returns its seconds by the process's own clock."""
         asked = {"queries": queries, "k": K, "blas_threshold": blas_threshold}
         self._process.stdin.write(json.dumps(asked).encode() + b"\n")
         self._process.stdin.flush()
@@ -88,7 +88,7 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def recall(model: str, count: int) -> dict[str, Any]:
-    """The share of the ten nearest real vectors that each quantization finds, by its number of candidates."""
+    """Measure the share of the ten nearest real vectors that each quantization finds, by number of candidates."""
     vectors = real_vectors(count + QUERIES, model)
     queries, corpus = vectors[:QUERIES], vectors[QUERIES:]
     wanted = search(queries, corpus, K).indices
@@ -102,7 +102,7 @@ def recall(model: str, count: int) -> dict[str, Any]:
 
 
 def bandwidth(corpus: Float[np.ndarray, "N D"], threads: int) -> float:
-    """The rate in GB/s at which the corpus can be read and summed."""
+    """Measure the rate in GB/s at which the corpus can be read and summed."""
     parts = np.array_split(corpus.reshape(-1).view(np.int64), threads)
     with ThreadPoolExecutor(threads) as pool:
         seconds = min(timed(lambda: list(pool.map(np.sum, parts))) for _ in range(3))
@@ -110,7 +110,7 @@ def bandwidth(corpus: Float[np.ndarray, "N D"], threads: int) -> float:
 
 
 def speed(faiss: Faiss, corpus: Any, queries: Any, threads: int, rounds: int) -> dict[str, Any]:
-    """Milliseconds of each contender, in turn."""
+    """Measure the milliseconds of each contender, in turn."""
     int8, bits = quantize_int8(corpus), quantize_bits(corpus)
     results: dict[str, Any] = {}
     for count in (1, len(queries)):
@@ -128,7 +128,7 @@ def speed(faiss: Faiss, corpus: Any, queries: Any, threads: int, rounds: int) ->
         for round_ in range(rounds + 1):
             for name, work in contenders.items():
                 if name == "faiss, as shipped" and count > 1 and round_ != 1:
-                    continue  # once is enough, since each takes a dozen seconds
+                    continue  # one round is enough, because each takes a dozen seconds
                 seconds = work()
                 if round_:
                     taken[name].append(seconds)
@@ -142,7 +142,7 @@ def speed(faiss: Faiss, corpus: Any, queries: Any, threads: int, rounds: int) ->
 
 
 def million(rows: int, model: str) -> Path:
-    """A file of `rows` unit vectors, real ones with noise, which later measurements reuse."""
+    """Write a file of `rows` unit vectors (real vectors with noise), which later measurements reuse."""
     path = Path(tempfile.gettempdir(), f"likewise-corpus-{model}-{rows}.npy")
     if path.is_file():
         return path

@@ -32,7 +32,7 @@ def columns_of(name: str) -> dict[str, list[Any]]:
 
 
 class Remembered:
-    """Encodes new texts and remembers their vectors."""
+    """An encoder that caches vectors and encodes only new texts."""
 
     def __init__(self, model: str):
         self.model, self.rows = Embedder.load(model), dict[str, np.ndarray]()
@@ -44,14 +44,14 @@ class Remembered:
 
 
 def timed(task: Task, encode: Encode, mode: Mode) -> tuple[Result, float, float]:
-    """The result, with its wall-clock time and CPU time."""
+    """Run a task; returns the result, its wall-clock time and its CPU time."""
     clock, processor = time.perf_counter(), time.process_time()
     result = task.run(encode, columns_of, EvaluationSettings(mode=mode))
     return result, time.perf_counter() - clock, time.process_time() - processor
 
 
 def measure(task: Task, encode: Encode) -> dict[str, Any]:
-    """A task's accuracy in each mode, and the items that differ."""
+    """Measure a task's accuracy in each mode, and the items for which the modes differ."""
     timed_results = {mode: timed(task, encode, mode) for mode in MODES}
     row: dict[str, Any] = {"task": task.name}
     for mode, (result, clock, processor) in timed_results.items():
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def known(model: str) -> dict[str, Any]:
-    """The rows of earlier runs with this model."""
+    """Read the rows of earlier runs with this model."""
     result = read("senteval_agreement")["results"] if (RESULTS / "senteval_agreement.json").exists() else {}
     return dict(result["tasks"]) if result.get("model") == model else {}
 

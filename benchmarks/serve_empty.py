@@ -1,4 +1,4 @@
-"""The least work that uvicorn does per request: no model and no checks, with a prepared reply of the same size as ours.
+"""A server with the least work that uvicorn does per request: no model, no checks, and a response as large as ours.
 
 python -m benchmarks.serve_empty        prints its port and runs until a signal ends it
 """
@@ -14,7 +14,7 @@ HEADERS += [(b"x-header-%d" % number, b"1") for number in range(10)]
 
 
 async def empty(scope: Any, receive: Any, send: Any) -> None:
-    """Read the body and send the reply."""
+    """Read the body and send the prepared response."""
     if scope["type"] == "lifespan":
         for part in ("startup", "shutdown"):
             await receive()

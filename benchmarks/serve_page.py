@@ -35,9 +35,9 @@ VARIANTS = {"light": "", "dark": "-dark"}
 FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 QUERIES = ("how do I learn to play the guitar", "a dog runs along the beach", "who won the election")
 KEY_EVERY = 120
-"""Milliseconds between keys, as for a fast typist."""
+"""Milliseconds between keystrokes, as for a fast typist."""
 MAP_WAIT = 300_000
-"""Milliseconds within which even a busy machine lays out the map of the collection, which the Search view shows."""
+"""Milliseconds within which even a busy machine computes the collection's map, whose themes the Search view shows."""
 WATCH = """
 () => {
   window.waits = [];
@@ -50,7 +50,7 @@ WATCH = """
   }).observe(document.querySelector(".search .passages"), { childList: true });
 }
 """
-"""Waits from a key event to the frame with its results; a key has none if a later key's results replaced its own."""
+"""Records the wait from each key event to the frame with its results, unless a later key's results replaced them."""
 
 
 def main() -> None:
@@ -76,14 +76,14 @@ def build(folder: Path) -> None:
 
 @contextmanager
 def page_server(folder: Path) -> Iterator[str]:
-    """The address of a warmed-up server."""
+    """Start and warm up a server; yields its address."""
     with running_server(MODEL, "--collections", str(folder), "--log", "off") as server:
         server.ask("/v1/search", {"query": "warm", "collection": NAME})
         yield server.url
 
 
 def measured(folder: Path, rounds: int) -> dict[str, Any]:
-    """Milliseconds to the first paint of each view in a fresh browser profile, and the waits while typing."""
+    """Measure the milliseconds to the first paint of each view in a new browser profile, and the waits while typing."""
     with page_server(folder) as url, chromium() as browser:
         paints = {view: [first_paint(browser, url, view) for _ in range(rounds)] for view in VIEWS}
         inputs, waits = typed(browser, url)
@@ -101,7 +101,7 @@ def measured(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def first_paint(browser: Any, url: str, view: str) -> float:
-    """Milliseconds from opening the address to the first visible content, with an empty browser cache."""
+    """Return the milliseconds from opening the address to the first visible content, with an empty browser cache."""
     tab = Tab(browser, url)
     tab.open(view).wait_for_selector("h1")
     found = float(tab.first_paint())
@@ -110,7 +110,7 @@ def first_paint(browser: Any, url: str, view: str) -> float:
 
 
 def typed(browser: Any, url: str) -> tuple[int, list[float]]:
-    """The number of changes to the query (one per key, and one clearing between queries), and the waits for results."""
+    """Type the queries; returns the number of changes (one per key, one for clearing between queries) and the waits."""
     tab = Tab(browser, url)
     page = tab.open(f"search?c={NAME}")
     page.wait_for_selector(".result")
@@ -139,10 +139,10 @@ def take_pictures(folder: Path, out: Path) -> None:
 
 
 def screenshot(browser: Any, url: str, look: str, view: str) -> bytes:
-    """A picture of a whole view, once nothing moves."""
+    """Take a picture of a whole view once nothing moves."""
     tab = Tab(browser, url, look)
     page = tab.open(view)
-    if view == "load":  # it asks every second
+    if view == "load":  # this view sends a request every second
         page.wait_for_timeout(3000)
     else:
         page.wait_for_load_state("networkidle", timeout=MAP_WAIT)

@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 
 class EmbeddingsBody(BaseModel):
-    """As OpenAI's."""
+    """The body of a request in OpenAI's format."""
 
     input: str | list[str]
     model: str | None = None
@@ -22,7 +22,7 @@ class EmbeddingsBody(BaseModel):
 
 
 def peer_app(folder: str) -> FastAPI:
-    """The texts' vectors, computed in the framework's threads."""
+    """Create the server, which computes vectors in the framework's threads."""
     model, app = SentenceTransformer(folder, device="cpu"), FastAPI()
 
     @app.post("/embeddings")

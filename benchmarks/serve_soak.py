@@ -4,7 +4,7 @@ python -m benchmarks.serve_soak [--requests 50000] [--minutes 6] [--workers 1] [
 
 Along with the requests, there are 15 clients that do not read, connections that flood headers, queries of many words,
 and bombs for every route (`benchmarks.attack.bombs`); /health is requested 10 times a second. At the end, SIGTERM is
-sent while all of them continue. The exit status is 1 if the server used more memory than its idle memory plus its
+sent while all clients continue. The exit status is 1 if the server used more memory than its idle memory plus its
 budget, /health took longer than 250 ms, a request ended more than a second after the deadline, shutdown after SIGTERM
 took longer than the drain time plus two seconds, or there was a status of 500 or more other than 503 and 504. The
 clients run on the same processors, but yield to the server (nice 10). All traffic goes to 127.0.0.1.
@@ -51,7 +51,7 @@ FORK = multiprocessing.get_context("fork")
 
 @dataclass
 class Seen:
-    """The answers that clients of one kind received."""
+    """The responses that clients of one kind received."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
@@ -67,13 +67,13 @@ class Seen:
             self.wrong.append(f"{name}: {error.detail}")
 
     def as_json(self) -> dict[str, Any]:
-        """What is written: quantiles in place of every time."""
+        """Return the results to write, with quantiles in place of individual times."""
         ranked = sorted(self.seconds)
         shares = {f"p{100 * share:g}": ranked[int(share * len(ranked))] for share in (0.5, 0.99, 0.999) if ranked}
         return {**vars(self), "seconds": {name: round(value, 3) for name, value in shares.items()}}
 
     def add(self, name: str, answer: Answer) -> None:
-        """Record an answer."""
+        """Record a response."""
         self.statuses[str(answer.status) if answer.status != GONE else "closed"] += 1
         self.seconds.append(answer.seconds)
         if answer.seconds > self.slowest:
@@ -83,7 +83,7 @@ class Seen:
 
 
 def main() -> int:
-    """Attack, print, and say by the exit status whether all was well."""
+    """Run the test, print the results, and return the exit status."""
     args = options(__doc__, requests=50_000, minutes=6.0, workers=1, engine="native", seed=0, json=Path)
     with tempfile.TemporaryDirectory(prefix="likewise-soak-") as place:
         in_child = FORK.Process(target=_make, args=(Path(place),))
@@ -101,7 +101,7 @@ def main() -> int:
 
 
 def _make(place: Path) -> None:
-    """Make tiny models and collections for them."""
+    """Create tiny models and collections of their vectors."""
     from tests.tiny import classifier_folder, model_folder
 
     model_folder(place / "bert", "bert", settings={"max_seq_length": 40})
@@ -111,7 +111,7 @@ def _make(place: Path) -> None:
 
 @contextmanager
 def _served(place: Path, args: argparse.Namespace) -> Iterator[Server]:
-    """The command, as a user starts it."""
+    """Start the server by its command, as a user would."""
     command = [sys.executable, "-m", "likewise", "serve", f"tiny={place / 'bert'}", "--port", "0", "--log", "off"]
     command += ["--reranker", f"tiny-reranker={place / 'cross-bert'}", "--collections", str(place / "collections")]
     command += ["--engine", args.engine, "--deadline", str(DEADLINE), "--threads", "1", "--workers", str(args.workers)]
@@ -139,7 +139,7 @@ def _soak(server: Server, args: argparse.Namespace) -> dict[str, Any]:
         process.start()
     peak, seconds = _watched(server, processes[0], ends)
     quiet.set()
-    time.sleep(1)  # /health is asked no more: a stopping server takes no new connections
+    time.sleep(1)  # end requests to /health first, because a stopping server accepts no new connections
     sigterm = _terminated(server)
     stop.set()
     seen = dict(results.get(timeout=60) for _ in processes)
@@ -166,7 +166,7 @@ def _client(results: Any, name: str, work: Callable[..., Seen], *given: Any) -> 
 
 
 def _watched(server: Server, mixed: Any, ends: float) -> tuple[int, float]:
-    """The server's peak memory until all mixed requests were sent, and the time that this took."""
+    """Return the server's peak memory until all mixed requests have been sent, and the time that this takes."""
     peak, began = 0, time.monotonic()
     while mixed.is_alive() and time.monotonic() < ends:
         peak = max(peak, _memory(server.pid))
@@ -175,7 +175,7 @@ def _watched(server: Server, mixed: Any, ends: float) -> tuple[int, float]:
 
 
 def _terminated(server: Server) -> tuple[float, int]:
-    """Seconds until the process ends after SIGTERM, and its peak memory in that time."""
+    """Send SIGTERM; returns the seconds until the process ends, and its peak memory in that time."""
     began, peak, last = time.monotonic(), 0, server.settings.drain_seconds + 10
     os.kill(server.pid, signal.SIGTERM)
     while server.is_running() and time.monotonic() < began + last:
@@ -243,7 +243,7 @@ def _bombs(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> 
 
 
 def _slow_clients(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:
-    """Clients that never read their answers, floods of headers and the like, which reconnect when cut off."""
+    """Run clients that never read responses, flood headers and the like, and that reconnect when cut off."""
     seen, floods = Seen(), [name for name in SLOW if name.startswith("flood-")]
 
     def live(i: int) -> None:
@@ -264,7 +264,7 @@ def _slow_clients(server: Server, args: argparse.Namespace, ends: float, stop: A
 
 
 def _health(server: Server, args: argparse.Namespace, ends: float, stop: Any) -> Seen:  # noqa: ARG001
-    """Whether it answers at once."""
+    """Request /health continuously, and record how soon it answers."""
     seen, request = Seen(), request_bytes("GET", "/health")
     while time.monotonic() < ends and not stop.is_set():
         seen.ask(server, "/health", request)
@@ -273,15 +273,15 @@ def _health(server: Server, args: argparse.Namespace, ends: float, stop: Any) ->
 
 
 def _violations(result: Mapping[str, Any], args: argparse.Namespace) -> list[str]:
-    """The broken promises."""
+    """Describe the violated limits."""
     clients = result["clients"]
     health = clients["health"]
     most = result["idle_mb"] + result["budget_mb"]
     checks = [
         (result["requests"] >= args.requests, f"{result['requests']:,} of {args.requests:,} requests in the time"),
-        (result["peak_mb"] <= most, f"memory: {result['peak_mb']} MB; idle and budget are {most}"),
+        (result["peak_mb"] <= most, f"memory: {result['peak_mb']} MB; idle memory plus budget: {most} MB"),
         (health["slowest"] <= HEALTH_SECONDS, f"/health took {health['slowest']} s"),
-        (set(health["statuses"]) <= {"200"}, f"/health was answered by {dict(health['statuses'])}"),
+        (set(health["statuses"]) <= {"200"}, f"/health was answered with {dict(health['statuses'])}"),
         (result["sigterm_seconds"] <= ServeSettings.drain_seconds + DRAIN_SLACK, "SIGTERM took too long"),
     ]
     for name in ("mixed", "bombs", "health"):

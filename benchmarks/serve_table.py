@@ -1,4 +1,4 @@
-"""Draws the measured rows of docs/serve.md from benchmarks/results, so that no figure is typed by hand.
+"""Draws the measured rows of docs/serve.md from benchmarks/results, so that no number is typed by hand.
 
 python -m benchmarks.serve_table
 """
@@ -23,12 +23,12 @@ def models(name: str) -> dict[str, Any]:
 
 
 def verdict(is_reached: bool) -> str:
-    """A mark that shows whether a target was reached."""
+    """Return a mark that shows whether a target was reached."""
     return "" if is_reached else " (missed)"
 
 
 def throughput_rows() -> Iterator[str]:
-    """The share of the engine's rate by model and number of processes, and the rate of an empty route."""
+    """Return the share of the engine's rate by model and number of processes, and the rate of an empty route."""
     for model, found in models("throughput").items():
         rates, shares = found["per_second"], found["share"]
         engine = f"the {rates['engine']:,} texts/s of the engine alone"
@@ -41,7 +41,7 @@ def throughput_rows() -> Iterator[str]:
 
 
 def latency_rows() -> Iterator[str]:
-    """The time that HTTP adds for one text."""
+    """Return the time that HTTP adds for one text."""
     for model, found in models("latency").items():
         figures = (
             f"p50 {found['p50_ms']:.2f} ms, p99 {found['p99_ms']:.2f} ms, **{found['added_ms']:.2f} ms** more than"
@@ -51,7 +51,7 @@ def latency_rows() -> Iterator[str]:
 
 
 def fairness_rows() -> Iterator[str]:
-    """Single texts during large requests."""
+    """Return the latency of single texts during large requests."""
     for model, found in models("fairness").items():
         ratio, alone, beside = found["ratio_of_99"], found["alone_99_ms"], found["beside_99_ms"]
         figures = (
@@ -61,7 +61,7 @@ def fairness_rows() -> Iterator[str]:
 
 
 def overload_rows() -> Iterator[str]:
-    """Minutes at 1.5 times the capacity."""
+    """Return the outcomes of minutes at 1.5 times the capacity."""
     for model, found in models("overload").items():
         s, growth, memory = found["statuses"], found["growth_after_the_first_part"], found["resident_mb"]
         unanswered = s["unanswered"] + s.get("closed without an answer", 0)
@@ -79,7 +79,7 @@ OVERLOAD_KINDS = {"200", "429", "unanswered", "closed without an answer", "not s
 
 
 def start_rows() -> Iterator[str]:
-    """From the command to the first answer."""
+    """Return the time from the command to the first response."""
     for model, found in models("start").items():
         seconds = found["seconds"]["median"]
         figures = f"{seconds:.2f} s{verdict(seconds <= ASKED_START_S)}"
@@ -87,7 +87,7 @@ def start_rows() -> Iterator[str]:
 
 
 def peers_rows() -> Iterator[str]:
-    """Other servers, in turn with ours."""
+    """Return the rates of other servers, measured in turn with ours."""
     for model, found in models("peers").items():
         rates, times = found["per_second"], found["times"]
         for name, rate in rates.items():
@@ -103,7 +103,7 @@ SECTIONS = (throughput_rows, latency_rows, fairness_rows, overload_rows, start_r
 
 
 def drawn() -> list[str]:
-    """The table, and where its rows were measured."""
+    """Return the table, and a line on where its rows were measured."""
     names = [section.__name__.removesuffix("_rows") for section in SECTIONS]
     rows = [row for section in SECTIONS for row in section()]
     places = [f"{name}: {machine(f'serve_{name}')}" for name in names]

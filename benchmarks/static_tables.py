@@ -1,9 +1,10 @@
-"""How good is a table of token vectors made in a minute? STS-B and SciFact, with and without texts of the domain.
+"""How good is a table of token vectors made in a minute? Scores on STS-B and SciFact, with and without domain texts.
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.static_tables [TEACHER …]
 
-Each teacher is distilled twice by `distil_static`: with frequencies estimated from its vocabulary, and counted in
-SciFact's abstracts, its domain here. SciFact's claims and judgements are not read for it.
+Each teacher is distilled twice by `distil_static`: with token frequencies estimated from its vocabulary, and with
+frequencies counted in SciFact's abstracts, which serve as the domain. SciFact's claims and relevance judgements are not
+used for distillation.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ BESIDE = ("likewise-static",)
 
 
 def measure(teacher: str, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The teacher and its two tables, with the scores of each and the seconds that a table took."""
+    """Yield the teacher and its two tables, each with its scores and the seconds that the table took."""
     model = Embedder.load(teacher)
     yield teacher, scores(model)
     domain = read_dataset("scifact/corpus")["text"]

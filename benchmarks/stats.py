@@ -1,6 +1,6 @@
-"""The shape of the source, measured from its syntax trees: `make stats`, and a check that fails beyond the limits.
+"""Statistics of the source, measured on its syntax trees (`make stats`), and a check that fails beyond the limits.
 
-python -m benchmarks.stats            prints each figure with its limit
+python -m benchmarks.stats            prints each number with its limit
 python -m benchmarks.stats --check    also lists the places that exceed a limit, and then exits with status 1
 """
 
@@ -28,7 +28,7 @@ FREE_NAMES = ("add", "run", "main")
 """Names that several modules share by design: `add(parser)` and `run(arguments)`, the interface of every command, and
 `main`, the entry points of the process and of the command line."""
 FOREIGN = "likewise.integrations.sentence_transformers"
-"""The drop-in is not counted, since its names and parameters come from another library."""
+"""The drop-in is not counted, because its names and parameters come from another library."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -43,12 +43,12 @@ class Module:
 
     @property
     def package(self) -> str:
-        """The package that its relative imports start from."""
+        """The package from which its relative imports start."""
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
 
 def modules(source: Path = SOURCE) -> dict[str, Module]:
-    """Every module of the package by its dotted name."""
+    """Parse every module of the package; keys are dotted names."""
     results = {}
     for path in sorted(source.rglob("*.py")):
         parts = path.relative_to(source.parent).with_suffix("").parts
@@ -58,12 +58,12 @@ def modules(source: Path = SOURCE) -> dict[str, Module]:
 
 
 def functions(module: Module) -> Iterator[Function]:
-    """All functions and methods, nested ones included."""
+    """Yield all functions and methods, including nested functions."""
     return (node for node in ast.walk(module.tree) if isinstance(node, Function))
 
 
 def length(function: Function) -> int:
-    """A function's lines of code, from `def` to the end, without the docstring."""
+    """Count a function's lines of code, from `def` to its end, without the docstring."""
     first = function.body[0]
     documented = (
         isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
@@ -73,14 +73,14 @@ def length(function: Function) -> int:
 
 
 def parameters(function: Function) -> int:
-    """The number of parameters that a caller sees, without `self` and `cls`."""
+    """Count the parameters that a caller sees, without `self` and `cls`."""
     arguments = function.args
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return len([name for name in names if name not in ("self", "cls")])
 
 
 def imports(module: Module, known: Mapping[str, Module], *, lazy: bool) -> set[str]:
-    """The package's modules that this one imports; those inside functions only if `lazy`."""
+    """Return the package's modules that this module imports; imports inside functions count only if `lazy`."""
     skipped = set() if lazy else {id(node) for f in functions(module) for node in ast.walk(f)}
     skipped |= {id(node) for block in _type_checking(module.tree) for node in ast.walk(block)}
     targets: set[str] = set()
@@ -110,7 +110,7 @@ def _type_checking(tree: ast.Module) -> list[ast.If]:
 
 
 def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """Groups of modules that import each other in a circle (Tarjan 1972)."""
+    """Find groups of modules with circular imports (Tarjan 1972)."""
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -138,7 +138,7 @@ def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def public_homes(known: Mapping[str, Module]) -> dict[str, list[str]]:
-    """The names of public classes and functions, each with the modules that define it."""
+    """Return the names of public classes and functions, each with the modules that define it."""
     homes: dict[str, list[str]] = defaultdict(list)
     for module in (module for module in known.values() if not module.name.startswith(FOREIGN)):
         for node in module.tree.body:
@@ -148,7 +148,7 @@ def public_homes(known: Mapping[str, Module]) -> dict[str, list[str]]:
 
 
 def measure(known: Mapping[str, Module]) -> tuple[dict[str, float], dict[str, list[str]]]:
-    """Each figure in `LIMITS`, and the places that exceed its limit."""
+    """Measure each number in `LIMITS`, and find the places that exceed its limit."""
     every = [(m, f) for m in known.values() for f in functions(m)]
     own = [(m, f) for m, f in every if not m.name.startswith(FOREIGN)]
     lengths = [length(f) for _, f in every]
@@ -181,9 +181,9 @@ def _where(module: Module, function: Function, value: int) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the figures; with --check, return 1 if one exceeds its limit."""
+    """Print the numbers; with --check, return 1 if any exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="exit 1 if a limit is exceeded, and name the places")
+    parser.add_argument("--check", action="store_true", help="list all places that exceed a limit, and then exit 1")
     options = parser.parse_args(argv)
     figures, places = measure(modules())
     exceeded = [name for name, limit in LIMITS.items() if figures[name] > limit]

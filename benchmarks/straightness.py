@@ -78,7 +78,7 @@ def measure() -> dict[str, Counter[str]]:
 
 
 async def _request(counter: CallCounter, embedder: Embedder) -> Counter[str]:
-    """A request, from the server's application to the last byte, without uvicorn's sockets."""
+    """Count the calls of a request, from the server's application to the last byte, without uvicorn's sockets."""
     app = create_app({MODEL: embedder}, settings=ServeSettings(log="off"))
     body = json.dumps({"model": MODEL, "input": [TEXT]}).encode()
     scope = {
@@ -91,7 +91,7 @@ async def _request(counter: CallCounter, embedder: Embedder) -> Counter[str]:
     received: list[bool] = []
 
     async def receive() -> dict[str, Any]:
-        if received:  # the client stays connected; answering at once again would block the event loop
+        if received:  # the client stays connected; returning immediately again would block the event loop
             await asyncio.Event().wait()
         received.append(True)
         return {"type": "http.request", "body": body, "more_body": False}

@@ -1,12 +1,13 @@
-"""Are our ids and offsets those of Hugging Face's tokenizers, for every published kind, on a million real texts?
+"""Do our token ids and offsets equal those of Hugging Face's tokenizers, for every published kind, on a million texts?
 
     python -m benchmarks.token_ids [KIND ...] [--texts 1000000] [--fuzzed 200000] [--json]
 
-Texts are distinct and from LIKEWISE_DATA: of every language all, or as many as of the others that have more. Fuzzed
-strings are random characters, or real texts with pieces put in and taken out. Every text goes through the compiled
-library with and without offsets; every SAMPLE-th goes through plain Python too. Kinds that are not here as published
-are trained (token_kinds.py). Results are kept until the tokenizer, the library or the numbers change, so a run may be
-stopped and resumed, or be done in pieces by KIND. The kinds of a run are written to benchmarks/results/token_ids.json.
+The texts are distinct texts from LIKEWISE_DATA, spread as evenly over languages as possible: all texts of a language
+with few, and equal numbers for the others. Fuzzed strings are random characters, or real texts with pieces inserted and
+removed. Every text is tokenized by the compiled library with and without offsets; every SAMPLE-th also by plain Python.
+Tokenizers that are not available as published are trained (token_kinds.py). Results are kept until the tokenizer, the
+library or the counts change, so a run may be stopped and resumed, or split up by KIND. The results of a run are written
+to benchmarks/results/token_ids.json.
 """
 
 import hashlib
@@ -46,7 +47,7 @@ LANGUAGES = {
     **{"ms": "zsm", "nl": "nld", "pl": "pol", "ps": "pus", "pt": "por", "pt-BR": "por", "ru": "rus", "rw": "kin"},
     **{"th": "tha", "tr": "tur", "ur": "urd", "vi": "vie", "zh": "cmn"},
 }
-"""Names of languages in the data sets, as those of ISO 639-3, which the other data sets have."""
+"""Maps the language names of some data sets to ISO 639-3 codes, which the other data sets use."""
 LANGUAGE_COLUMNS = ("en", "de", "fr", "cs", "ja")
 FOLDERS = {"jsts": "jpn", "korsts": "kor"}
 ODD = (
@@ -56,13 +57,13 @@ ODD = (
     "\u1100\u1161", "e\u0301", "a\u0323\u0302\u0301", "\u0344", "\u302e", "ｶﾞ", "🏳️\u200d🌈", "👩🏽\u200d🚀", "x" * 120,
     "1" * 30, "．",
 )  # fmt: skip
-"""Pieces that tokenizers treat specially."""
+"""Strings that tokenizers treat specially."""
 RANGES = ((0x20, 0x7F), (0, 0x250), (0x300, 0x370), (0x370, 0x3000), (0x3000, 0xD800), (0xE000, 0x20000), (0, 0x110000))
-"""Code points that fuzzed strings are drawn from, each range as often."""
+"""Ranges of code points from which fuzzed strings are drawn, each with the same probability."""
 
 
 def texts_by_language() -> dict[str, list[str]]:
-    """All distinct texts of the data sets by language; a text of two languages counts in the first."""
+    """Return all distinct texts of the data sets by language; a text found in two languages counts for the first."""
     found: dict[str, list[str]] = {}
     seen = set[str]()
     for file in sorted(record.data().rglob("*.parquet")):
@@ -86,18 +87,19 @@ def _languages(file: Path, column: str, table: Any) -> Sequence[str]:
 
 
 def chosen(count: int) -> dict[str, list[str]]:
-    """So many texts, of every language all or as many as of the others that have more."""
+    """Choose `count` texts: all texts of languages with few, and equal numbers for the others."""
     found, parts = sorted(texts_by_language().items(), key=lambda of: len(of[1])), dict[str, list[str]]()
     for i, (language, texts) in enumerate(found):
         share = (count - sum(map(len, parts.values()))) // (len(found) - i)
         parts[language] = random.Random(0).sample(texts, min(len(texts), share))
     if sum(map(len, parts.values())) < count:
-        raise SystemExit(f"the data sets have {sum(map(len, parts.values())):,} distinct texts; expected {count:,}")
+        found = sum(map(len, parts.values()))
+        raise SystemExit(f"the data sets contain only {found:,} distinct texts; expected {count:,}")
     return parts
 
 
 def fuzzed(texts: Sequence[str], count: int) -> list[str]:
-    """Distinct strings: random characters and odd pieces, or a text with some of them put in and some taken out."""
+    """Generate distinct strings: random characters and special strings, or texts with insertions and deletions."""
     draw, found = random.Random(0), dict[str, None]()
     while len(found) < count:
         found["".join(map(_piece, [draw] * draw.randint(1, 30))) if draw.random() < 0.5 else _damaged(draw, texts)] = (
@@ -124,7 +126,7 @@ def _damaged(draw: random.Random, texts: Sequence[str]) -> str:
 def differences(
     theirs: tokenizers.Tokenizer, ours: NativeTokenizer | ReferenceTokenizer, texts: Sequence[str]
 ) -> Iterator[tuple[int, bool, bool]]:
-    """For every text the number of tokens, and whether ids and offsets differ."""
+    """Yield, for every text, the number of tokens, and whether ids and whether offsets differ."""
     wanted = theirs.encode_batch(texts, add_special_tokens=False)
     spanned = with_spans(ours, texts)
     for expected, ids, (spanned_ids, spans) in zip(wanted, ours.encode(texts).lists(), spanned, strict=True):
@@ -135,11 +137,11 @@ def differences(
 def with_spans(
     ours: NativeTokenizer | ReferenceTokenizer, texts: Sequence[str]
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """The ids of every text, and the starts and stops of its tokens in turn."""
+    """Yield the ids of every text, and its tokens' alternating start and stop offsets."""
     if isinstance(ours, ReferenceTokenizer):
         yield from ((found.ids.tolist(), found.spans.ravel().tolist()) for found in map(ours.encode_with_spans, texts))
         return
-    with ours._tokens(texts, spans=True) as tokens:  # one call: a call for each text takes five times as long
+    with ours._tokens(texts, spans=True) as tokens:  # one call, because a call per text takes five times as long
         ids, ends = (
             (c_int32 * tokens.tokens).from_address(tokens.ids or 0)[:],
             (c_int64 * tokens.texts).from_address(tokens.ends)[:],
@@ -150,7 +152,7 @@ def with_spans(
 
 
 def compared(what: str, file: Path, make: Engine, texts: Sequence[str]) -> dict[str, Any]:
-    """Sums over texts, and the first texts that differ."""
+    """Compare all texts; returns totals, and the first texts that differ."""
     theirs, ours = tokenizers.Tokenizer.from_file(str(file)), make(canonical(read_described(file.parent)))
     theirs.no_truncation()
     theirs.no_padding()
@@ -179,7 +181,7 @@ def _piece_of(
 
 
 def result(kind: str, real: Sequence[str], odd: Sequence[str]) -> dict[str, Any]:
-    """The comparisons of a kind."""
+    """Return the comparisons for one kind of tokenizer."""
     CACHE.mkdir(parents=True, exist_ok=True)
     file = file_of(kind, real[::TRAINING_SAMPLE])
     parts = (
@@ -193,7 +195,7 @@ def result(kind: str, real: Sequence[str], odd: Sequence[str]) -> dict[str, Any]
 
 
 def table(kinds: Mapping[str, Any]) -> list[str]:
-    """The results as a table in Markdown."""
+    """Return the results as a Markdown table."""
     body = []
     for kind, of in kinds.items():
         cells = [
@@ -205,7 +207,7 @@ def table(kinds: Mapping[str, Any]) -> list[str]:
 
 
 def drawn() -> list[str]:
-    """The saved results."""
+    """Return the table of the saved results."""
     return table(record.read("token_ids")["results"]["kinds"])
 
 

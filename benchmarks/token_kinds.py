@@ -1,4 +1,4 @@
-"""The published kinds of tokenizers: files where they are, else made from real text with the published pipeline."""
+"""The published kinds of tokenizers: the published file, or else a tokenizer trained on real text with its pipeline."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ Train = Callable[[Sequence[str]], Tokenizer]
 
 
 def bert(vocabulary: int) -> Train:
-    """google-bert/bert-base-cased and bert-base-multilingual-cased."""
+    """Return a trainer for the kind of google-bert/bert-base-cased and bert-base-multilingual-cased."""
 
     def train(texts: Sequence[str]) -> Tokenizer:
         made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
@@ -36,7 +36,7 @@ def bert(vocabulary: int) -> Train:
 
 
 def roberta(texts: Sequence[str]) -> Tokenizer:
-    """FacebookAI/roberta-base."""
+    """Train a tokenizer like that of FacebookAI/roberta-base."""
     made = byte_pairs(texts, 50_265, [*ROBERTA, AddedToken("<mask>", lstrip=True, special=True)])
     made.post_processor = processors.RobertaProcessing(
         ("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False
@@ -45,7 +45,7 @@ def roberta(texts: Sequence[str]) -> Tokenizer:
 
 
 def modernbert(texts: Sequence[str]) -> Tokenizer:
-    """answerdotai/ModernBERT-base, with the added tokens of OLMo's vocabulary, which it took over."""
+    """Train a tokenizer like that of answerdotai/ModernBERT-base, including the added tokens taken over from OLMo."""
     made = byte_pairs(texts, 50_254, ["<|padding|>", "<|endoftext|>"], normalizers.NFC())
     made.add_tokens([*PRIVATE, *SPACES])
     made.add_special_tokens([*BERT[:-1], AddedToken("[MASK]", lstrip=True, special=True)])
@@ -56,7 +56,7 @@ def modernbert(texts: Sequence[str]) -> Tokenizer:
 def byte_pairs(
     texts: Sequence[str], vocabulary: int, special: Sequence[str | AddedToken], normalizer: object = None
 ) -> Tokenizer:
-    """Byte-level BPE as GPT-2's."""
+    """Train byte-level BPE as in GPT-2."""
     made = Tokenizer(models.BPE())
     if normalizer:
         made.normalizer = normalizer
@@ -70,7 +70,7 @@ def byte_pairs(
 
 
 def albert(texts: Sequence[str]) -> Tokenizer:
-    """albert/albert-base-v2."""
+    """Train a tokenizer like that of albert/albert-base-v2."""
     quotes = [normalizers.Replace(pair, '"') for pair in ("``", "''")]
     folded = [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
     special = ["<pad>", "<unk>", "[CLS]", "[SEP]", AddedToken("[MASK]", lstrip=True, special=True)]
@@ -79,7 +79,7 @@ def albert(texts: Sequence[str]) -> Tokenizer:
 
 
 def t5(texts: Sequence[str]) -> Tokenizer:
-    """google-t5/t5-base."""
+    """Train a tokenizer like that of google-t5/t5-base."""
     made = unigram(texts, 32_000, ["<pad>", "</s>", "<unk>", *EXTRA], charsmap())
     return framed(made, "", "</s>")
 
@@ -87,7 +87,7 @@ def t5(texts: Sequence[str]) -> Tokenizer:
 def unigram(
     texts: Sequence[str], vocabulary: int, special: Sequence[str | AddedToken], normalizer: object
 ) -> Tokenizer:
-    """SentencePiece's unigram model, as converted for the library."""
+    """Train a SentencePiece unigram model, in the form converted for the tokenizers library."""
     made = Tokenizer(models.Unigram())
     made.normalizer = normalizer
     made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
@@ -99,19 +99,19 @@ def unigram(
 
 
 def charsmap() -> normalizers.Normalizer:
-    """SentencePiece's nmt_nfkc as compiled for XLM-R; T5's and ALBERT's are the same rules."""
+    """Return SentencePiece's nmt_nfkc rules as compiled for XLM-R; T5 and ALBERT use the same rules."""
     return Tokenizer.from_file(str(xlm_r())).normalizer[0]
 
 
 def framed(made: Tokenizer, begin: str, end: str) -> Tokenizer:
-    """The tokenizer with special tokens around a text."""
+    """Return the tokenizer with special tokens added around each text."""
     special = [(token, made.token_to_id(token)) for token in (begin, end) if token]
     made.post_processor = processors.TemplateProcessing(single=f"{begin} $A {end}".strip(), special_tokens=special)
     return made
 
 
 def xlm_r() -> Path:
-    """The whole tokenizer of FacebookAI/xlm-roberta-base, beside the data sets."""
+    """Return the file of the whole tokenizer of FacebookAI/xlm-roberta-base, which lies beside the data sets."""
     path = record.data().parent / "tokenizers/xlm-r/tokenizer.json"
     if not path.is_file():
         raise SystemExit(f"{path} is missing; put the tokenizer.json of FacebookAI/xlm-roberta-base there")
@@ -119,7 +119,7 @@ def xlm_r() -> Path:
 
 
 def file_of(kind: str, texts: Sequence[str]) -> Path:
-    """The tokenizer.json of a kind, made from these texts unless it is published here or was made before."""
+    """Return the tokenizer.json of a kind, trained on these texts unless it is published or was trained before."""
     made = KINDS[kind]
     if isinstance(made, str):
         return locate(made) / "tokenizer.json"
@@ -146,4 +146,4 @@ KINDS: dict[str, Train | str | None] = {
     "likewise-static": "likewise-static",
     "all-MiniLM-L6-v2": "all-MiniLM-L6-v2",
 }
-"""By name: how one is trained, or the model whose file it is; XLM-R's lies beside the data sets."""
+"""For each kind, how to train it, or the model that provides the file; the file of XLM-R lies beside the data sets."""

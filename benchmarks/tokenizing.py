@@ -1,10 +1,10 @@
-"""The engine's tokenizer and Hugging Face's: are their ids equal, and how many texts per second does each read?
+"""Do the engine's tokenizer and Hugging Face's return equal ids, and how many texts per second does each tokenize?
 
 python -m benchmarks.tokenizing [FOLDER_OR_MODEL ...] [--texts 20000] [--rounds 5]
 
-Texts are drawn from all data sets in LIKEWISE_DATA, in more than twenty languages. The two take turns on one thread
-each, and ratios are of medians. "Cold" is a new tokenizer, "warm" the same texts again. Results are written to
-benchmarks/results/tokenizing.json.
+Texts are drawn from all data sets in LIKEWISE_DATA, in more than twenty languages. The two tokenizers take turns on one
+thread each; ratios are ratios of medians. "Cold" means a new tokenizer, "warm" the same texts a second time. Results
+are written to benchmarks/results/tokenizing.json.
 """
 
 import os
@@ -25,7 +25,7 @@ from .options import options
 
 
 def texts_of_data(count: int) -> list[str]:
-    """Distinct texts from every text column, in an order determined by a seed."""
+    """Return distinct texts from every text column, shuffled with a fixed seed."""
     found: dict[str, None] = {}
     for file in sorted(record.data().rglob("*.parquet")):
         table = parquet.read_table(file)
@@ -43,7 +43,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def compare(description: str, texts: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Texts per second for both, and the number of texts whose ids differ."""
+    """Measure texts per second for both tokenizers, and count the texts whose ids differ."""
     theirs = tokenizers.Tokenizer.from_str(description)
     theirs.no_truncation()
     theirs.no_padding()

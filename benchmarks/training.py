@@ -1,4 +1,4 @@
-"""How many rows per second does training process, in how much memory, compared with sentence-transformers' trainer?
+"""How fast is training, and how much memory does it take, compared with the trainer of sentence-transformers?
 
 All contenders have the same rows, model (a BERT of 6 blocks and 384 dimensions), batch size, optimizer, learning rate,
 clipping, dropout and maximum length. Every run is a new process, so that memory peaks are comparable; contenders take
@@ -27,7 +27,7 @@ from .options import options
 from .record import RESULTS, data, machine, ratio, read, save
 
 MODEL = "minilm-l6-h384-raw"
-LONGEST = 128  # tokens
+LONGEST = 128  # maximum number of tokens per text
 RATE, DECAY, EPS, CLIP, WARMUP = 2e-5, 0.01, 1e-6, 1.0, 0.1
 CONTENDERS = ("sentence-transformers fp32", "likewise fp32", "sentence-transformers bf16", "likewise bf16")
 LABELS = ("contradiction", "entailment", "neutral")
@@ -56,7 +56,7 @@ QUESTIONS = {
 
 
 def main() -> None:
-    """Compare; `--one CONTENDER` does a single run in this process and prints it as JSON."""
+    """Compare all contenders; `--one CONTENDER` does a single run in this process and prints its results as JSON."""
     args = options(__doc__, objectives=QUESTIONS, threads=[1], rounds=3, steps=int, warm=5, one=(None, *CONTENDERS))
     if args.one:
         print(json.dumps(one(args.one, args.objectives[0], args.threads[0], args.steps, args.warm)))
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def others(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Earlier results for other questions."""
+    """Return earlier results for other questions."""
     known = read("training")["results"] if (RESULTS / "training.json").exists() else []
     new = {(one["question"], one["threads"]) for one in found}
     return [one for one in known if (one["question"], one["threads"]) not in new]
@@ -79,7 +79,7 @@ def others(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def compared(name: str, threads: int, rounds: int, steps: int, warm: int) -> dict[str, Any]:
     """Run every contender in every round."""
     if not 0 < warm < steps:
-        raise SystemExit(f"--warm is {warm} of {steps} steps; expected at least one, and fewer than all")
+        raise SystemExit(f"--warm is {warm}; expected at least 1 and fewer than the {steps} steps of a run")
     runs: dict[str, list[dict[str, float]]] = {contender: [] for contender in CONTENDERS}
     for _ in range(rounds):
         for contender in CONTENDERS:
@@ -99,7 +99,7 @@ def compared(name: str, threads: int, rounds: int, steps: int, warm: int) -> dic
 
 
 def row(name: str, runs: list[dict[str, float]], seconds: dict[str, list[float]]) -> dict[str, float]:
-    """Medians, and how many times as fast as the peer in the same round."""
+    """Return medians, and the speed relative to the peer in the same round."""
     described = {key: median(run[key] for run in runs) for key in ("rows_per_s", "peak_mb", "last_loss")}
     if name.startswith("likewise"):
         described["times_peer"] = ratio(seconds, name, "sentence-transformers fp32")
@@ -130,7 +130,7 @@ def apart(contender: str, name: str, threads: int, steps: int, warm: int) -> dic
 
 
 def one(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[str, float]:
-    """Rows per second over the steady part of a run in this process, and its peak memory."""
+    """Do one run in this process; returns rows per second after warm-up, and peak memory."""
     import torch
 
     torch.set_num_threads(threads)
@@ -144,7 +144,7 @@ def one(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[
 
 
 def columns(question: Question, steps: int) -> dict[str, list[Any]]:
-    """As many rows from the start of the file as the run reads, with labels as numbers."""
+    """Read as many rows from the start of the file as the run needs, with labels as numbers."""
     table = pq.read_table(data(*question.file), columns=list(question.columns)).slice(0, steps * question.batch)
     result = table.to_pydict()
     if "label" in result:
@@ -155,12 +155,12 @@ def columns(question: Question, steps: int) -> dict[str, list[Any]]:
 def model() -> Path:
     root = os.environ.get("LIKEWISE_MODELS")
     if not root or not Path(root, MODEL).exists():
-        raise SystemExit(f"{MODEL} was not found in the model folder; LIKEWISE_MODELS is {root!r}")
+        raise SystemExit(f"{MODEL} was not found; set LIKEWISE_MODELS (now {root!r}) to the folder of models")
     return Path(root, MODEL)
 
 
 def ours(question: Question, precision: str, steps: int) -> tuple[list[float], list[float]]:
-    """The time at which each step ended, and its loss."""
+    """Train with likewise; returns the time at which each step ended, and its loss."""
     from likewise import Embedder
     from likewise.train.data.batch import TrainingRows
     from likewise.train.data.schedule import DataSource
@@ -168,7 +168,7 @@ def ours(question: Question, precision: str, steps: int) -> tuple[list[float], l
     from likewise.train.settings import TrainSettings
     from likewise.train.trainer import Trainer
 
-    warnings.simplefilter("ignore")  # the folder names no pooling, so both use the mean
+    warnings.simplefilter("ignore")  # the folder specifies no pooling, so both libraries use the mean
     objective = parse_objective(question.objective)
     embedder = Embedder.load(model(), engine="torch", device="cpu", precision="fp32", max_seq_length=LONGEST)
     settings = TrainSettings(
@@ -193,7 +193,7 @@ def ours(question: Question, precision: str, steps: int) -> tuple[list[float], l
 
 
 def theirs(question: Question, precision: str, steps: int) -> tuple[list[float], list[float]]:
-    """The same for sentence-transformers."""
+    """Train with sentence-transformers; returns the same as `ours`."""
     import torch
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
@@ -203,7 +203,7 @@ def theirs(question: Question, precision: str, steps: int) -> tuple[list[float],
 
     embedder = SentenceTransformer(
         str(model()), device="cpu", model_kwargs={"dtype": torch.float32}
-    )  # the file has fp16 weights
+    )  # because the file stores the weights in fp16
     embedder.max_seq_length = LONGEST
     if question.objective == "contrastive":
         loss = known.MultipleNegativesRankingLoss(embedder)

@@ -1,8 +1,9 @@
-"""Do README's claims hold on this machine? Ten of them, each tried, beside what README says (docs/verify.md).
+"""Do README's claims hold on this machine? Tests ten of them, and prints the results beside README's (docs/verify.md).
 
-`make verify-claims` takes a few minutes. A claim that cannot be tried here says why, and does not count as holding. The
-exit status is 1 if a claim fails. Speed is compared with sentence-transformers in turns, in CPU time on one thread; it
-runs in build/venv-peers if that is there (`make verify-claims PEERS=yes` installs it), otherwise in this Python.
+`make verify-claims` takes a few minutes. If a claim cannot be tested, the reason is printed, and the claim does not
+count as holding. The exit status is 1 if a claim fails. Speed is compared with sentence-transformers in alternating
+rounds, in CPU time on one thread; sentence-transformers runs in build/venv-peers if that exists (`make verify-claims
+PEERS=yes` installs it), otherwise in this Python.
 """
 
 import json
@@ -40,47 +41,47 @@ SENTENCES = [
     for line in (ROOT / "src/likewise/engines/int8/held_out.txt").read_text("utf-8").splitlines()
     if 4 <= len(line.split()) <= 20
 ]
-"""Sentences as long as those of README's table, written for likewise: no data set is needed."""
+"""Sentences as long as those behind README's table, written for likewise, so that no data set is needed."""
 
 
 class NotTried(Exception):
-    """Something is missing here; the message says what, and how to get it."""
+    """Raised if something is missing for a test; the message says what, and how to get it."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of README, and the figure found here."""
+    """A claim in README, and how to measure it on this machine."""
 
     words: str
     readme: str
-    """What README says, as a pattern. Its group is the figure wanted, of two groups their ratio, of none 0."""
+    """A pattern for README's text. The claimed number is its group, the ratio of two groups, or 0 without groups."""
     find: Callable[[], float]
     slack: float = 0.0
-    """The claim holds if at most this much more is found than README says,"""
+    """The claim holds if the measured number exceeds README's by at most this much,"""
     share: float | None = None
-    """or, for ratios of speed, which depend on processor and texts, if at least this share of it is found."""
+    """or, for speed ratios, which depend on processor and texts, if it reaches at least this share of README's."""
 
     def wanted(self) -> float:
-        """README's figure."""
+        """The number that README claims."""
         match = re.search(self.readme, README)
         if match is None:
-            raise ValueError(f"README no longer says {self.readme!r}: change the claim {self.words!r} with it")
+            raise ValueError(f"README no longer contains {self.readme!r}; update the claim {self.words!r} to match it")
         figures = [float(group) for group in match.groups()]
         return figures[0] / figures[-1] if len(figures) == 2 else sum(figures)
 
     def holds(self, found: float) -> bool:
-        """Whether the figure found is within the tolerance."""
+        """Whether the measured number is within the tolerance."""
         return found >= self.share * self.wanted() if self.share else found <= self.wanted() + self.slack
 
     def tolerance(self) -> str:
-        """The figures with which the claim holds."""
+        """The numbers for which the claim holds."""
         if self.share:
             return f"at least {self.share * self.wanted():.2g}"
         return f"at most {self.wanted() + self.slack:.3g}"
 
 
 def example() -> float:
-    """The largest difference between what README's first program prints and what README shows."""
+    """Return the largest difference between what README's first program prints and what README shows."""
     program = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
     assert program is not None, "README's first program is not followed by what it prints"
     printed = run(program[1])
@@ -90,13 +91,13 @@ def example() -> float:
 
 
 def run(program: str) -> str:
-    """What a program prints in a new process; an error is part of it."""
+    """Run a program in a new process; returns its output, including errors."""
     done = subprocess.run([sys.executable, "-c", program], env=environment(1), cwd=ROOT, capture_output=True, text=True)
     return done.stdout if done.returncode == 0 else f"{done.stdout}{done.stderr}"
 
 
 def torch_imported() -> float:
-    """1 if embedding imports torch or transformers, or does not work without them."""
+    """Return 1 if embedding imports torch or transformers, or does not work without them."""
     program = (
         "import sys; sys.modules.update(torch=None, transformers=None)\n"
         "from likewise import Embedder; print(Embedder.load().encode(['A cat sleeps.']).shape == (1, 384))"
@@ -105,7 +106,7 @@ def torch_imported() -> float:
 
 
 def installed() -> float:
-    """Megabytes of likewise and all that it depends on."""
+    """Return the size in megabytes of likewise and all its dependencies."""
     packages, missing = closure(CORE)
     if missing:
         raise PackageNotFoundError(", ".join(missing))
@@ -113,7 +114,7 @@ def installed() -> float:
 
 
 def differing_values() -> float:
-    """Values of vectors that are not the same, to the bit, alone, in other batches, and in reverse order."""
+    """Count vector elements that are not bit-identical when texts are encoded alone, in other batches or in reverse."""
     embedder = Embedder.load()
     wanted = embedder.encode(SENTENCES)
     others = (
@@ -125,7 +126,7 @@ def differing_values() -> float:
 
 
 def cut_in_silence() -> float:
-    """How many of two ways to encode a text that is too long say nothing: a warning by default, an error if asked."""
+    """Count the modes that truncate a long text silently: the default must warn, and `overflow="error"` must raise."""
     embedder, text = Embedder.load(), "A long text goes on. " * 400
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
@@ -139,7 +140,7 @@ def cut_in_silence() -> float:
 
 
 def pickles_run() -> float:
-    """1 if code that the settings of a model's folder name runs, plus 1 if a pickle is loaded in place of weights."""
+    """Return 1 if code named in a model folder's settings is run, plus 1 if a pickle is loaded in place of weights."""
     with tempfile.TemporaryDirectory() as temporary:
         folder, trace = Path(temporary, "model"), Path(temporary, "trace")
         shutil.copytree(locate("likewise-mini"), folder)
@@ -160,13 +161,13 @@ def pickles_run() -> float:
 
 
 def pickled_command(trace: Path) -> bytes:
-    """A pickle that makes a file when it is loaded."""
+    """Return a pickle that creates a file when it is loaded."""
     return f"cposix\nsystem\n(Vtouch {trace}\ntR.".encode()
 
 
 @contextmanager
 def contenders(folder: Path) -> Iterator[dict[str, Process]]:
-    """Processes of likewise in fp32 and int8, and of sentence-transformers, on one thread each."""
+    """Start processes of likewise in fp32 and int8 and of sentence-transformers, with one thread each."""
     texts = folder / "texts.json"
     texts.write_text(json.dumps({"sentences": SENTENCES}), "utf-8")
     started: dict[str, Process] = {}
@@ -187,7 +188,8 @@ def specs() -> dict[str, Spec]:
     try:
         model = str(locate(RECOMMENDED_MODEL))
     except LikewiseError:
-        raise NotTried(f"{RECOMMENDED_MODEL} is not here: likewise model download {RECOMMENDED_MODEL}") from None
+        how = f"download it with: likewise model download {RECOMMENDED_MODEL}"
+        raise NotTried(f"{RECOMMENDED_MODEL} is missing; {how}") from None
     native, peer = ("likewise_engine", {"engine": "native"}), ("sentence_transformers_encode", {})
     rows = {OURS_FP32: (native, "fp32"), OURS: (native, "int8"), REFERENCE: (peer, "fp32")}
     return {
@@ -203,7 +205,7 @@ def python_of(name: str) -> str:
 
 @cache
 def vectors_and_seconds() -> tuple[dict[str, np.ndarray], dict[str, list[float]]]:
-    """The vectors of each contender, and its CPU seconds in each round; contenders take turns within a round."""
+    """Return each contender's vectors and its CPU seconds per round; contenders take turns within a round."""
     seconds: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as temporary, contenders(Path(temporary)) as processes:
         vectors = {name: Path(temporary, f"{slug(name)}.npy") for name in processes}
@@ -216,20 +218,20 @@ def vectors_and_seconds() -> tuple[dict[str, np.ndarray], dict[str, list[float]]
 
 
 def furthest() -> float:
-    """The largest difference between a value of ours in fp32 and sentence-transformers'."""
+    """Return the largest difference between an element of our fp32 vectors and of sentence-transformers' vectors."""
     vectors, _ = vectors_and_seconds()
     return float(np.abs(vectors[OURS_FP32] - vectors[REFERENCE]).max())
 
 
 def times_as_fast(name: str) -> float:
-    """The median over rounds of sentence-transformers' seconds divided by ours."""
+    """Return the median over rounds of sentence-transformers' seconds divided by ours."""
     _, seconds = vectors_and_seconds()
     return median(theirs / ours for theirs, ours in zip(seconds[REFERENCE], seconds[name], strict=True))
 
 
 def starts_faster() -> float:
-    """The same for new processes that load the model and encode one text; the first round only fills the disk cache."""
-    vectors_and_seconds()  # says what is missing
+    """Return the same ratio for new processes that load the model and encode one text, after a round to fill caches."""
+    vectors_and_seconds()  # raises NotTried if something is missing
     with tempfile.TemporaryDirectory() as temporary:
         rounds = [
             [cold_start(python_of(n), specs()[n], Path(temporary, "log"))["cpu_s"] for n in (REFERENCE, OURS_FP32)]
@@ -254,7 +256,7 @@ CLAIMS = (
         "times as fast to the first vector", r"first vector .*? \| ([\d.]+) s \| ([\d.]+) s", starts_faster, share=0.5
     ),
 )
-"""Ten claims. The first vector's time is mostly reading files, and so half of its ratio may be lost."""
+"""The ten claims. The time to the first vector is mostly spent on reading files, so its ratio may fall by half."""
 
 
 def main() -> None:
@@ -266,11 +268,11 @@ def main() -> None:
             found = claim.find()
         except NotTried as error:
             results.append(None)
-            print(f"{before}{'—':>9}  not tried: {error}", flush=True)
+            print(f"{before}{'—':>9}  not tested: {error}", flush=True)
             continue
         results.append(claim.holds(found))
         print(f"{before}{found:>9.3g}  {'yes' if results[-1] else 'NO'}", flush=True)
-    print(f"{results.count(True)} of {len(CLAIMS)} hold, {results.count(False)} fail, {results.count(None)} not tried")
+    print(f"{results.count(True)} of {len(CLAIMS)} hold, {results.count(False)} fail, {results.count(None)} not tested")
     raise SystemExit(int(False in results))
 
 

@@ -1,7 +1,8 @@
 """python -m benchmarks.attack [--seed 0] [--quick] [--only NAME] [--jobs 3] [--json FILE]
 
-Prints how attempts of each kind ended, and for each failure (`attempt.FAILURES`) the command that repeats it alone; the
-exit status is 1 if there is one. Takes about nine minutes on two cores; `--quick` makes a tenth of the attempts.
+Prints how the attempts of each kind ended and, for each failure (`attempt.FAILURES`), the command that repeats only
+that attempt. The exit status is 1 if any attempt failed. Takes about nine minutes on two cores; `--quick` makes a tenth
+of the attempts.
 Needs the tests (for their tiny models) and their dependencies.
 """
 
@@ -33,7 +34,7 @@ KINDS = {
     **{"inputs": inputs, "arguments": arguments, "configs": configs, "commands": commands, "kills": kills},
     **{"unicode": unicode_forms, "indexes": indexes, "writers": writers, "servers": servers},
 }
-"""Modules with `attempts(setup)`; each docstring says what it tries."""
+"""Modules that define `attempts(setup)`; their docstrings describe what they try."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         results = run(expected, Limits(seconds=options.seconds), options.jobs, progress)
         progress.end()
     if not models.OTHERS:
-        print("transformers is not installed: models that need it were left out")
+        print("transformers is not installed; models that need it were left out")
     if len(results) < len(expected):
         print(f"stopped after {len(results):,} of {len(expected):,} attempts")
     failed = _conclude(results, options, time.monotonic() - began)
@@ -74,7 +75,7 @@ def _conclude(results: list[Result], asked: argparse.Namespace, seconds: float) 
 
 
 def _wanted(setup: Setup, only: str | None) -> list[Attempt]:
-    """The attempts with a name, those that match a pattern, or all of them."""
+    """Return the attempt with this name, the attempts that match a pattern, or all attempts."""
     built = distinct(attempt for module in KINDS.values() for attempt in module.attempts(setup))
     if only is None:
         return built
@@ -84,12 +85,12 @@ def _wanted(setup: Setup, only: str | None) -> list[Attempt]:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.attack", description=__doc__.split("\n\n")[1])
-    parser.add_argument("--seed", type=int, default=0, help="seed of random texts, mutations and times (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed for random texts, mutations and times (default: 0)")
     parser.add_argument("--quick", action="store_true", help="make about a tenth of the attempts")
     parser.add_argument(
         "--only",
         metavar="NAME",
-        help="only the attempt with this name, or those that match a pattern such as 'kills/save*'",
+        help="run only the attempt with this name, or the attempts that match a pattern such as 'kills/save*'",
     )
     parser.add_argument("--list", action="store_true", help="only print the names of the attempts")
     parser.add_argument("--jobs", type=int, default=3, help="number of attempts run at the same time (default: 3)")

@@ -1,4 +1,4 @@
-"""Odd values for every argument of every public call: a valid result, or one of likewise's own errors."""
+"""Odd values for every argument of every public call must give a valid result or one of likewise's own errors."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -238,7 +238,7 @@ def _encoding(name: str, engine: str) -> Call:
 
 
 def calls() -> dict[str, Call]:
-    """Every public call, by name."""
+    """Return every public call by name."""
     result: dict[str, Call] = {}
     for engine in ENGINES:
         result[f"encode/{engine}"] = _encoding("encode", engine)
@@ -345,7 +345,7 @@ def _of_mining() -> dict[str, Call]:
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """One attempt per odd value of an argument; all other arguments are valid."""
+    """Yield one attempt per odd value of an argument; all other arguments are valid."""
     for name, call in calls().items():
         for argument, values in call.odd.items():
             for label in list(values)[:: 8 if setup.quick else 1]:

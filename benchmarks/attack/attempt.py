@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 GOOD = ("answered", "refused")
-"""A result that its check accepts; an error of `likewise.errors` (of a command: exit code 1 or 2, no traceback)."""
+"""A result that the attempt accepts; an error of `likewise.errors` (for a command, exit code 1 or 2, no traceback)."""
 
 FAILURES = {
     "traceback": "an exception that is not one of likewise.errors, or a traceback on a terminal",
-    "hang": "not finished within the time limit",
-    "memory": "more memory than a small folder or file may take",
+    "hang": "the attempt did not finish within the time limit",
+    "memory": "the attempt used more memory than a small folder or file may take",
     "crash": "the process was ended by a signal that the attempt did not send",
     "partial file": "an unfinished file under a final name",
     "neither model": "a folder that loads as neither the old nor the new model, without an error",
@@ -39,7 +39,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Setup:
-    """What all attempts of a run share: the seed, and read-only models made before the first attempt."""
+    """What all attempts of a run share: the seed, and the read-only models created before the first attempt."""
 
     models: Path
     seed: int = 0
@@ -50,15 +50,15 @@ class Setup:
 class Attempt:
     """One attempt. `work` runs in a new process, whose current folder is empty.
 
-    It returns one of GOOD (None means answered) or raises `Failed` or the library's exception. Files that it leaves and
-    that match none of `outputs` (path patterns) count as leftovers.
+    `work` returns one of GOOD (None means answered), or raises `Failed` or the library's exception. Files that it
+    leaves and that match none of `outputs` (path patterns) count as leftovers.
     """
 
     name: str
     work: Callable[[], str | None]
     outputs: tuple[str, ...] = ()
     keeps_rights: bool = False
-    """Whether to keep root's rights, which starting processes of other users needs."""
+    """Whether to keep root privileges, which are needed to start processes of other users."""
 
     @property
     def kind(self) -> str:
@@ -82,7 +82,7 @@ class Result:
 
 
 def listing(folder: Path) -> dict[str, str]:
-    """Every path below a folder, and the digest of each regular file; links are not followed."""
+    """Return every path below a folder, with the digest of each regular file; links are not followed."""
     results = {}
     for path in _below(folder):
         regular = path.is_file() and not path.is_symlink() and os.access(path, os.R_OK)
@@ -98,14 +98,14 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def digest(path: Path) -> str:
-    """The digest of a regular file's bytes; for a large file, that of its size and its first megabyte."""
+    """Return the digest of a regular file's bytes, or of the size and first megabyte of a large file."""
     with path.open("rb") as file:
         head = file.read(1 << 20)
     return f"{path.stat().st_size} {hashlib.sha256(head).hexdigest()[:24]}"
 
 
 def leftovers(before: dict[str, str], after: dict[str, str], outputs: tuple[str, ...]) -> list[str]:
-    """New paths that match no pattern; hidden files and everything in tmp/ are always leftovers."""
+    """Return new paths that match no pattern; hidden files and everything in tmp/ are always leftovers."""
     new = [path for path in after if path not in before]
     return [path for path in new if _temporary(path) or not any(fnmatch(path, expected) for expected in outputs)]
 
@@ -116,7 +116,7 @@ def _temporary(path: str) -> bool:
 
 
 def changed(before: dict[str, str], after: dict[str, str], outputs: tuple[str, ...]) -> list[str]:
-    """Paths that existed before, are not outputs, and are now missing or have other contents."""
+    """Return paths that existed before, are not outputs, and are now missing or have different contents."""
     kept = [path for path in before if not any(fnmatch(path, expected) for expected in outputs)]
     return [path for path in kept if after.get(path) != before[path]]
 

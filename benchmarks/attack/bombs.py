@@ -1,4 +1,4 @@
-"""Small requests that cause much work or large answers, derived from the route table, including new routes."""
+"""Small requests that cause much work or large responses, derived from the route table and so also for new routes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,9 +17,9 @@ from .attempt import Failed
 Schema = Mapping[str, Any]
 """JSON Schema."""
 LARGEST = 8 << 20
-"""Maximum size of a body in bytes: the work it causes is large, not the body."""
+"""Maximum size of a body in bytes; the body is small compared with the work that it causes."""
 NAME = 1_000
-"""In characters; a field with a lower limit is a name, and not used for bombs."""
+"""Limit in characters below which a string field counts as a name, which is not used for bombs."""
 ROUTES = [route for route in api_routes(ServeSettings()) if not route.answers_only_errors]
 UNITS: Mapping[str, str] = {
     "words": "cat dog ",
@@ -27,13 +27,13 @@ UNITS: Mapping[str, str] = {
     "wide": "\ufdfa",  # NFKC expands it to 18 characters
     "ideographs": "漢",
 }
-"""What the longest texts repeat."""
+"""The strings that the longest texts repeat."""
 PATHS: Mapping[str, str] = {"long": "a" * 60_000, "above": "../" * 5_000 + "etc/passwd", "coded": "%2e%2e%2f" * 5_000}
 """The values of path parameters."""
 
 
 def distinct_words(count: int) -> str:
-    """Distinct words."""
+    """Return a text of distinct words."""
     return " ".join(f"w{i:x}" for i in range(count))
 
 
@@ -55,10 +55,10 @@ QUERIES: Mapping[str, str] = {
 
 
 def requests_of(route: ApiRoute) -> dict[str, tuple[str, Any]]:
-    """Paths and bodies by the names of bombs; in the last one, every field is at its limit."""
+    """Return the path and body of each bomb by name; in the last bomb, every field is at its limit."""
     good = GOOD.get((route.method, route.path))
     if route.body is not None and not isinstance(good, dict):
-        raise Failed("wrong answer", f"tests.serve.requests_by_route has no good request of {route.path}")
+        raise Failed("wrong answer", f"tests.serve.requests_by_route contains no valid request for {route.path}")
     if route.body is not None:
         return {name: (route.path, body) for name, body in _bodies(route.body, good).items()}
     paths = {name: path for name, path in PATHS.items() if "{" in route.path}
@@ -73,7 +73,7 @@ def _with(route: ApiRoute, value: str) -> str:
 
 
 def fields(body: type[Body]) -> dict[str, Schema]:
-    """The JSON Schema of each field, with references resolved."""
+    """Return the JSON Schema of each field, with references resolved."""
     document = msgspec.json.schema(body)
     return _resolved(document, document["$defs"])["properties"]
 
@@ -89,7 +89,7 @@ def _resolved(schema: Any, parts: Mapping[str, Any]) -> Any:
 
 
 def _bodies(body: type[Body], good: Mapping[str, Any]) -> dict[str, Any]:
-    """Valid bodies with one field at its limit, and one with all its fields at their limits."""
+    """Return valid bodies with one field at its limit, and one body with all fields at their limits."""
     found, schemas = dict[str, Any](), fields(body)
     for name, schema in schemas.items():
         others = {key: value for key, value in good.items() if name not in ALTERNATIVE.get(key, ())}
@@ -103,7 +103,7 @@ ALTERNATIVE: Mapping[str, tuple[str, ...]] = {"texts": ("inputs", "documents"), 
 
 
 def values(schema: Schema) -> Iterator[tuple[str, Any]]:
-    """Names and values at the limits of a schema, and beyond them."""
+    """Yield named values at the limits of a schema and beyond them."""
     match schema:
         case {"anyOf": kinds}:
             for i, inner in enumerate(kinds):
@@ -126,7 +126,7 @@ def values(schema: Schema) -> Iterator[tuple[str, Any]]:
 
 
 def most(schema: Schema, room: int = LARGEST // 4) -> Any:
-    """One large value of at most about this many bytes."""
+    """Return one large value of at most about this many bytes."""
     match schema:
         case {"anyOf": kinds}:
             return max((most(inner, room) for inner in kinds), key=lambda value: len(json.dumps(value)))
@@ -163,5 +163,5 @@ def _small(schema: Schema) -> Any:
 
 
 def _list(item: Any, count: int, room: int = LARGEST) -> list[Any]:
-    """As many items as the list and the body may have."""
+    """Return a list of as many items as the list and the body may contain."""
     return [item] * min(count, max(1, room // (len(json.dumps(item)) + 2)))

@@ -1,4 +1,4 @@
-"""Runs a command line, and decides whether its output is an answer, an error message or neither."""
+"""Runs a command line, and decides whether its output is a result, an error message or neither."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ from .attempt import Setup, expect
 from .tables import HEAD, ROWS, text
 
 IMPORTED_FROM = Path(likewise.__file__).parents[1]
-"""The folder of the library under attack: a checkout's src, or where a wheel was installed."""
+"""The folder of the library under attack: src in a checkout, or the folder where a wheel is installed."""
 GOOD_CODES = {0: "answered", 1: "refused", 2: "refused", 130: "refused"}
 TINY_RUN = "--max-steps 1 --batch-size 4 --threads 1"
 
@@ -28,7 +28,7 @@ class CommandOutput:
 
 
 def words(setup: Setup, line: str | Sequence[str]) -> list[str]:
-    """The words of a command line, in which @bert stands for the folder of the tiny model bert."""
+    """Return the words of a command line, in which @bert stands for the folder of the tiny model bert."""
     given = line.split() if isinstance(line, str) else line
     return [str(setup.models / word[1:]) if word.startswith("@") else word for word in given]
 
@@ -47,7 +47,7 @@ def cli(*arguments: object) -> CommandOutput:
 
 
 def outcome_of(output: CommandOutput) -> str:
-    """Whether it was an answer or an error message; a traceback or another exit code is neither."""
+    """Whether the output is a result or an error message; fail on a traceback or another exit code."""
     expect("Traceback (most recent call last)" not in output.err, "traceback", output.err[-1500:])
     expect(output.code in GOOD_CODES, "crash", f"exit code {output.code}: {output.err[-500:]}")
     shown = output.err.strip() or output.out.strip()  # the report of `evaluate` lists the tasks that failed

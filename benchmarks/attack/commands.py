@@ -1,7 +1,8 @@
-"""The command line × broken files, odd outputs and closed streams (`tables`, `outputs`, `lines`, `streams`).
+"""Every command with broken files, odd outputs and closed streams (`tables`, `outputs`, `lines`, `streams`).
 
-Most commands call likewise.cli's `main` in a fork of this process, which has imported everything; those that close
-streams or change the locale are separate processes. If the exit code is 0, there are as many output rows as input rows.
+Most commands call likewise.cli's `main` in a fork of this process, which has imported everything; commands with closed
+streams or another locale run as separate processes. If the exit code is 0, there must be as many output rows as input
+rows.
 """
 
 import json
@@ -21,9 +22,9 @@ from .tables import FILES, PARQUETS, PLACES, N, Table, text
 
 @dataclass(frozen=True)
 class Reading:
-    """A command for a {file}, what it may write, and the number of rows according to its output, or None.
+    """A command that reads a {file}, the files that it may write, and the number of rows according to its output.
 
-    `rows` is a key of its output in JSON. If blank rows of a table count too (`whole`), it reads one {column}.
+    `rows` is a key of its JSON output. If blank rows of a table count too (`whole`), the command reads one {column}.
     """
 
     command: str
@@ -66,7 +67,7 @@ READINGS: Mapping[str, Reading] = {
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Files, standard input, outputs, streams, models and odd command lines."""
+    """Yield attempts with odd files, standard input, outputs, streams, models and command lines."""
     step = 7 if setup.quick else 1
     for verb, reading in READINGS.items():
         tries = [
@@ -107,7 +108,7 @@ def _checked(setup: Setup, reading: Reading, path: Path, table: Table | None) ->
             for p in Path().rglob("*")
             if p.name in ("v.npy", "v.jsonl", "m.jsonl", "p.csv", "c.csv") or str(p) == "out/config.json"
         ]
-        expect(not built, "partial file", f"refused, but it wrote {', '.join(built)}")
+        expect(not built, "partial file", f"the command was refused, but wrote {', '.join(built)}")
         return outcome
     rows = reading.counted(output)
     refuse = table is None or (table.rows is None and (reading.whole or "columns" not in str(path)))

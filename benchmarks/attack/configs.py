@@ -1,7 +1,7 @@
-"""Model folders with one thing wrong: each field of each JSON mutated, files broken or replaced, odd weights.
+"""Model folders with one fault: a mutated field of a JSON file, a broken or replaced file, or odd weights.
 
-A folder loads or raises BadModel (ModelNotFound is one). A loaded model encodes or raises one of likewise's own errors;
-and after `save`, unless that raises, the saved model loads and has the same vectors.
+A folder must load or raise BadModel (or its subclass ModelNotFound). A loaded model must encode or raise one of
+likewise's own errors; and after `save`, unless that raises, the saved model must load and compute the same vectors.
 """
 
 import copy
@@ -25,7 +25,7 @@ from .models import ENGINES, WITHOUT_TORCH, loader, names
 from .weights import INDEXES, WEIGHTS
 
 TEXTS = ["a cat sleeps", "", "the quick dog " * 30, "x" * 60, "query: y", "Ünïcode 漢字 ​"]
-FIELDS_OF_ONE_FILE = 24  # mutations drawn for each file of each folder
+FIELDS_OF_ONE_FILE = 24  # number of mutations drawn for each file of each folder
 WHOLE = (
     "bert",
     "ngrams",
@@ -36,7 +36,7 @@ ENTRIES = 12  # a larger table (a vocabulary) is mutated as a whole
 
 
 class _Missing:
-    """The field is removed."""
+    """Marks a field to be removed."""
 
 
 VALUES: Mapping[str, Any] = {
@@ -86,7 +86,7 @@ MORE: Mapping[str, Mapping[str, Any]] = {
         "model_type": "SentenceTransformer",
     },
 }
-"""Fields that a file may have in addition to those of our files."""
+"""Fields that a file may contain in addition to the fields in our files."""
 
 JUNK: tuple[tuple[str, str, str, Any], ...] = (
     *(("bert", "sentence_bert_config.json", "max_seq_length", x) for x in ("128", -1, 0, 1.5, [], {}, True, 1e999)),
@@ -95,11 +95,11 @@ JUNK: tuple[tuple[str, str, str, Any], ...] = (
     *(("bert", "config.json", "num_attention_heads", x) for x in (0, -1, 5, "4", 4.5, None, [])),
     *(("bert", "config.json", "hidden_act", x) for x in ("nope", 3, None, [])),
 )
-"""Settings that must be refused: ignoring one would give vectors other than the folder describes."""
+"""Settings that must be refused, because ignoring them would give vectors other than the folder describes."""
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Fields, whole files, weights, tokenizers and lists of modules."""
+    """Yield attempts with fields, whole files, weights, tokenizers and lists of modules."""
     yield from _fields(setup)
     broken = ("bert", "dense", "ngrams", "cross-bert", "poly", "fusion", "shards", "plain", "gpt2")
     for folder in _made(broken, setup):
@@ -127,7 +127,7 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
 
 
 def _made(expected: Sequence[str], setup: Setup) -> list[str]:
-    """The available folders (some need transformers), or two of them."""
+    """Return the available folders (some need transformers), or two of them with --quick."""
     return [name for name in expected if name in names()][: 2 if setup.quick else None]
 
 
@@ -158,7 +158,7 @@ def _same(setup: Setup, folder: str, file: str, seen: set[str]) -> bool:
 
 
 def _places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths to all fields, down to three levels."""
+    """Yield the paths to all fields, down to three levels."""
     if not isinstance(value, dict | list) or len(before) == 3 or (len(value) > ENTRIES and before):
         return
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
@@ -227,7 +227,7 @@ def _vectors(made: Any) -> np.ndarray:
         expect(len(result) == len(TEXTS), "lost rows", f"{result.shape} for {len(TEXTS)} texts")
     else:
         result = np.asarray(made.probabilities([(a, b) for a in TEXTS for b in TEXTS[:2]]))
-    expect(np.isfinite(result).all(), "wrong answer", "values that are not finite")
+    expect(np.isfinite(result).all(), "wrong answer", "the vectors contain NaN or infinity")
     return result
 
 
@@ -241,7 +241,7 @@ def _saved(name: str, made: Any, found: np.ndarray) -> None:
     except LikewiseError as error:
         raise Failed("neither model", f"the saved model does not load: {error}") from None
     same = again.shape == found.shape and np.allclose(again, found, atol=1e-5)
-    expect(same, "wrong answer", "after saving and loading, the model gives other vectors")
+    expect(same, "wrong answer", "after saving and loading, the model computes different vectors")
 
 
 def _put(file: str, place: tuple[Any, ...], value: Any, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Ways to break a file of a model folder, whatever its contents."""
+"""Ways to break a file of a model folder, independent of its contents."""
 
 import os
 import random

@@ -1,7 +1,7 @@
-"""Malformed requests: a valid request to some route is corrupted in one or more ways.
+"""Malformed requests: valid requests to random routes, corrupted in one or more ways.
 
-Flipped or missing bytes, JSON of wrong types or depths, invalid Unicode and base64, wrong lengths, repeated or huge
-headers, invalid methods and paths. Some clients disconnect in the middle.
+They contain flipped or missing bytes, JSON of wrong types or depths, invalid Unicode and base64, wrong lengths,
+repeated or huge headers, and invalid methods and paths. Some clients disconnect in the middle.
 """
 
 import json
@@ -42,12 +42,12 @@ HEADERS = [
 ]
 METHODS = ["POST"] * 20 + ["GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "P\x00ST", "post"]
 PATIENCE = 0.2
-"""Seconds to wait for an answer; an incomplete request gets none for a while."""
+"""Seconds to wait for a response; an incomplete request gets no response for a while."""
 Spoil = Callable[[random.Random, bytes], bytes]
 
 
 def spoilt(random_: random.Random) -> bytes:
-    """A corrupted request; a few are valid."""
+    """Return a corrupted request; a few are still valid."""
     path = random_.choice([*ROUTES])
     body = json.dumps(_spoilt_value(random_, ROUTES[path])).encode() if random_.random() < 0.7 else b""
     body = body or json.dumps(ROUTES[path]).encode()
@@ -62,7 +62,7 @@ def spoilt(random_: random.Random) -> bytes:
 
 
 def _request_bytes(method: str, path: str, body: bytes, given: list[bytes]) -> bytes:
-    """The bytes of a request."""
+    """Return the bytes of a request."""
     length = [] if any(line.startswith(b"Content-Length") for line in given) else [b"Content-Length: %d" % len(body)]
     host = [] if any(line.startswith(b"Host") for line in given) else [b"Host: 127.0.0.1"]
     first = f"{method} {path} HTTP/1.1".encode("utf-8", "surrogatepass")
@@ -70,7 +70,7 @@ def _request_bytes(method: str, path: str, body: bytes, given: list[bytes]) -> b
 
 
 def _spoilt_value(random_: random.Random, value: Any) -> Any:
-    """JSON with one or more parts replaced, added, removed or wrapped."""
+    """Return a JSON value with one or more parts replaced, added, removed or wrapped."""
     if not isinstance(value, dict) or random_.random() < 0.05:
         return random_.choice(VALUES)
     changed = dict(value)
@@ -120,7 +120,7 @@ PATHS += ["http://evil/embed", "/metrics"]
 
 
 def sent(port: int, request: bytes, random_: random.Random) -> str:
-    """The status of the answer; `none` if the connection was closed, `waits` if no answer came in time."""
+    """Send a request; returns the status, `none` if the connection was closed, or `waits` if there was no response."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.settimeout(PATIENCE)
         try:

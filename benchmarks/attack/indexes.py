@@ -1,7 +1,7 @@
 """Indexes on a faulty disk, with hostile queries, and read by processes without write permission while others write.
 
-A flipped bit in any byte range of any file is detected or changes no answer, and `repair` leaves a clean index; queries
-and filters of any form end soon; a reader without write permission sees only committed states.
+A flipped bit anywhere in any file must be detected or change no result, and `repair` must leave a clean index; queries
+and filters of any form must end soon; a reader without write permission must see only committed states.
 """
 
 import json
@@ -27,7 +27,7 @@ from .bombs import QUERIES
 
 WIDTH, COUNT, SEGMENT_ROWS = 8, 40, 16
 RANGES = 60
-"""Byte ranges per file; in each of a few copies, one bit of one range is flipped."""
+"""Number of byte ranges per file; in each of a few copies, one bit of one range is flipped."""
 FLIPS = 3
 SECONDS = 3.0
 """The time limit of a query or a filter."""
@@ -36,7 +36,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 def make(models: Path) -> None:
-    """Make a small index with several segments and every kind of file, and record its answers."""
+    """Create a small index with several segments and every kind of file, and record its results."""
     use_segments_of(SEGMENT_ROWS)
     folder = models / "indexes/small"
     folder.parent.mkdir()
@@ -47,14 +47,14 @@ def make(models: Path) -> None:
 
 
 def _records(number: int) -> Records:
-    """Records with the same ids for every number, but other vectors, texts and metadata."""
+    """Return records whose vectors, texts and metadata depend on `number`, and whose ids do not."""
     vectors = np.random.default_rng(number).normal(size=(COUNT, WIDTH)).astype(np.float32)
     about = [{"number": number, "lang": ("en", "fr")[i % 2], "year": 2000 + i} for i in range(COUNT)]
     return Records([f"{i}" for i in range(COUNT)], vectors, [f"number {number}"] * COUNT, about)
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Damage, queries, filters and readers."""
+    """Yield attempts with damage, queries, filters and readers."""
     step = 10 if setup.quick else 1
     folder, outputs = setup.models / "indexes/small", ("copy", "copy/*")
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -67,7 +67,7 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
         yield Attempt(f"indexes/words/{name}", partial(_ask, setup, lambda c, q=query: c.search_words(q)))
     for name, where in [*FILTERS.items()][::step]:
         yield Attempt(f"indexes/filter/{name}", partial(_ask, setup, lambda c, w=where: c.count(w)))
-    if os.geteuid() == 0:  # only root starts processes of another user
+    if os.geteuid() == 0:  # only root can start processes of another user
         for name in [*WRITERS][::step]:
             for log in ("log", "no-log"):
                 work = partial(_read_beside, name, log == "log")
@@ -78,7 +78,7 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
 
 
 def _answers(collection: Collection) -> Any:
-    """The results of every kind of reading, as JSON values."""
+    """Return the results of every read operation as JSON values."""
     blocks = list(collection.records())
     rows = [
         [row for block in blocks for row in zip(block.ids, block.texts or (), block.metadata or (), strict=True)],
@@ -129,7 +129,7 @@ def _damage(setup: Setup, name: str, how: str) -> str:
 
 
 def _checked(setup: Setup, name: str, change: Callable[[bytes], bytes | None], about: str) -> str:
-    """A damaged copy gives the same answers, or the damage is detected; after `repair` it is clean."""
+    """Check that a damaged copy gives the same results or the damage is detected, and that `repair` cleans it."""
     use_segments_of(SEGMENT_ROWS)
     shutil.rmtree("copy", ignore_errors=True)
     shutil.copytree(setup.models / "indexes/small", "copy")
@@ -152,11 +152,11 @@ def _noticed(collection: Collection, expected: Any, about: str) -> str:
     except LikewiseError:
         right = False
     clean = collection.verify().is_clean
-    expect(right or not clean, "wrong answer", f"{about}: other answers, but verify() reports no damage")
+    expect(right or not clean, "wrong answer", f"{about}: different results, but verify() reports no damage")
     if clean:
         return "answered"
     collection.repair()
-    expect(collection.verify().is_clean, "wrong answer", f"{about}: after repair() it is not clean")
+    expect(collection.verify().is_clean, "wrong answer", f"{about}: the index is not clean after repair()")
     _answers(collection)
     return "refused"
 
@@ -193,7 +193,7 @@ FILTERS: Mapping[str, str] = {
 
 
 def _ask(setup: Setup, question: Callable[[Collection], Any]) -> None:
-    """A query of a large index ends soon, with an answer or an error."""
+    """Check that a query of a large index ends soon, with a result or an error."""
     with Collection.open(str(setup.models / "collections/many"), read_only=True) as collection:
         began = time.monotonic()
         try:
@@ -220,7 +220,7 @@ WRITERS: Mapping[str, Callable[[Collection, int], Any]] = {
 
 
 def _read_beside(name: str, with_log: bool) -> None:
-    """A process of another user reads for a while; each state that it sees is complete and current."""
+    """Read as another user for a while; each state that the process sees must be complete and current."""
     with Collection.create("index", WIDTH) as collection:
         collection.add(_records(0))
     if not with_log:

@@ -1,4 +1,4 @@
-"""Odd texts and containers of texts × engines and calls: a row for every text, or one of likewise's own errors."""
+"""Odd texts and containers, for all engines and calls: each gives a row per text or one of likewise's own errors."""
 
 import random
 import string
@@ -14,13 +14,13 @@ from .models import ENGINES, loader
 
 
 class _Text(str):
-    """A subclass of str, as in NumPy."""
+    """A subclass of str, such as NumPy's."""
 
     __slots__ = ()
 
 
 class _Short:
-    """Its length is smaller than its number of items."""
+    """A container whose length is smaller than its number of items."""
 
     def __len__(self) -> int:
         return 1
@@ -30,7 +30,7 @@ class _Short:
 
 
 class _Long(_Short):
-    """Its length is larger than its number of items."""
+    """A container whose length is larger than its number of items."""
 
     def __len__(self) -> int:
         return 9
@@ -79,7 +79,7 @@ STRINGS: dict[str, str] = {
 }
 
 Made = tuple[Callable[[], Any], int | None]
-"""Makes the container; and the number of rows expected, None for an error, or -1 for an error or any rows."""
+"""A function that creates the container, and the expected number of rows; None: an error; -1: an error or any rows."""
 
 _ROWS = ["a cat", "a dog", ""]
 
@@ -167,7 +167,7 @@ CONTAINERS: dict[str, Made] = {
 
 
 def random_texts(seed: int, count: int) -> dict[str, str]:
-    """Random texts from all of Unicode, including lone surrogates."""
+    """Generate random texts from all of Unicode, including lone surrogates."""
     draw = random.Random(seed)
     pools = [string.printable, "".join(map(chr, range(0x80, 0x3000))), "\ud800\udfff\0\u200d\u0301 "]
     results = {}
@@ -179,7 +179,7 @@ def random_texts(seed: int, count: int) -> dict[str, str]:
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Texts and containers, by engine and by call."""
+    """Yield attempts with texts and containers, by engine and by call."""
     texts = STRINGS | random_texts(setup.seed, 4 if setup.quick else 16)
     step = 8 if setup.quick else 1
     models = {"torch": ("bert", "ngrams"), "numpy": ("bert", "ngrams"), "native": ("bert", "words")}
@@ -213,14 +213,14 @@ def _try_text(setup: Setup, model: str, engine: str, do: Callable[[Any, list[str
 
 
 def _encode(embedder: Any, texts: list[str], **how: Any) -> None:
-    """The rows are in the given order and finite; equal texts have equal rows, and a text alone has the same row."""
+    """Check that rows are finite and in order, and that a text repeated or encoded alone gets the same row."""
     result = embedder.encode(texts, **how)
     expect(result.shape == (len(texts), embedder.dimension), "lost rows", f"{result.shape} for {len(texts)} texts")
     expect(np.isfinite(result).all(), "wrong answer", "the vectors are not finite")
     expect((result[1] == result[3]).all(), "wrong answer", "a repeated text has two different vectors")
     alone = embedder.encode(texts[1:2], **how)
     expect(
-        np.allclose(alone[0], result[1], atol=1e-5), "wrong answer", "the text has another vector when encoded alone"
+        np.allclose(alone[0], result[1], atol=1e-5), "wrong answer", "encoded alone, the text has a different vector"
     )
 
 

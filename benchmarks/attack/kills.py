@@ -1,9 +1,9 @@
-"""Kills everything that writes (encode, mine, save, train, fuse, evaluate) with four signals at random moments.
+"""Kills every command that writes (encode, mine, save, train, fuse, evaluate) with four signals at random moments.
 
 A moment is either a fraction of the command's running time, or its n-th call that changes the file system (Python's
 audit events), so that every point between two files of a folder is tried. Afterwards, no unfinished file may have a
-final name, and a folder loads as the old or the new model, or raises an error. Then the same command runs to its end:
-it must succeed, with the results of an uninterrupted run, and leave no temporary files.
+final name, and a folder must load as the old or the new model, or raise an error. Then the same command runs to its
+end: it must succeed, with the results of an uninterrupted run, and leave no temporary files.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ WRITING = (
     "shutil.rmtree",
 )
 KILLED = ("kills", "writers")
-"""The kinds of attempts that need each command's running time and result."""
+"""The kinds of attempts for which each command's running time and results must be known."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 SEEN = ["a cat sleeps", "the dog barks", "", "x y z"]
 Before = Callable[[Setup], None]
@@ -51,9 +51,9 @@ Before = Callable[[Setup], None]
 
 @dataclass(frozen=True)
 class Victim:
-    """A command to kill: `work`, in the current folder, which `before` has filled.
+    """A command to kill: `before` fills the current folder, in which `work` then runs.
 
-    `files` are compared byte by byte, `folders` by the vectors of their models; `outputs` may exist afterwards.
+    `files` are compared byte by byte, and `folders` by the vectors of their models; `outputs` may exist afterwards.
     """
 
     work: Callable[[Setup], Any]
@@ -90,7 +90,7 @@ def _old_file(name: str, setup: Setup) -> None:
 
 
 def _other(setup: Setup) -> None:
-    """A model of another kind, with parts that the new one does not have, and an unrelated file."""
+    """Save a model of another kind, with parts that the new model lacks, and an unrelated file."""
     shutil.copytree(setup.models / "ngrams", "out")
     Path("out/notes.md").write_text("mine\n")
 
@@ -170,7 +170,7 @@ VICTIMS: Mapping[str, Victim] = {
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Random moments and events for each command and signal; then interruptions of a separate process as it starts."""
+    """Yield attempts at random moments and events for each command and signal, then interruptions at startup."""
     for name, victim in VICTIMS.items():
         draw = random.Random(f"{setup.seed} {name}")
         for number in SIGNALS:
@@ -193,7 +193,7 @@ def _attempt(setup: Setup, name: str, number: signal.Signals, moment: str) -> At
 
 
 def prepare(setup: Setup, attempts: Sequence[str]) -> None:
-    """Run every command that these attempts kill or run twice at once, and record its time and results."""
+    """Run every command that these attempts kill or run concurrently, and record its time and results."""
     parts = (attempt.split("/") for attempt in attempts)
     for name in dict.fromkeys(part[1] for part in parts if part[0] in KILLED and part[1] in VICTIMS):
         folder = setup.models / "kills" / name
@@ -226,9 +226,9 @@ def _try(setup: Setup, name: str, number: signal.Signals, moment: str) -> str:
 
 
 def _again(setup: Setup, victim: Victim, whole: Path, before: dict[str, str]) -> None:
-    """Run the same command to its end: the results must be those of an uninterrupted run, and nothing else."""
+    """Run the same command to its end, and check that it leaves exactly the results of an uninterrupted run."""
     status = finished(forked(partial(victim.work, setup)))
-    expect(status == 0, "wrong answer", f"the same command again fails with status {status}")
+    expect(status == 0, "wrong answer", f"running the same command again fails with status {status}")
     left = leftovers(before, listing(Path()), ("*",))
     expect(not left, "leftover", f"the next run leaves {', '.join(left[:5])}")
     for file in victim.files:
@@ -239,7 +239,7 @@ def _again(setup: Setup, victim: Victim, whole: Path, before: dict[str, str]) ->
         )
     for folder in victim.folders:
         result, expected = seen(Path(folder)), seen(whole / folder)
-        expect(same(result, expected), "neither model", f"after the next run, {folder} is {result!r:.200}")
+        expect(same(result, expected), "neither model", f"after the next run, {folder} gives {result!r:.200}")
     if (whole / "said.json").exists():
         result, expected = (scores(json.loads(path.read_text())) for path in (Path("said.json"), whole / "said.json"))
         expect(result == expected, "wrong answer", f"the scores are {result}; expected {expected}")
@@ -257,7 +257,7 @@ def _check(victim: Victim, whole: Path, old: dict[str, Any], old_files: dict[str
 
 
 def seen(folder: Path) -> Any:
-    """The vectors of the model in a folder, or the name of the error that loading raises."""
+    """Return the vectors of the model in a folder, or the name of the error that loading raises."""
     try:
         return Embedder.load(folder.absolute()).encode([*SEEN, "unseenword catdog"])
     except LikewiseError as error:
@@ -305,7 +305,7 @@ def forked(work: Callable[[], Any]) -> int:
 
 
 def _noting_signals() -> int:
-    """The end of a pipe that receives a byte for every signal from now on; handlers do not change."""
+    """Return the read end of a pipe that receives a byte for every signal from now on; handlers do not change."""
     end, far = os.pipe()
     os.set_blocking(end, False)
     os.set_blocking(far, False)
@@ -325,7 +325,7 @@ def finished(child: int) -> int:
 
 
 def _killed(work: Callable[[], Any], number: signal.Signals, after: float) -> int:
-    """Send a process this signal after this time, then SIGKILL if it does not end; returns its status."""
+    """Send this signal to a process after some time, then SIGKILL if it does not end; returns its status."""
     child, began = forked(work), time.monotonic()
     while time.monotonic() - began < after:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):

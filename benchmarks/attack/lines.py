@@ -1,4 +1,4 @@
-"""Odd command lines: unknown names, numbers out of range, texts that no terminal can show."""
+"""Odd command lines: unknown names, numbers out of range, and texts that terminals cannot display."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -82,7 +82,7 @@ LINES: Mapping[str, str | tuple[str, ...]] = {
     "duplicates-above": "duplicates x.csv --above 7 -m @bert",
     "mine-nan": "data mine @bert x.csv --margin nan",
 }
-"""Words, or a text with blanks between them; @bert stands for the folder of the tiny model bert."""
+"""Command lines as strings or tuples of words; @bert stands for the folder of the tiny model bert."""
 
 
 def _try_line(setup: Setup, name: str) -> str:
@@ -93,6 +93,6 @@ def _try_line(setup: Setup, name: str) -> str:
 
 
 def attempts(setup: Setup, step: int) -> Iterator[Attempt]:
-    """Each line once."""
+    """Yield one attempt per line."""
     for name in list(LINES)[::step]:
         yield Attempt(f"commands/line/{name}", partial(_try_line, setup, name), ("cache/*", "out*", "v.*"))

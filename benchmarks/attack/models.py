@@ -1,4 +1,4 @@
-"""Tiny model folders of every kind, made once before the attempts, and how each is loaded."""
+"""Tiny model folders of every kind, created once before the attempts, and functions that load them."""
 
 import ctypes
 import gc
@@ -17,7 +17,7 @@ from likewise import Embedder, Reranker
 from likewise.cli.main import VERBS
 
 ENGINES: tuple[str, ...] = ("torch", "numpy", "native")
-"""The engines of `load(engine=…)`; a new engine is added here."""
+"""The engines for `load(engine=…)`; add new engines here."""
 
 EMBEDDERS = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet", "distilbert", "albert", "modernbert")
 TABLES = ("words", "bilstm", "dan")
@@ -29,18 +29,18 @@ Load = Callable[[Path], Any]
 
 
 def loader(name: str, engine: str = "torch") -> Load:
-    """How the folder of this name is loaded."""
+    """Return the function that loads the folder with this name."""
     kind = Reranker if name in RERANKERS else Embedder
     return lambda folder: kind.load(folder, engine=engine)
 
 
 def names() -> list[str]:
-    """The folders that `make` makes."""
+    """Return the names of the folders that `make` creates."""
     return [*EMBEDDERS, *TABLES, *OTHERS, *RERANKERS, "ngrams", "dense", "prompts", "plain", "int8", "fusion", "shards"]
 
 
 def preload() -> None:
-    """Import what attempts import, so that forks share it, and keep it out of garbage collection; runs nothing."""
+    """Import everything that attempts import, so that forks share it, and exempt it from garbage collection."""
     more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks.registry", "likewise.evaluate.runner")
     more += ("likewise.train.layers.fusion_training", "likewise.train.output.run_folder", "likewise.cli.train.build")
     more += ("likewise.cli.train.dry_run", "pandas", "pyarrow.parquet", "matplotlib.figure", "tests.tiny")
@@ -55,9 +55,9 @@ def preload() -> None:
 
 
 def use_huge_pages() -> None:
-    """Move this process's memory to pages of 2 MiB: a fork copies the page tables, which is most of its cost.
+    """Move this process's memory to 2 MiB pages, because copying page tables is most of the cost of a fork.
 
-    Linux does it on request since 6.1; elsewhere, and for memory that cannot be moved, nothing changes.
+    Linux supports this since version 6.1; on other systems, and for memory that cannot be moved, nothing changes.
     """
     maps = Path("/proc/self/maps")
     if not maps.is_file():
@@ -71,7 +71,7 @@ def use_huge_pages() -> None:
 
 
 def make(root: Path) -> None:
-    """All folders below `root`."""
+    """Create all folders below `root`."""
     warnings.simplefilter("ignore")
     _ours(root)
     if OTHERS:
@@ -122,7 +122,7 @@ def _ngrams(folder: Path) -> None:
 
 
 def _shards(root: Path) -> None:
-    """The weights in two files and an index."""
+    """Write the weights as two files and an index."""
     from safetensors.torch import load_file, save_file
 
     folder = root / "shards"

@@ -1,4 +1,4 @@
-"""Outputs that are the input, cannot be written, or are not files: refused, and nothing else changes."""
+"""Outputs that are the input, cannot be written, or are not files must be refused, and nothing else may change."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from .tables import PARQUETS, text
 
 @dataclass(frozen=True)
 class Output:
-    """A command with an odd output, which `ready` prepares; `codes`: the allowed exit codes."""
+    """A command with an odd output, which `ready` prepares; `codes` are the allowed exit codes."""
 
     command: Sequence[str]
     ready: Callable[[], Any] = lambda: None
@@ -79,7 +79,7 @@ def _writing(verb: str, out: str) -> list[str]:
 
 
 def _on_itself(verb: str, suffix: str, out: str) -> list[str]:
-    """A command whose output leads to its own input, given.parquet for example."""
+    """Return a command whose output refers to its own input, for example given.parquet."""
     command = [
         out if word == "OUT" else f"given{suffix}" if "given" in word else word for word in WRITERS[verb].split()
     ]
@@ -87,7 +87,7 @@ def _on_itself(verb: str, suffix: str, out: str) -> list[str]:
 
 
 def _ready(*more: Callable[[], Any]) -> Callable[[], None]:
-    """Prepare inputs for every command, and then the odd output."""
+    """Return a function that prepares inputs for every command, and then the odd output."""
 
     def do() -> None:
         _given(".txt")
@@ -180,6 +180,6 @@ def _try_output(setup: Setup, name: str) -> str:
 
 
 def attempts(setup: Setup, step: int) -> Iterator[Attempt]:
-    """One attempt per output."""
+    """Yield one attempt per output."""
     for name in list(OUTPUTS)[::step]:
         yield Attempt(f"commands/output/{name}", partial(_try_output, setup, name), OUTPUTS[name].outputs)

@@ -1,4 +1,4 @@
-"""The report: outcomes by kind of attempt, then every failure with the command that repeats it."""
+"""The report: outcomes by kind of attempt, followed by every failure with the command that repeats it."""
 
 import json
 import resource
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from .attempt import FAILURES, OUTCOMES, Result
 
-SHOWN = 12  # failures listed for each cause; --json has all
+SHOWN = 12  # number of failures listed for each cause; --json lists all
 
 
 class Progress:
-    """On standard error: each failure immediately, and on a terminal the number of finished attempts."""
+    """Prints each failure on standard error immediately and, on a terminal, the number of finished attempts."""
 
     def __init__(self, total: int) -> None:
         self.total, self.done, self.failed = total, 0, 0
@@ -28,7 +28,7 @@ class Progress:
             print(f"\r{self.done:,} of {self.total:,}, {self.failed} failed ", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """End the line."""
+        """End the line that shows the number of attempts."""
         if sys.stderr.isatty():
             print(file=sys.stderr)
 
@@ -62,7 +62,7 @@ def show(results: Sequence[Result], how: str, seconds: float, *, whole: bool) ->
 
 
 def table(results: Sequence[Result]) -> str:
-    """A row for each kind and a column for each outcome."""
+    """Return a table with a row for each kind of attempt and a column for each outcome."""
     kinds = list(dict.fromkeys(result.name.partition("/")[0] for result in results))
     counts = Counter((result.name.partition("/")[0], result.outcome) for result in results)
     rows = [["kind", "attempts", *OUTCOMES]]
@@ -79,7 +79,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def _grouped(failed: Sequence[Result]) -> dict[str, list[Result]]:
-    """Failures by outcome and cause; the cause of a traceback is the error's type and place."""
+    """Group failures by outcome and cause; the cause of a traceback is the error's type and location."""
     results: dict[str, list[Result]] = {}
     for result in failed:
         lines = result.detail.strip().splitlines() or [""]

@@ -1,7 +1,7 @@
 """Runs each attempt in a fork of this process, with a time limit, a memory limit and an empty folder.
 
-A fork takes milliseconds, but imports take seconds; and a hang, a crash or a lack of memory ends only one attempt. The
-parent has imported everything and started no threads, which do not survive a fork.
+A fork takes milliseconds, whereas imports take seconds; and a hang, a crash or a lack of memory ends only one attempt.
+The parent has imported everything and started no threads, because threads do not survive a fork.
 """
 
 import contextlib
@@ -30,9 +30,9 @@ SIGNS = ("Traceback (most recent call last)", "Exception ignored in", "PanicExce
 NO_MEMORY = ("memory allocation of", "cannot allocate", "not enough memory", "can't allocate", "unable to allocate")
 GIB = 1 << 30
 TORCH_CACHE = "torch"
-"""A folder beside those of the attempts."""
+"""The name of a folder beside the attempts' folders."""
 START = struct.Struct("<Q")
-"""An attempt first writes its initial memory in bytes."""
+"""The format of the first thing that an attempt writes: its initial memory in bytes."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class _Running:
 def run(
     attempts: Sequence[Attempt], limits: Limits, jobs: int = 1, callback: Callable[[Result], None] = lambda _: None
 ) -> list[Result]:
-    """The results, in the order in which the attempts end."""
+    """Run the attempts; returns the results in the order in which the attempts end."""
     results: list[Result] = []
     stopped = contextlib.suppress(KeyboardInterrupt)  # the results so far are shown
     with tempfile.TemporaryDirectory(prefix="likewise-attack-") as place, stopped:
-        Path(place).chmod(0o711)  # processes of other users enter the folders of attempts
+        Path(place).chmod(0o711)  # so that processes of other users can enter the attempts' folders
         (Path(place) / TORCH_CACHE).mkdir()
         for result in _results(attempts, Path(place), limits, jobs):
             results.append(result)
@@ -82,7 +82,7 @@ def _results(attempts: Sequence[Attempt], place: Path, limits: Limits, jobs: int
 
 
 def _heard(running: dict[int, _Running], limits: Limits) -> list[int]:
-    """The pipes of attempts that have ended or run out of time."""
+    """Return the pipes of attempts that have ended or run out of time."""
     now = time.monotonic()
     patience = min(one.began + limits.seconds for one in running.values()) - now
     ready, _, _ = select.select(list(running), [], [], max(0.0, patience))
@@ -106,20 +106,20 @@ def _started(attempt: Attempt, folder: Path, limits: Limits) -> tuple[int, _Runn
     if pid == 0:
         _live(attempt, folder, log, far, limits)
     os.close(far)
-    with contextlib.suppress(OSError):  # the child does so too; whichever is first
+    with contextlib.suppress(OSError):  # the child does the same; whichever comes first
         os.setpgid(pid, pid)
     return end, _Running(attempt, pid, folder, log, time.monotonic())
 
 
 def _ended(end: int, one: _Running, limits: Limits) -> Result:
-    """The result of an attempt; ends all its processes and removes its folder."""
+    """Return the result of an attempt, after ending all its processes and removing its folder."""
     seconds = time.monotonic() - one.began
     hangs = seconds >= limits.seconds
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(one.pid, signal.SIGKILL) if hangs else None
     _, status, used = os.wait4(one.pid, 0)
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(one.pid, signal.SIGKILL)  # what it left running
+        os.killpg(one.pid, signal.SIGKILL)  # end the processes that it left running
     os.close(end)
     log = one.log.read_text("utf-8", "replace") if one.log.exists() else ""
     received, grown = bytes(one.received[START.size :]), _grown(one.received, used.ru_maxrss * 1024)
@@ -130,7 +130,7 @@ def _ended(end: int, one: _Running, limits: Limits) -> Result:
 
 
 def _grown(received: bytearray, peak: int) -> int:
-    """The bytes of memory that an attempt used in addition to those it started with."""
+    """Return how many bytes of memory an attempt used in addition to its initial memory."""
     start = START.unpack(received[: START.size])[0] if len(received) >= START.size else 0
     return max(0, peak - start)
 
@@ -192,7 +192,7 @@ def outcome_of(attempt: Attempt, folder: Path) -> tuple[str, str]:
 
 
 def _described(error: BaseException) -> str:
-    """The end of the traceback; then, on one line, the error's type and the last function of likewise in it."""
+    """Return the end of the traceback, and a line with the error's type and the last likewise function in it."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/likewise/" in frame.filename] or frames
     file = ours[-1].filename.rpartition("/likewise/")[2] if ours else "nowhere"
@@ -225,7 +225,7 @@ def _confine(folder: Path, log: Path, limits: Limits) -> None:
 
 
 def _pages(column: int) -> int:
-    """The size of this process in bytes: its address space (0) or resident memory (1)."""
+    """Return the size of this process in bytes: its address space (0) or resident memory (1)."""
     return int(Path("/proc/self/statm").read_text().split()[column]) * resource.getpagesize()
 
 
@@ -259,7 +259,7 @@ def in_child(work: Callable[[], object]) -> None:
 
 
 def distinct(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """The attempts, after checking that their names differ; `--only` selects by name."""
+    """Check that the attempts have different names, because `--only` selects by name; returns them as a list."""
     result: dict[str, Attempt] = {}
     for attempt in attempts:
         if attempt.name in result:

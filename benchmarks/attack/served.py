@@ -1,4 +1,4 @@
-"""A server of tiny models in a child process: sends it requests, and checks what must always hold."""
+"""A server with tiny models in a child process, with functions that send requests and check what must always hold."""
 
 import json
 import os
@@ -22,25 +22,25 @@ from .attempt import Failed, Setup, expect
 from .kills import forked
 
 SECONDS = 3.0
-"""The deadline of a request; an answer may be a second late."""
+"""The deadline of a request; a response may be a second late."""
 MAP_SECONDS = 8.0
 """The deadline of a map, which a separate process computes at low priority."""
 DRAIN, DRAIN_SLACK = 2.0, 2.0
 HEALTH_SECONDS = 2.0
-"""Attempts share the processors with others; the limit of the soak test (`benchmarks.serve_soak`) is 250 ms."""
+"""The time limit of /health, long because attempts share the processors; in `benchmarks.serve_soak`, it is 250 ms."""
 BUSY_SECONDS = 2.0
 """Added to every deadline for the same reason."""
 MEANT = (503, 504)
-"""The only statuses from 500 on that a server may return."""
+"""The only statuses of 500 and above that a server may return."""
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 GONE = 0
-"""Instead of a status: the connection was closed without an answer."""
+"""Stands in for a status if the connection was closed without a response."""
 TIMES_AS_TEXT = 5
 """Memory for a body and its parsed texts, which take up to 4 bytes per character in Python."""
 
 
 class Answer(NamedTuple):
-    """A status or GONE, the part of the body that was read, and the seconds that it took."""
+    """A response: its status or GONE, the part of the body that was read, and the seconds that it took."""
 
     status: int
     body: bytes
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
 
 
 def request_bytes(method: str, path: str, body: Any = None) -> bytes:
-    """A request with a JSON body, which closes its connection."""
+    """Return a request with a JSON body, after which the connection is closed."""
     data = b"" if body is None else json.dumps(body).encode("utf-8", "surrogatepass")
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
     return head.encode("utf-8", "surrogatepass") + data
@@ -69,7 +69,7 @@ class Server:
     """Bytes of memory before the first request."""
 
     def connect(self, receive_buffer: int = 0) -> socket.socket:
-        """A connection; with a small buffer, it takes little of an answer."""
+        """Open a connection; with a small buffer, it receives only a small part of a response."""
         connection = socket.socket()
         if receive_buffer:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -78,15 +78,15 @@ class Server:
         return connection
 
     def ask(self, method: str, path: str, body: Any = None) -> Answer:
-        """The answer to a request."""
+        """Send a request and return the response."""
         return self.send(request_bytes(method, path, body))
 
     def send(self, request: bytes) -> Answer:
-        """The answer to these bytes; at most its first megabyte is kept."""
+        """Send these bytes and return the response, of which at most the first megabyte is kept."""
         began = time.monotonic()
         try:
             with self.connect() as connection:
-                with suppress(ConnectionError):  # rejected before everything was sent; the answer says why
+                with suppress(ConnectionError):  # rejected before everything was sent; the response says why
                     connection.sendall(request)
                 status, body = read_answer(connection)
         except ConnectionError:
@@ -96,7 +96,7 @@ class Server:
         return Answer(status, body, time.monotonic() - began)
 
     def memory(self, name: str = "VmRSS") -> int:
-        """The process's resident memory in bytes; VmHWM: its maximum."""
+        """Return the process's resident memory in bytes, or its peak for VmHWM."""
         return memory_of(self.pid, name)
 
     def is_running(self) -> bool:
@@ -104,21 +104,21 @@ class Server:
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def sockets(self) -> int:
-        """The number of its open sockets."""
+        """Count the process's open sockets."""
         found = 0
         for entry in os.scandir(f"/proc/{self.pid}/fd"):
-            with suppress(OSError):  # it was closed meanwhile
+            with suppress(OSError):  # the file descriptor was closed meanwhile
                 found += Path(entry.path).readlink().name.startswith("socket:")
         return found
 
     def check(self, answer: Answer, what: str, deadline: float = SECONDS) -> None:
-        """Fail the attempt if an answer is late, or an unintended error."""
+        """Fail the attempt if a response is late or an unintended error."""
         status = answer.status
         expect(status < 500 or status in MEANT, "wrong answer", f"{what}: status {status}: {answer.body[:300]!r}")
         expect(answer.seconds <= deadline + 1 + BUSY_SECONDS, "hang", f"{what}: answered after {answer.seconds:.1f} s")
 
     def check_health(self, what: str = "at the end") -> None:
-        """Fail the attempt unless the server answers at once."""
+        """Fail the attempt unless the server answers /health promptly."""
         answer = self.ask("GET", "/health")
         expect(answer.status == 200, "wrong answer", f"/health {what}: status {answer.status}: {answer.body[:200]!r}")
         expect(answer.seconds <= HEALTH_SECONDS, "hang", f"/health {what} waited {answer.seconds:.2f} s")
@@ -150,7 +150,7 @@ class Server:
 
 
 def memory_of(pid: int, name: str = "VmRSS") -> int:
-    """Bytes of memory of a process; 0 if it has ended."""
+    """Return the memory of a process in bytes; 0 if it has ended."""
     with suppress(OSError):
         found = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
         return int(found[1]) * 1024 if found else 0
@@ -158,7 +158,7 @@ def memory_of(pid: int, name: str = "VmRSS") -> int:
 
 
 def read_answer(connection: socket.socket, keep: int = 1 << 20) -> tuple[int, bytes]:
-    """Read an answer to its end; returns its status and the first bytes of its body."""
+    """Read a response to its end; returns its status and the first bytes of its body."""
     kept, size = bytearray(), 0
     while data := connection.recv(1 << 18):
         size += len(data)
@@ -172,14 +172,14 @@ def read_answer(connection: socket.socket, keep: int = 1 << 20) -> tuple[int, by
 
 
 def settings_of(**changes: Any) -> ServeSettings:
-    """Settings with short times; requests that end intentionally are not logged, because that looks like a crash."""
+    """Return settings with short time limits and without a log, because logged requests that fail look like crashes."""
     times = {"deadline": SECONDS, "map_deadline": MAP_SECONDS, "body_timeout": 1.0, "drain_seconds": DRAIN}
     budget = Budget(header_seconds=1.0, write_seconds=1.0)
     return ServeSettings(**{**times, "engine": "numpy", "log": "off", "budget": budget, **changes})
 
 
 def stated_bytes(settings: ServeSettings) -> int:
-    """The maximum memory of a process in addition to its models, according to its budget (docs/serve.md)."""
+    """Return the maximum memory of a process in addition to its models, according to its budget (docs/serve.md)."""
     budget = settings.budget
     bodies = max(budget.bodies, 2 * settings.max_body)
     return budget.requests + TIMES_AS_TEXT * bodies + budget.answers + 2 * budget.layers
@@ -189,7 +189,7 @@ def stated_bytes(settings: ServeSettings) -> int:
 def served(
     models: Sequence[str], collections: Path | None = None, rerankers: Sequence[str] = (), **changes: Any
 ) -> Iterator[Server]:
-    """A server of these models on a free port of this machine; it ends with the block at the latest."""
+    """Start a server with these models on a free port of this machine; it ends with the block at the latest."""
     settings = settings_of(port=0, **changes)
     listening = bound_socket(settings)
     port = listening.getsockname()[1]
@@ -208,14 +208,14 @@ def served(
 
 @contextmanager
 def tiny_server(setup: Setup, **changes: Any) -> Iterator[Server]:
-    """A server of the tiny embedder, the tiny reranker and the collections made before all attempts."""
+    """Start a server with the tiny embedder, the tiny reranker and the collections created before all attempts."""
     models, rerankers = [f"tiny={setup.models / 'served'}"], [f"tiny-reranker={setup.models / 'cross-bert'}"]
     with served(models, setup.models / "collections", rerankers, **changes) as server:
         yield server
 
 
 def beside(server: Server, work: Callable[[], Any], seconds: float) -> Any:
-    """The result of the work, while the server's health is requested all the time."""
+    """Do the work while requesting the server's health all the time; returns the result of the work."""
     results: list[Any] = []
     errors: list[BaseException] = []
 

@@ -1,7 +1,7 @@
 """Servers under attack: bombs for every route, slow clients, floods, signals, and models that are replaced.
 
-Every request ends by its deadline, /health answers, memory stays within the budget, no status from 500 on is returned
-except 503 and 504, and SIGTERM ends the process within its drain time.
+Every request must end by its deadline, /health must answer, memory must stay within the budget, no status of 500 or
+above except 503 and 504 may be returned, and SIGTERM must end the process within its drain time.
 """
 
 import os
@@ -46,7 +46,7 @@ from .served import (
 )
 
 CROWD = 8
-"""Clients that send a bomb at the same time."""
+"""Number of clients that send a bomb at the same time."""
 NOTES = ["a cat sleeps", "a kitten naps", "shares fell", "the market fell", "dogs bark", "a dog barks at night"]
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SLOW_CLIENTS = 15
@@ -56,7 +56,7 @@ MANY_ROWS = 20_000
 
 
 def make(models: Path) -> None:
-    """Make the served model, which has a classifier, and its collections: one with a few notes, one with many texts."""
+    """Create the served model, with a classifier, and its collections: one with a few notes, one with many texts."""
     folder = models / "served"
     shutil.copytree(models / "bert", folder)
     embedder = NumpyEmbedder.load(folder)
@@ -72,7 +72,7 @@ def make(models: Path) -> None:
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Each attack, on every route that it applies to."""
+    """Yield each attack on every route that it applies to."""
     named: dict[str, Callable[[], str | None]] = {}
     for route in ROUTES:
         where = f"{route.method}{route.path.replace('/', ':')}"
@@ -101,7 +101,7 @@ def _deadline(route: ApiRoute) -> float:
 
 
 def _worst(route: ApiRoute) -> bytes:
-    """The last of its bombs, in which every field is at its limit."""
+    """Return the last of a route's bombs, in which every field is at its limit."""
     return request_bytes(route.method, *[*requests_of(route).values()][-1])
 
 
@@ -138,13 +138,13 @@ def _crowd(setup: Setup, route: ApiRoute) -> None:
 
 
 def _at_once(server: Server, requests: list[bytes]) -> list[Answer]:
-    """The answers to these requests, each from its own client."""
+    """Send these requests at the same time, each from its own client; returns the responses."""
     with ThreadPoolExecutor(len(requests)) as clients:
         return [*clients.map(server.send, requests)]
 
 
 def _signalled(setup: Setup, route: ApiRoute, number: signal.Signals) -> None:
-    """Send a signal during a bomb: SIGTERM ends the server in time, SIGHUP does not end it."""
+    """Send a signal during a bomb: SIGTERM must end the server in time, and SIGHUP must not end it."""
     request = _worst(route)
     with tiny_server(setup) as server, ThreadPoolExecutor(1) as client:
         asked = client.submit(server.send, request)
@@ -156,23 +156,23 @@ def _signalled(setup: Setup, route: ApiRoute, number: signal.Signals) -> None:
         answer = asked.result()
         server.check(answer, f"under {number.name}", _deadline(route))
         if number != signal.SIGTERM:
-            expect(answer.status != GONE, "wrong answer", f"after {number.name} the connection was closed")
+            expect(answer.status != GONE, "wrong answer", f"the connection was closed after {number.name}")
             server.check_health()
             server.end()
 
 
-# slow clients and floods: what each does with its connection until it is closed
+# slow clients and floods: what each client does with its connection until it is closed
 
 
 Client = Callable[[socket.socket], Iterator[None]]
-"""Proceeds step by step; ends or raises OSError when its connection is closed."""
+"""A client that proceeds step by step; it ends or raises OSError when its connection is closed."""
 LARGE = request_bytes("POST", "/similarity", {"texts": [f"cat {i}" for i in range(700)]})
-"""Requests with an answer of about 10 MB, more than the kernel buffers, and little work."""
+"""A request that takes little work and has a response of about 10 MB, more than the kernel buffers."""
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 CHUNKED = b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 BODY = b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n"
 FLOOD = 4 << 20
-"""Bytes per write."""
+"""Number of bytes per write."""
 
 
 def _reads(request: bytes, at_a_time: int) -> Client:
@@ -225,7 +225,7 @@ SLOW: Mapping[str, Client] = {
 
 
 def _slow(setup: Setup, name: str, number: signal.Signals | None) -> None:
-    """Open connections by clients of one kind; the server must close them by its deadline."""
+    """Open connections by clients of one kind, and check that the server closes them by its deadline."""
     with tiny_server(setup) as server:
         before = server.sockets()
         clients = [threading.Thread(target=_live, args=(server, SLOW[name]), daemon=True) for _ in range(SLOW_CLIENTS)]
@@ -261,7 +261,7 @@ def _until_closed(server: Server, before: int) -> None:
 
 
 def _words(setup: Setup, name: str) -> str:
-    """Run three full-text queries at the same time; then search another collection."""
+    """Run three full-text queries at the same time; a search of another collection afterwards must be fast."""
     bomb = request_bytes("POST", "/v1/search", {"query": QUERIES[name], "collection": "many", "hybrid": True})
     other = {"query": "a cat", "collection": "notes", "hybrid": True}
     with tiny_server(setup) as server:
@@ -289,7 +289,7 @@ def _other_weights(folder: Path) -> bytes:
 
 
 def _exchanged(change: Callable[[Path], Any]) -> Callable[[Path], None]:
-    """Change a copy of the folder, which then replaces it."""
+    """Return a function that changes a copy of a folder and then replaces the folder by it."""
 
     def do(folder: Path) -> None:
         copy = folder.with_name("other")
@@ -345,7 +345,7 @@ QUESTION = {"query": "the cat and a kitten", "collection": "notes"}
 
 
 def _swap(setup: Setup, name: str, how: str) -> str:
-    """A search gives the same results as before, or an error, but never compares vectors of two models."""
+    """Check that a search gives the same results as before, or an error, but never compares vectors of two models."""
     folder, swap, status = Path("model").absolute(), SWAPS[name], 0
     shutil.copytree(setup.models / "bert", folder)
     with TextIndex.open("collections/notes", NumpyEmbedder.load(folder)) as index:
@@ -378,7 +378,7 @@ def _scores(answer: Answer) -> dict[str, float]:
 
 
 def _fuzz(setup: Setup, seed: str) -> None:
-    """Send malformed requests (`fuzz`): none may cause a server error."""
+    """Send malformed requests (`fuzz`), none of which may cause a server error."""
     draw = random.Random(seed)
     with tiny_server(setup) as server:
         for _ in range(60):

@@ -1,4 +1,4 @@
-"""Separate processes whose streams are closed, full or broken, or whose locale is ASCII: never a traceback."""
+"""Processes whose streams are closed, full or broken, or whose locale is ASCII, must never print a traceback."""
 
 import contextlib
 import os
@@ -60,7 +60,7 @@ def _try_stream(setup: Setup, verb: str, stream: str) -> str:
     for path in [*Path().glob("given.*"), Path("data/stsb/test.csv")]:
         path.unlink()
     shutil.rmtree("data")
-    silent = how.get("broken") and output.code == 1  # as Python recommends for a reader that has gone away
+    silent = how.get("broken") and output.code == 1  # as Python's documentation recommends for a broken pipe
     if silent or 2 in how.get("close", ()) or how.get("err"):
         return GOOD_CODES.get(output.code) or outcome_of(output)
     if verb == "encode" and output.code == 0:
@@ -97,7 +97,7 @@ def _process(arguments: list[str], how: Mapping[str, Any], env: Mapping[str, str
 
 
 def attempts(setup: Setup, step: int) -> Iterator[Attempt]:
-    """A quarter of all combinations of command and streams."""
+    """Yield a quarter of all combinations of commands and streams."""
     for verb, stream in [(v, s) for v in STREAMED for s in STREAMS][:: 4 * step]:
         work = partial(_try_stream, setup, verb, stream)
         yield Attempt(f"commands/stream/{verb}/{stream}", work, ("v.npy", "v.npy.origin.json", "cache/*"))

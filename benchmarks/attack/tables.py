@@ -1,4 +1,4 @@
-"""Valid, broken and odd files of rows by suffix, and the number of rows of each."""
+"""Valid, broken and odd files of rows by suffix, each with its number of rows."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Table:
-    """The bytes of a file by its suffix, and its number of rows; None: it must be refused; -1: either is allowed."""
+    """A file's bytes by suffix, and its number of rows; None: it must be refused; -1: it may be read or refused."""
 
     write: Callable[[Path], Any]
     rows: int | None = -1
@@ -22,7 +22,7 @@ ROWS = [(f"a cat {i} sleeps", f"the dog {i} barks", i % 5 + i / 100) for i in ra
 
 
 def text(suffix: str, rows: Sequence[Sequence[Any]] = ROWS, head: Sequence[str] = HEAD) -> str:
-    """A valid table; a .txt file has only the first column."""
+    """Return a valid table; a .txt file contains only the first column."""
     if suffix == ".txt":
         return "".join(f"{row[0]}\n" for row in rows)
     if suffix == ".jsonl":
@@ -36,7 +36,7 @@ def _of(
     rows: int | None = -1,
     only: tuple[str, ...] = (".txt", ".csv", ".tsv", ".jsonl"),
 ) -> Table:
-    """The valid file with a change, a function of its suffix and its text."""
+    """Return the valid file with a change, which is a function of its suffix and its text."""
 
     def write(path: Path) -> None:
         data = change(path.suffix, text(path.suffix))
@@ -46,7 +46,7 @@ def _of(
 
 
 def _cell(value: str) -> Callable[[str, str], str]:
-    """Replace the first cell of the eleventh row, without quoting."""
+    """Return a change that replaces the first cell of the eleventh row, without quoting."""
     return lambda _, good: "".join(line.replace("a cat 10 sleeps", value) for line in good.splitlines(keepends=True))
 
 

@@ -1,7 +1,7 @@
-"""Unicode wherever a caller names something: ids, words, filters, files, folders, columns, keys, requests.
+"""Unicode forms wherever a caller names something: ids, words, filters, files, folders, columns, keys, requests.
 
-What is stored under a name is found by that name and by no other. Words are found regardless of composition and case.
-Names that cannot be stored are refused.
+Data stored under a name must be found by that name and by no other. Words must be found regardless of composition and
+case. Names that cannot be stored must be refused.
 """
 
 import json
@@ -112,7 +112,7 @@ VARIANTS: Mapping[str, Callable[[str], str]] = {
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Try every form in every place."""
+    """Yield an attempt for every form in every place."""
     for place, work in PLACES.items():
         for name in [*FORMS][:: 10 if setup.quick else 1]:
             yield Attempt(f"unicode/{place}/{name}", partial(work, setup, FORMS[name]), ("*",))
@@ -122,12 +122,12 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
 
 
 def _variants(form: str) -> list[str]:
-    """The form and similar but different texts, all distinct as ids."""
+    """Return the form and similar but different texts, all of which are distinct ids."""
     return [*dict.fromkeys([form, *(change(form) for change in VARIANTS.values())])]
 
 
 def _ids(_: Setup, form: str) -> None:
-    """Ids that look alike differ: each finds its own record, even after the index is opened again."""
+    """Check that ids that look alike differ: each finds its own record, even after the index is reopened."""
     ids = [one for one in _variants(form) if one]
     with Collection.create("c", 4) as collection:
         vectors = np.random.default_rng(0).normal(size=(len(ids), 4)).astype(np.float32)
@@ -146,7 +146,7 @@ def _ids(_: Setup, form: str) -> None:
 
 
 def _text_ids(setup: Setup, form: str) -> None:
-    """The same for texts in a TextIndex with the caller's ids."""
+    """Check the same for texts in a TextIndex with the caller's ids."""
     ids = [one for one in _variants(form) if one.strip()]
     with TextIndex.open("c", Embedder.load(setup.models / "words", engine="numpy")) as index:
         index.add([f"the cat sleeps {i} hours" for i in range(len(ids))], ids=ids)
@@ -162,9 +162,9 @@ def _text_ids(setup: Setup, form: str) -> None:
 
 
 def _words(form: str, change: Callable[[str], str]) -> str:
-    """A text is found by changed forms of its words, and a changed text by its words."""
+    """Check that a text is found by changed forms of its words, and a changed text by the original words."""
     if not any(character.isalnum() for character in form):
-        return "refused"  # no words
+        return "refused"  # the form contains no words
     texts = [f"before {form} after", f"before {change(form)} after", "before nothing after"]
     with Collection.create("c", 2) as collection:
         collection.add(Records(["0", "1", "2"], np.eye(3, 2, dtype=np.float32) + 1, texts))
@@ -175,7 +175,7 @@ def _words(form: str, change: Callable[[str], str]) -> str:
 
 
 def _filters(_: Setup, form: str) -> None:
-    """Metadata names and values are compared exactly."""
+    """Check that metadata names and values are compared exactly."""
     values = _variants(form)
     with Collection.create("c", 2) as collection:
         about = [{"lang": value, form: i} for i, value in enumerate(values)]
@@ -196,7 +196,7 @@ def _filters(_: Setup, form: str) -> None:
 
 
 def _vector_files(setup: Setup, form: str) -> str:
-    """Encode a file of texts into a file of vectors, both with this name."""
+    """Encode a file of texts into a file of vectors; both have this name."""
     if not _is_file_name(form):
         return outcome_of(cli("encode", f"{form}.txt", "-o", "v.npy", "-m", setup.models / "words", "-q"))
     Path(f"{form}.txt").write_text("a cat\na dog\n")
@@ -217,7 +217,7 @@ def _is_file_name(form: str) -> bool:
 
 
 def _documents(setup: Setup, form: str) -> str:
-    """Index a folder and a file in it, all with this name."""
+    """Index a folder and a file in it; both have this name."""
     if not _is_file_name(form):
         return outcome_of(cli("index", "add", f"./{form}.index", "no-folder", "-m", setup.models / "words"))
     Path(f"d/{form}").mkdir(parents=True)
@@ -253,7 +253,7 @@ def _model_folder(setup: Setup, form: str) -> str:
 
 
 def _columns(setup: Setup, form: str) -> str:
-    """Use it as the name of a column."""
+    """Use the form as the name of a column."""
     with Path("given.jsonl").open("w") as file:
         for text in ("a cat", "a dog"):
             file.write(json.dumps({form: text, "other": "x"}) + "\n")
@@ -267,7 +267,7 @@ def _columns(setup: Setup, form: str) -> str:
 
 
 def _keys(_: Setup, form: str) -> None:
-    """Use it as the name of an API key."""
+    """Use the form as the name of an API key."""
     file = Path("keys.json")
     add_key(file, form)
     expect([key.name for key in read_keys(file)] == [form], "wrong answer", f"{form!a}")
@@ -276,7 +276,7 @@ def _keys(_: Setup, form: str) -> None:
 
 
 def _requests(setup: Setup, form: str) -> None:
-    """Use it in every part of requests: vectors equal the library's, and no request causes a server error."""
+    """Use the form in every part of requests: vectors must equal the library's, and no server error may occur."""
     quoted = quote(form.encode("utf-8", "surrogatepass"), safe="")
     name = {"collection": form, "query": "cat"}
     with tiny_server(setup) as server:

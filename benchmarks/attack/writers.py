@@ -1,7 +1,7 @@
-"""Two concurrent writers of every file: each succeeds or is refused, and nothing is lost or mixed.
+"""Two concurrent writers of every file: each must succeed or be refused, and nothing may be lost or mixed.
 
-Two processes run the same command of `kills` while a third reads its output; then several processes change the same API
-keys and indexes.
+Two processes run the same command from `kills` while a third reads its output; then several processes change the same
+API keys and indexes.
 """
 
 import random
@@ -22,12 +22,12 @@ from .kills import VICTIMS, finished, forked, same, seen
 
 ROUNDS = 3
 PROCESSES = 6
-"""Processes that change the same file."""
+"""Number of processes that change the same file."""
 REFUSED = 2
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
-    """Commands, then changes to shared files."""
+    """Yield attempts with concurrent commands, and with concurrent changes to shared files."""
     for i in range(1 if setup.quick else ROUNDS):
         for name, victim in VICTIMS.items():
             outputs = ("given.*", "small.csv", "triplets.csv", "table.txt", "data", "data/*", *victim.outputs)
@@ -44,7 +44,7 @@ def _refusing(work: Callable[[], Any]) -> None:
 
 
 def _at_once(works: Sequence[Callable[[], Any]], delay: float = 0.0) -> list[bool]:
-    """Run each of these in its own process; returns which succeed. The others must be refused."""
+    """Run each function in its own process; returns which of them succeed. All others must be refused."""
     children = []
     for work in works:
         children.append(forked(partial(_refusing, work)))
@@ -82,7 +82,7 @@ def _try(setup: Setup, name: str, i: int) -> str:
 
 
 def _read(folders: Sequence[str], old: Mapping[str, Any], whole: Path) -> None:
-    """A model read while it is being written is the old one, the new one, or an error."""
+    """Check that a model that is read while it is being written is the old one, the new one, or an error."""
     new = {folder: seen(whole / folder) for folder in folders}
     while folders and not Path("done").exists():
         for folder in folders:
@@ -120,7 +120,7 @@ def _change_keys(_: Setup, i: int) -> None:
 def _same_key(_: Setup, i: int) -> None:
     succeeded = _at_once([partial(add_key, Path("keys.json"), f"one {i}")] * PROCESSES)
     expect(sum(succeeded) == 1, "wrong answer", f"{sum(succeeded)} of {PROCESSES} created a key with the same name")
-    expect(len(read_keys(Path("keys.json"))) == 1, "wrong answer", "there are several keys with the same name")
+    expect(len(read_keys(Path("keys.json"))) == 1, "wrong answer", "the file contains several keys with the same name")
 
 
 def _texts_of(number: int) -> list[str]:
@@ -133,7 +133,7 @@ def _add_texts(setup: Setup, number: int) -> None:
 
 
 def _add_to_index(setup: Setup, i: int) -> None:
-    """Several writers add to a new index (in the first round) or an existing one."""
+    """Let several writers add to a new index (in the first round) or to an existing index."""
     if i:
         _add_texts(setup, 99)
     succeeded = _at_once([partial(_add_texts, setup, number) for number in range(3)], 0.02 * i)
@@ -145,7 +145,7 @@ def _add_to_index(setup: Setup, i: int) -> None:
 
 
 def _compact_index(setup: Setup, i: int) -> None:
-    """One process adds, one compacts, and one removes the derived files, which anyone may at any time."""
+    """Let one process add, one compact, and one remove the derived files, which is allowed at any time."""
     _add_texts(setup, 99)
 
     def opened(do: Callable[[Collection], Any]) -> None:

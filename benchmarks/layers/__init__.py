@@ -1,1 +1,1 @@
-"""How useful an encoder's layers are for sentence vectors: poolings of several layers, on every task."""
+"""How useful are an encoder's layers for sentence vectors? Compares poolings over several layers with mean pooling."""

@@ -1,4 +1,4 @@
-"""The poolings compared for one model: the mean, two variants of SBERT-WK, selected layers, two fusions."""
+"""The pooling methods compared for one model: the mean, two variants of SBERT-WK, selected layers, and two fusions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Field:
 
 
 def field_of(name: str, work: Path) -> Field:
-    """The contenders of a model; trained maps are kept in the folder `work`."""
+    """Return the contenders for a model; trained maps are stored in the folder `work`."""
     embedder = Embedder.load(name, engine="native", pooling="mean", precision="fp32")
     assert isinstance(embedder, ArrayEmbedder)
     selection = select_layers(embedder, selection_texts(), seed=SEED)
@@ -58,26 +58,26 @@ def field_of(name: str, work: Path) -> Field:
 
 
 def selection_texts() -> list[str]:
-    """Premises of inference data, without labels. A few of them occur in test sets, as single unscored sentences."""
+    """Return premises of NLI data, without labels; a few of them occur in test sets, as single unscored sentences."""
     every = list(dict.fromkeys(read_dataset("nli/triplets")["anchor"]))
     return [every[i] for i in np.random.default_rng(SEED).permutation(len(every))[: 2 * SELECTION_TEXTS]]
 
 
 def nli_triplets() -> tuple[list[str], Examples]:
-    """Anchors with an entailed and a contradicting sentence each."""
+    """Return anchors, each with an entailed and a contradicting sentence."""
     rows = read_dataset("nli/triplets")
     drawn = np.random.default_rng(SEED).permutation(len(rows["anchor"]))[:TRIPLETS]
     return deduplicated([[rows[column][i] for i in drawn] for column in ("anchor", "positive", "negative")], None)
 
 
 def stsb_pairs() -> tuple[list[str], Examples]:
-    """The rated pairs of STS-B's training split."""
+    """Return the scored pairs of STS-B's training split."""
     rows = read_dataset("stsb/train")
     return deduplicated([list(rows["sentence1"]), list(rows["sentence2"])], [float(score) for score in rows["score"]])
 
 
 def _fusion(name: str, embedder: ArrayEmbedder, title: str, read: Any, work: Path) -> ArrayFusion:
-    """A fusion trained on these examples as by `likewise model fuse`; kept only if held-out pairs improve."""
+    """Train a fusion on these examples as `likewise model fuse` does; it is kept only if held-out pairs improve."""
     shape = FusionShape(("mean",), 0, embedder.encoder.depth, embedder.encoder.width)
     kept = work / f"{Path(name).name} {title}.npz"
     if not kept.exists():

@@ -1,11 +1,12 @@
-"""Compares poolings of several layers with mean pooling on every task, under SBERT-WK's protocol and that of STS.
+"""Compares pooling methods over several layers with mean pooling on every task, under the SBERT-WK and STS protocols.
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.layers.measure [MODEL …] [--tasks sts,sbert-wk,…]
 
-For each model and task, texts go through the encoder once for all poolings. Each pooling's difference from mean pooling
-has the interval and p-value of a paired bootstrap on the same items. Classifiers have a hidden layer of 50 units, as in
-SBERT-WK. Each result is a line of cells.jsonl in the folder `--work`, so that an interrupted run continues. All results
-and the selection of contenders go to benchmarks/results/layers.json; `python -m benchmarks.layers.page` draws the page.
+For each model and task, texts go through the encoder once for all pooling methods. The difference of each method from
+mean pooling gets an interval and a p-value from a paired bootstrap on the same items. Classifiers have a hidden layer
+of 50 units, as in SBERT-WK. Each result is a line of cells.jsonl in the folder `--work`, so that an interrupted run can
+continue. All results and the selection of contenders are written to benchmarks/results/layers.json, from which
+`python -m benchmarks.layers.page` draws the page.
 """
 
 import json
@@ -47,7 +48,7 @@ def main() -> None:
 
 
 def measure(name: str, tasks: Sequence[Task], work: Path) -> None:
-    """Add the missing cells of a model; several processes can share the work."""
+    """Compute the missing cells of a model; several processes can share the work."""
     model, log = Path(name).name, work / "cells.jsonl"
     missing = [task for task in tasks if not is_done(model, task, log)]
     if not missing:
@@ -69,13 +70,13 @@ def measure(name: str, tasks: Sequence[Task], work: Path) -> None:
 
 
 def is_done(model: str, task: Task, log: Path) -> bool:
-    """Whether all cells of a model's task exist."""
+    """Whether all cells of a model and task exist."""
     found = {cell["pooling"] for cell in read_cells(log) if (cell["model"], cell["task"]) == (model, task.name)}
     return {*allowed(task.name)} <= found
 
 
 def task_cells(model: str, task: Task, encodes: OnePass) -> list[Cell]:
-    """Score one task with every pooling that may be scored on it."""
+    """Score one task with every pooling method that may be scored on it."""
     results, seconds = dict[str, Result](), dict[str, float]()
     for title in allowed(task.name):
         began = time.perf_counter()
@@ -85,12 +86,12 @@ def task_cells(model: str, task: Task, encodes: OnePass) -> list[Cell]:
 
 
 def allowed(task: str) -> tuple[str, ...]:
-    """The contenders of a task: STS12 to STS16 share hundreds of pairs with STS-B's training split."""
+    """Return the contenders for a task, on STS12 to STS16 without the fusion trained on STS-B, which shares pairs."""
     return tuple(title for title in CONTENDERS if not (title == FUSED_STSB and task.startswith("sts1")))
 
 
 def cell_of(model: str, title: str, results: Mapping[str, Result], seconds: float) -> Cell:
-    """A score with its interval, and its difference from mean pooling on the same items."""
+    """Return a score with its interval, and its difference from mean pooling on the same items."""
     score, plain = results[title].headline, results[MEAN].headline
     assert score.evidence is not None and plain.evidence is not None, "every headline here has evidence"
     own = estimate(score.evidence, resamples=OWN_RESAMPLES)
@@ -104,12 +105,12 @@ def cell_of(model: str, title: str, results: Mapping[str, Result], seconds: floa
 
 
 def folder(task: Task) -> str:
-    """The folder of a task's data; tasks with the same folder share texts."""
+    """Return the folder of a task's data; tasks with the same folder share texts."""
     return task.data[0].partition("/")[0]
 
 
 def read_cells(log: Path) -> list[Cell]:
-    """The cells so far; a line truncated by a kill is ignored, and its cell computed again."""
+    """Read the cells so far; a line truncated by a kill is ignored, so its cell is recomputed."""
     cells = []
     for text in log.read_text("utf-8").splitlines() if log.exists() else []:
         try:

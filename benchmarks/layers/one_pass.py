@@ -1,4 +1,4 @@
-"""Vectors of several poolings from one pass through the encoder, which computes each block once."""
+"""Vectors of several pooling methods from one pass through the encoder, which computes each block once."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from likewise.engines.array_encoder import ArrayEncoder, Segments, Skips
 from likewise.engines.numpy.poolings_and_heads import ArrayPooling
 from likewise.inference import plan_batches
 
-TOKENS = 4096  # of a batch
+TOKENS = 4096  # number of tokens in a batch
 
 Array = np.ndarray
 Report = Callable[[int, int], None]
@@ -20,9 +20,9 @@ Report = Callable[[int, int], None]
 
 
 class OnePass:
-    """An embedder's `encode` with each of several poolings; the first request for a text computes all of them.
+    """An embedder's `encode` with several pooling methods; the first request for a text computes its vectors for all.
 
-    Texts are truncated to the model's input, as by `encode(overflow="truncate")`, and the heads follow each pooling.
+    Texts are truncated to the model's limit, as by `encode(overflow="truncate")`, and the heads follow each pooling.
     """
 
     def __init__(self, embedder: ArrayEmbedder, poolings: Mapping[str, ArrayPooling], report: Report | None = None):
@@ -30,7 +30,7 @@ class OnePass:
         self.rows: dict[str, tuple[Array, ...]] = {}
 
     def encoder_of(self, name: str) -> Callable[[Sequence[str]], Float[Array, "N E"]]:
-        """A function from texts to their vectors with this pooling."""
+        """Return a function from texts to their vectors with this pooling method."""
         at = list(self.poolings).index(name)
 
         def encode(texts: Sequence[str]) -> Float[Array, "N E"]:
@@ -57,7 +57,7 @@ class OnePass:
 
 
 class ComputedLayers:
-    """The layers of one batch, computed once, in the form of an encoder for poolings."""
+    """The layers of one batch, computed once, behind the interface of an encoder that pooling methods expect."""
 
     def __init__(self, encoder: ArrayEncoder, tokens: Sequences) -> None:
         self.width, self.depth, self.longest = encoder.width, encoder.depth, encoder.longest
@@ -66,20 +66,20 @@ class ComputedLayers:
         self.tokens, self.every = tokens, encoder.layers(tokens, 0, encoder.depth)
 
     def layers(self, tokens: Sequences, first: int, last: int) -> Float[Array, "L T D"]:
-        """The layers `first` to `last` of the batch."""
-        assert tokens is self.tokens, "these layers are another batch's"
+        """Return the layers `first` to `last` of the batch."""
+        assert tokens is self.tokens, "these layers belong to another batch"
         return self.every[first : last + 1]
 
     def pooled(
         self, tokens: Sequences, names: Sequence[str], skips: Skips, segments: Segments = None
     ) -> Float[Array, "N W"]:
-        """These reductions of the last layer."""
-        assert tokens is self.tokens and segments is None, "these layers are another batch's"
+        """Return these reductions of the last layer."""
+        assert tokens is self.tokens and segments is None, "these layers belong to another batch"
         return reduce_sentences(self.every[-1], tokens.lengths, names, skips)
 
 
 def token_ids(embedder: ArrayEmbedder, texts: Sequence[str]) -> list[list[int]]:
-    """The token ids that the model reads of each text."""
+    """Return the token ids of each text that the model reads."""
     tokenizer = embedder.tokenizer
     return [
         tokenizer.with_special_tokens(content[: tokenizer.max_content_length])

@@ -2,8 +2,8 @@
 
 python -m benchmarks.layers.page
 
-Which criterion chooses layers and what value vectors are worth is settled: benchmarks/layers/criteria.py and
-benchmarks/layers/value_vectors.py, which measured it, are in the history (last in commit 8892dd04).
+The criteria that choose layers and the quality of value vectors are not measured any more. The scripts that did so,
+benchmarks/layers/criteria.py and benchmarks/layers/value_vectors.py, are in the Git history (last in commit 8892dd04).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,7 +101,7 @@ the same about encoders: it shows Spearman's correlation × 100 for means over t
 
 
 def layers_chart() -> Chart:
-    """Each pooling compared with mean pooling: a dot for each STS set, coloured by its verdict."""
+    """Draw each pooling method compared with mean pooling: a dot for each STS set, coloured by its verdict."""
     record = read("layers")
     cells = {(cell["model"], cell["task"], cell["pooling"]): cell for cell in record["cells"]}
     dots, listed = {}, []
@@ -121,21 +121,21 @@ def layers_chart() -> Chart:
 
 
 def verdict(cell: Mapping[str, Any], adjusted: float) -> str:
-    """Whether a pooling is better or worse than mean pooling, or neither, by the corrected p-value."""
+    """Return whether a pooling method is better or worse than mean pooling, or neither, by the corrected p-value."""
     if adjusted >= ALPHA:
         return SAME
     return BETTER if cell["difference"][0] > 0 else WORSE
 
 
 def verdicts(model: str, pooling: str, tasks: Sequence[str], cells: Mapping[Any, Any]) -> dict[str, str]:
-    """The verdict for each measured task."""
+    """Return the verdict for each measured task."""
     present = {task: cells[model, task, pooling] for task in tasks if (model, task, pooling) in cells}
     adjusted = holm([cell["p"] for cell in present.values()]) if present else []
     return {task: verdict(cell, p) for (task, cell), p in zip(present.items(), adjusted, strict=True)}
 
 
 def summary(models: Mapping[str, Any], cells: Mapping[Any, Any]) -> list[str]:
-    """Means over the seven STS sets, and how many tasks are better, the same and worse by protocol."""
+    """Return a table of means over the seven STS sets, and the numbers of better, equal and worse tasks by protocol."""
     body = []
     for model, about in models.items():
         for pooling in CONTENDERS:
@@ -160,7 +160,7 @@ def _title(pooling: str, about: Mapping[str, Any]) -> str:
 
 
 def findings(models: Mapping[str, Any], cells: Mapping[Any, Any]) -> Iterator[str]:
-    """A text on where SBERT-WK and the layers selected without labels beat mean pooling."""
+    """Describe where SBERT-WK and the layers selected without labels beat mean pooling."""
     for pooling in (WK, SELECTED, FUSED_NLI):
         yield ""
         yield (

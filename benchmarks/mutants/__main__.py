@@ -17,7 +17,7 @@ from .trial import INTEGRATION, Copy, Outcome, Suite
 
 PACKAGE = SOURCE / "likewise"
 FILES = "package"
-"""The area of files outside all rooms."""
+"""The area of files that do not belong to any room."""
 ROOMS = sorted(path.name for path in PACKAGE.iterdir() if any(path.rglob("*.py")))
 AREAS = (FILES, *ROOMS, native.AREA)
 FRAMEWORKS = ("test_frameworks.py", "test_scikit_learn.py", "test_tables.py", "test_map_batches.py")
@@ -29,12 +29,12 @@ ELSEWHERE = {
     "likewise/distribute/workers/ray_cluster.py": ("test_ray.py", "test_map_batches.py"),
     "likewise/serve/tracing.py": ("test_serve_traces.py",),
 }
-"""Sources that need extra packages or servers, and the files of tests/integration that run them."""
+"""Source files that need extra packages or servers, and the files of tests/integration that run them."""
 EQUIVALENT = ROOT / "benchmarks" / "equivalent_mutants.toml"
-FIRST = 40.0  # maximum seconds of a set of tests
+FIRST = 40.0  # maximum duration of a set of tests in seconds
 LIMIT = 20.0  # seconds allowed in addition to the time that the tests take without a mutant
-SERVERS = 120.0  # assumed seconds of tests with servers
-UNKNOWN = 30.0  # assumed seconds of tests whose time is unknown
+SERVERS = 120.0  # assumed duration of tests with servers in seconds
+UNKNOWN = 30.0  # assumed duration of tests whose time is unknown, in seconds
 PATIENCE = 4.0  # times the tests' own time, because the machine may be busy
 
 
@@ -61,19 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="which slips are drawn (default: 0)")
-    parser.add_argument("--count", type=int, default=200, help="how many, shared out evenly over areas (default: 200)")
-    parser.add_argument("--area", nargs="+", help=f"also rooms in rooms, and files (default: {' '.join(AREAS)})")
-    parser.add_argument("--minutes", type=float, default=1e6, help="then stop; the same command goes on from there")
+    parser.add_argument("--seed", type=int, default=0, help="seed for drawing the slips (default: 0)")
+    parser.add_argument("--count", type=int, default=200, help="number of slips, spread over all areas (default: 200)")
+    parser.add_argument("--area", nargs="+", help=f"rooms, rooms in rooms, or files (default: {' '.join(AREAS)})")
+    parser.add_argument("--minutes", type=float, default=1e6, help="when to stop; the same command then continues")
     parser.add_argument("--json", type=Path, help=f"results, one line per mutant (default: a file in {KEPT.parent})")
     parser.add_argument(
-        "--map", nargs=argparse.REMAINDER, help="learn anew which lines these tests run (all of them, if none is named)"
+        "--map", nargs=argparse.REMAINDER, help="record again which lines these tests run (all tests if none are named)"
     )
     return parser
 
 
 def draw(area: str, count: int, seed: int, equivalents: Sequence[dict[str, str]]) -> list[Mutant]:
-    """`count` slips of an area, without those known to be equivalent."""
+    """Draw `count` slips of an area, except slips known to be equivalent."""
     every = drawable(area)
     mixed = random.Random(f"{seed} {area}").sample(every, len(every))
     found = (m for m in mixed if not _is_known(m, equivalents) and is_another(m, (SOURCE / m.file).read_bytes()))
@@ -87,7 +87,7 @@ def shared_out(count: int, areas: Sequence[str]) -> dict[str, int]:
 
 
 def drawable(area: str) -> list[Mutant]:
-    """All slips of an area; without the packages of `make integration`, only those that other tests run."""
+    """Return all slips of an area; if `make integration` has not been run, only slips that other tests run."""
     slips = _slips_of(area)
     return slips if INTEGRATION.is_file() else [slip for slip in slips if not integration_tests(slip)]
 
@@ -99,19 +99,19 @@ def _slips_of(area: str) -> list[Mutant]:
 
 
 def integration_tests(mutant: Mutant) -> list[str]:
-    """The files of tests/integration that run this file, if the other tests cannot."""
+    """Return the files of tests/integration that run this file, if no other tests can."""
     found = next((tests for file, tests in ELSEWHERE.items() if mutant.file.startswith(file)), ())
     return [f"tests/integration/{name}" for name in found]
 
 
 def left_out(areas: Sequence[str]) -> Iterator[str]:
-    """Report the slips that could not be drawn here, and their number."""
+    """Report the number of slips that could not be drawn on this machine."""
     for area in [area for area in areas if area != native.AREA and not INTEGRATION.is_file()]:
         slips = [slip for slip in _slips_of(area) if integration_tests(slip)]
         if slips:
             files = len({slip.file for slip in slips})
             said = f"{len(slips)} slips in {files} files of {area}"
-            yield f"\nNot drawn: {said}: `make integration` has not been run here"
+            yield f"\nNot drawn: {said}, because `make integration` has not been run"
 
 
 def equivalents() -> list[dict[str, str]]:
@@ -129,7 +129,7 @@ def _is_known(mutant: Mutant, equivalents: Sequence[dict[str, str]]) -> bool:
 
 
 def difference(mutant: Mutant) -> tuple[str, str]:
-    """The line before and after the slip."""
+    """Return the line before and after the slip."""
     source = mutant.path.read_bytes()
     begin = source.rfind(b"\n", 0, mutant.start) + 1
     end = source.find(b"\n", mutant.end)
@@ -168,7 +168,7 @@ def _described(mutant: Mutant, outcome: Outcome | None) -> str:
 
 
 def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, ends: float) -> None:
-    """The mutants that have not been tried yet."""
+    """Try the mutants that have not been tried yet."""
     waiting = [mutant for mutant in drawn if results.of(mutant) is None]
     if not waiting:
         return
@@ -184,7 +184,7 @@ def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, ends: float
 
 
 def tried(mutant: Mutant, suite: Suite, known: Map) -> Outcome:
-    """Run one set of tests after another until one fails; an unclear outcome stands unless a later set fails."""
+    """Run one set of tests after another until one fails; an unclear outcome is kept unless a later set fails."""
     outcome: Outcome = "survived"
     sets: list[tuple[list[str], float, Path | None]]
     sets = [(tests, seconds, None) for tests, seconds in sets_of_tests(mutant, known, suite.items)]
@@ -219,8 +219,10 @@ def try_compiled(every: Iterable[Mutant], results: Results, count: int, folder: 
 
 
 def sets_of_tests(mutant: Mutant, known: Map, collected: Iterable[str]) -> Iterator[tuple[list[str], float]]:
-    """Disjoint sets of collected tests and their times: those that run the line (or, if it runs at import,
-    what it has an effect on), fastest first; those that run the file; those of files that import it; new ones that do.
+    """Yield disjoint sets of collected tests, and their times.
+
+    First come the tests that run the line (or, if it runs at import, the lines that it affects), fastest first; then
+    the tests that run the file; then the tests in files that import it; and last, new tests in files that import it.
     """
     lines = set(range(mutant.line, mutant.last + 1))
     of_lines = known.of_lines(mutant.file, lines)
@@ -237,7 +239,7 @@ def sets_of_tests(mutant: Mutant, known: Map, collected: Iterable[str]) -> Itera
 
 
 def _within(tests: Sequence[int], known: Map, seconds: float) -> list[int]:
-    """The first of them that fit into the time limit together."""
+    """Return the first of these tests that fit into the time limit together."""
     chosen, total = [], 0.0
     for i in tests:
         if total + known.seconds[i] <= seconds:
@@ -247,7 +249,7 @@ def _within(tests: Sequence[int], known: Map, seconds: float) -> list[int]:
 
 
 def report(drawn: Sequence[Mutant], results: Results, seed: int, areas: Sequence[str]) -> str:
-    """A table by area for docs/logbook.md, and the survivors."""
+    """Return a table by area for docs/logbook.md, and the surviving mutants."""
     lines = [f"| area (seed {seed}) | drawn | caught | survived | share |", "|---|---|---|---|---|"]
     for area in (*areas, "all"):
         tried = [results.of(m) for m in drawn if area in (m.area, "all") and results.of(m) is not None]

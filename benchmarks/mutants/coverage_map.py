@@ -1,7 +1,7 @@
 """Which tests run which lines, recorded by `coverage` in one run of the suite, in a file outside the repository.
 
-No room or test file is named here, so source and tests can be moved: the tests of a line are those that ran it. If a
-file has changed since, its lines are found again by comparing the two versions.
+This module names no room and no test file, so source and tests can be moved: the tests of a line are the tests that ran
+it. If a file has changed since the run, its lines are mapped by comparing the two versions.
 """
 
 import difflib
@@ -23,7 +23,7 @@ KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "likewis
 
 @dataclass
 class Map:
-    """Tests by number; for each file, its text when it was mapped and the tests that ran each line."""
+    """The tests, with numbers; and for each file, its text when it was mapped, and the tests that ran each line."""
 
     tests: list[str]
     seconds: list[float]
@@ -43,7 +43,7 @@ class Map:
         return sorted(found, key=lambda i: self.seconds[i])
 
     def of_file(self, file: str) -> list[int]:
-        """The tests that run any of its lines, those that run the most lines first."""
+        """The tests that run any line of the file; tests that run the most lines come first."""
         counts: dict[int, int] = {}
         for tests in self.files.get(file, {}).values():
             for i in tests:
@@ -51,14 +51,16 @@ class Map:
         return sorted(counts, key=lambda i: (-counts[i], self.seconds[i]))
 
     def unknown(self, file: str, tests: Iterable[str]) -> list[str]:
-        """Those of these tests that are newer than the map and whose file imports this module, or from its room."""
+        """The given tests that are newer than the map and whose file imports this module or from its room."""
         importing = {*_importing(file)}
         return [test for test in tests if test not in self.number and test.partition("::")[0] in importing]
 
     def of_importers(self, file: str) -> list[int]:
-        """The tests of files that import this module, or from its room: they may read values, such as constants,
-        without running any of its functions, or run it in another process. Files that name the module come first,
-        then the fastest.
+        """The tests in files that import this module or from its room; files that name the module come first, then
+        the fastest.
+
+        Such tests may read values, such as constants, without running any function of the module, or may run it in
+        another process.
         """
         names_it = {path: Path(file).stem in (ROOT / path).read_text("utf-8") for path in _importing(file)}
         paths = [name.partition("::")[0] for name in self.tests]
@@ -81,14 +83,14 @@ class Map:
 
 
 def _importing(file: str) -> list[str]:
-    """The test files that import this module, or from its room."""
+    """Return the test files that import this module or from its room."""
     module = file.removesuffix(".py").replace("/", ".")
     room = module.rpartition(".")[0]
     return [path for path in _files_of_the_suite() if _imports((ROOT / path).read_text("utf-8"), module, room)]
 
 
 def _files_of_the_suite() -> list[str]:
-    """All test files except in folders that are separate steps and may need packages that are not installed."""
+    """Return all test files, except in folders that run as separate steps and may need missing packages."""
     configured = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"]
     files = (path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("test_*.py")))
     return [path.as_posix() for path in files if not {*path.parts} & {*configured["norecursedirs"]}]
@@ -99,14 +101,14 @@ def _imports(text: str, module: str, room: str) -> bool:
 
 
 def _nearest(same: dict[int, int], line: int) -> int:
-    """A new line gets the tests of the nearest old line above it."""
+    """Return the nearest old line above a new line, whose tests the new line gets."""
     while line > 0 and line not in same:
         line -= 1
     return same.get(line, 1)
 
 
 def load() -> Map:
-    """The saved map; it is made first if there is none."""
+    """Load the saved map; if it does not exist, create it first."""
     if not KEPT.is_file():
         make([])
     return Map(**json.loads(KEPT.read_text("utf-8")))
@@ -117,9 +119,10 @@ def make(arguments: list[str]) -> None:
     try:
         import coverage
     except ImportError:
-        raise SystemExit("wanted the package coverage, to learn which tests run a line: pip install coverage") from None
+        need = "the package coverage is needed to record which tests run a line"
+        raise SystemExit(f"{need}; install it with: pip install coverage") from None
     KEPT.parent.mkdir(parents=True, exist_ok=True)
-    os.environ["COVERAGE_CORE"] = "ctrace"  # the core that supports contexts in every Python
+    os.environ["COVERAGE_CORE"] = "ctrace"  # the only core that supports contexts in every version of Python
     measured = coverage.Coverage(data_file=None, source=[str(SOURCE / "likewise")], config_file=False)
     watch = _Watch(measured)
     measured.start()

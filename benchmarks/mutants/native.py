@@ -1,7 +1,7 @@
-"""Slips in native/: drawn line by line, compiled, and run against the tests in C++ and Python.
+"""Slips in native/: drawn line by line, compiled, and run against the C++ and Python tests.
 
 Only the units that include the changed file are recompiled. A slip that does not compile, or whose object files are
-identical to the originals, is not counted: another is drawn instead.
+identical to the originals, is not counted: another slip is drawn instead.
 """
 
 import os
@@ -26,11 +26,11 @@ AREA = "C++"
 GENERATED = {"text/unicode_tables.h"}  # its entries are compared with the reference, code point by code point
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 SANITIZED = ["-O1", "-g", "-std=c++17", "-ffp-contract=off", "-pthread", "-w", *SANITIZERS]
-LIMIT = 300  # CPU seconds for the tests of a mutant; without a slip they take a tenth of that
+LIMIT = 300  # CPU seconds for the tests of a mutant; without a slip, they take a tenth of this time
 
 
 def slips(file: Path) -> Iterator[Mutant]:
-    """Every slip of a file, in the order of its lines."""
+    """Yield every slip of a file, in the order of its lines."""
     text = file.read_text("utf-8")
     masked, begin = _masked(text), 0
     for number, line in enumerate(masked.splitlines(keepends=True), 1):
@@ -46,7 +46,7 @@ def slips(file: Path) -> Iterator[Mutant]:
 
 
 def _masked(text: str) -> str:
-    """The text with comments, characters and strings replaced by blanks."""
+    """Return the text with comments, character literals and strings replaced by blanks."""
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(\\.|[^"\\\n])*"|\'(\\.|[^\'\\\n])\'', _blanks, text, flags=re.DOTALL)
 
 
@@ -87,21 +87,21 @@ class Build:
         self.included = {unit: _includes(unit, self.tree) for unit in units}
         self.objects = dict(zip(units, self._compiled_together(units), strict=True))
         if None in self.objects.values():
-            raise SystemExit("native/ does not compile as it is")
+            raise SystemExit("native/ does not compile even without a slip; fix it first")
 
     def _compiled_together(self, units: Sequence[Path]) -> list[bytes | None]:
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             return [*pool.map(self.compiled, units)]
 
     def compiled(self, unit: Path) -> bytes | None:
-        """The object file of a unit; None if it does not compile."""
+        """Compile a unit; returns its object file, or None if it does not compile."""
         made = self.folder / f"{unit.stem}.o"
         command = [*_compiler(), *self.flags, "-c", unit.name, "-o", str(made)]
         done = subprocess.run(command, cwd=unit.parent, capture_output=True, check=False)
         return made.read_bytes() if done.returncode == 0 else None
 
     def is_changed(self, mutant: Mutant) -> bool:
-        """Compile a slip; returns whether it compiles to different object files."""
+        """Compile a slip; returns whether it compiles and its object files differ from the originals."""
         name = mutant.file.removeprefix("native/")
         (self.tree / name).write_bytes(mutant.text(mutant.path.read_bytes()))
         units = [unit for unit in self.objects if name in self.included[unit]]
@@ -126,7 +126,7 @@ class Build:
 
 
 def _includes(unit: Path, tree: Path) -> set[str]:
-    """The files of native/ that a unit includes on this machine, by relative paths."""
+    """Return the relative paths of the files of native/ that a unit includes on this machine."""
     rule = subprocess.run([*_compiler(), "-std=c++17", "-MM", str(unit)], capture_output=True, text=True, check=True)
     files = (Path(name).resolve() for name in rule.stdout.replace("\\\n", " ").split()[1:])
     return {file.relative_to(tree.resolve()).as_posix() for file in files}
@@ -135,20 +135,20 @@ def _includes(unit: Path, tree: Path) -> set[str]:
 def _compiler() -> list[str]:
     found = find_compiler()
     if found is None:
-        raise SystemExit("wanted a C++ compiler for slips in native/")
+        raise SystemExit("a C++ compiler is needed for slips in native/, but none was found")
     return found.split()
 
 
 class Trials:
-    """The source compiled twice: as released, and with sanitizers."""
+    """Two builds of the source: as released, and with sanitizers."""
 
     def __init__(self, folder: Path) -> None:
         self.plain, self.sanitized = Build(folder / "plain", FLAGS), Build(folder / "sanitized", SANITIZED)
         if (self._tested(), self._sanitary()) != ("survived", "survived"):
-            raise SystemExit("the tests of native/ fail without a slip")
+            raise SystemExit("the tests of native/ fail even without a slip; fix them first")
 
     def outcome(self, mutant: Mutant) -> Outcome:
-        """The outcome of a slip."""
+        """Compile and test a slip; returns its outcome."""
         try:
             if not self.plain.is_changed(mutant):
                 return "equal"
@@ -159,7 +159,7 @@ class Trials:
             self.sanitized.restore(mutant)
 
     def _tested(self) -> Outcome:
-        """Run the tests in C++, then the library's tests in Python."""
+        """Run the C++ tests, then the library's Python tests."""
         found = _ended([self.plain.linked()])
         if found != "survived":
             return found
@@ -167,12 +167,12 @@ class Trials:
         return _ended(command, LIKEWISE_NATIVE_LIBRARY=self.plain.linked("-shared"))
 
     def _sanitary(self) -> Outcome:
-        """Run the tests in C++ under sanitizers, for slips that no other test catches."""
+        """Run the C++ tests under sanitizers, for slips that no other test catches."""
         return _ended([self.sanitized.linked(*SANITIZERS)], UBSAN_OPTIONS="halt_on_error=1")
 
 
 def _ended(command: Sequence[str], **environment: str) -> Outcome:
-    """How a program ended within LIMIT CPU seconds."""
+    """Run a program for at most LIMIT CPU seconds; returns how it ended."""
     bound = partial(resource.setrlimit, resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
     how = {"cwd": ROOT, "env": {**os.environ, **environment}, "preexec_fn": bound, "capture_output": True}
     try:
@@ -184,7 +184,7 @@ def _ended(command: Sequence[str], **environment: str) -> Outcome:
 
 
 def shuffled(seed: int) -> list[Mutant]:
-    """All slips of the files that this machine compiles, shuffled by a seed."""
+    """Return all slips of the files that this machine compiles, shuffled with a seed."""
     files = sorted({name for unit in translation_units(NATIVE) for name in _includes(unit, NATIVE)})
     every = [slip for name in files if name not in GENERATED for slip in slips(NATIVE / name)]
     return random.Random(f"{seed} {AREA}").sample(every, len(every))

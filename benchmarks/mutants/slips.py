@@ -1,8 +1,8 @@
 """Small slips in a source file, one per mutant: what a tired programmer might have typed instead.
 
-They are found in the syntax tree, but each edits only the source text of one node, so a survivor is shown as one line.
-Parts that no test should pin down are left out: docstrings, messages of errors and warnings, texts, annotations,
-decorators, `__repr__` and the stack level of warnings.
+Slips are found in the syntax tree, but each edits only the source text of one node, so a survivor can be shown as one
+line. Parts that no test should pin down are left out: docstrings, messages of errors and warnings, other texts,
+annotations, decorators, `__repr__` and the stack level of warnings.
 """
 
 import ast
@@ -45,7 +45,7 @@ class Mutant:
 
 
 def mutants(area: str, file: str, source: str) -> Iterator[Mutant]:
-    """Every slip of a file, in the order of its lines."""
+    """Yield every slip of a file, in the order of its lines."""
     lines = source.encode().splitlines(keepends=True)
     begins = [0]
     for line in lines:
@@ -58,8 +58,8 @@ def mutants(area: str, file: str, source: str) -> Iterator[Mutant]:
 
 
 def reach(source: str, line: int) -> set[int]:
-    """The lines through which a line that runs at import has an effect: the function or class that it belongs to, or
-    all uses of the names that it assigns.
+    """Return the lines that a line that runs at import affects: the function or class that it belongs to, or all uses
+    of the names that it assigns.
     """
     tree = ast.parse(source)
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -73,7 +73,7 @@ def reach(source: str, line: int) -> set[int]:
 
 
 def is_another(mutant: Mutant, source: bytes) -> bool:
-    """Whether the mutant parses to a different program than the source."""
+    """Whether the mutant parses to a program different from the source."""
     try:
         return ast.dump(ast.parse(mutant.text(source))) != _dumped(source)
     except SyntaxError:
@@ -86,7 +86,7 @@ def _dumped(source: bytes) -> str:
 
 
 def of_folder(area: str, folder: Path, below: Path) -> list[Mutant]:
-    """All mutants of the files in a folder, or of one file."""
+    """Return all mutants of the files in a folder, or of one file."""
     files = [folder] if folder.suffix == ".py" else sorted(folder.rglob("*.py"))
     return [
         mutant
@@ -96,7 +96,7 @@ def of_folder(area: str, folder: Path, below: Path) -> list[Mutant]:
 
 
 def _slips(tree: ast.Module) -> Iterator[tuple[Node, str, str]]:
-    """Node, kind of slip and its new text."""
+    """Yield each slip: its node, its kind and the node's new text."""
     tests = {id(test) for node in ast.walk(tree) for test in _tests(node)}
     for node in _walked(tree):
         if id(node) in tests and isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.NamedExpr):
@@ -107,7 +107,7 @@ def _slips(tree: ast.Module) -> Iterator[tuple[Node, str, str]]:
 
 
 def _walked(node: Node) -> Iterator[Node]:
-    """The nodes that may have a slip."""
+    """Yield the nodes that may contain a slip."""
     yield node
     for child in _children(node):
         yield from _walked(child)
@@ -144,18 +144,18 @@ def _children(node: Node) -> Iterator[Node]:
 
 
 OF_NO_RESULT = ("stacklevel", "strict", "copy", "parents", "exist_ok", "ignore_errors", "allow_pickle", "indent")
-"""Keywords that guard, save time or lay out JSON, and change no result: `zip(…, strict=True)` is an assertion."""
+"""Keywords that guard against errors, save time or format JSON, but change no result, such as `zip(…, strict=True)`."""
 
 
 def _body(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements without docstrings and other string statements."""
+    """Yield the statements, except docstrings and other string statements."""
     for one in statements:
         if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)):
             yield one
 
 
 def _is_type(value: ast.expr) -> bool:
-    """`Callable[[…], …]`, `Float[np.ndarray, "N D"]`, `A | B`: an alias of a type."""
+    """Whether the value is a type alias, such as `Callable[[…], …]`, `Float[np.ndarray, "N D"]` or `A | B`."""
     if isinstance(value, ast.BinOp):
         return isinstance(value.op, ast.BitOr) and (_is_type(value.left) or _is_type(value.right))
     head = value.value if isinstance(value, ast.Subscript) else value
@@ -175,7 +175,7 @@ def _called(node: ast.Call) -> str:
 
 
 def _with(node: Node, **changes: object) -> str:
-    """The text of a node with other fields; expressions are parenthesized."""
+    """Return the source of a node with changed fields; expressions are parenthesized."""
     made = deepcopy(node)
     for name, value in changes.items():
         setattr(made, name, value)
@@ -228,7 +228,7 @@ def _arithmetic(node: Node) -> Iterator[str]:
 
 
 def _of_text(node: ast.expr) -> bool:
-    """Concatenated texts, whose wording no test should pin down."""
+    """Whether the node is a concatenation of texts, whose wording no test should pin down."""
     return any(isinstance(n, ast.JoinedStr) or _is_text(n) for n in ast.walk(node))
 
 
@@ -248,7 +248,7 @@ def _constant(node: Node) -> Iterator[str]:
 
 
 def _off_by_one(node: Node) -> Iterator[str]:
-    """The end of a slice or a range, unless it is a literal number (which `_constant` changes)."""
+    """Change the end of a slice or a range by one, unless it is a literal number (which `_constant` changes)."""
     if isinstance(node, ast.Slice):
         for name in ("lower", "upper"):
             edge = getattr(node, name)
@@ -302,7 +302,7 @@ CANNOT_SWAP += (
     "promote_types",
     "result_type",
 )
-"""Swapping the arguments of these raises an error at once, or makes no difference."""
+"""Functions for which swapping the arguments raises an error immediately or makes no difference."""
 
 
 def _condition(node: Node) -> Iterator[str]:
@@ -316,7 +316,7 @@ def _condition(node: Node) -> Iterator[str]:
 
 
 def _tests(node: Node) -> list[ast.expr]:
-    """The conditions of `if`, `while` and comprehensions."""
+    """Return the conditions of `if`, `while` and comprehensions."""
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         return [node.test]
     return node.ifs if isinstance(node, ast.comprehension) else []

@@ -1,8 +1,8 @@
 """Tries slips in forks of one process that has collected all tests, so that a trial costs little more than its tests.
 
-A fork replaces the code of the functions that a slip changes. A slip outside of functions needs a new process. Both
-have the slip in a copy of `src` too, whose other files are links, and from which programs that tests start import; the
-repository does not change.
+A fork replaces the code of the functions that a slip changes; a slip outside of functions needs a new process. In both
+cases, the slip is also written to a copy of `src`, whose other files are links and from which programs started by tests
+import. The repository itself does not change.
 """
 
 import gc
@@ -27,18 +27,18 @@ from .coverage_map import ROOT, SOURCE
 from .slips import Mutant
 
 Outcome = Literal["caught", "survived", "endless", "unclear", "equal"]
-"""The outcomes of a slip; `equal`: it compiles to the same code as the source, or not at all."""
+"""The outcomes of a slip; `equal` means that it compiles to the same code as the source, or not at all."""
 INTEGRATION = ROOT / ".venv" / "integration" / "bin" / "python"
-"""The Python of `make integration`, which has the packages and servers of other indexes."""
+"""The Python of `make integration`, in which the packages and servers of other indexes are installed."""
 QUIET = ("-q", "-p", "no:cacheprovider", "--tb=no", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning")
-BUSY = 2.0  # wall time per CPU time on a busy machine; this also ends a test that only waits
+BUSY = 2.0  # ratio of wall time to CPU time on a busy machine; the limit also ends a test that only waits
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 EXIT = os._exit  # tests may replace it
 NAME = 60_000  # maximum bytes of a test's name
 
 
 class Copy:
-    """A copy of `src` made of links, in which one file at a time is a mutant, and which comes first on the path."""
+    """A copy of `src` made of links, in which one file at a time is a mutant; it comes first on the import path."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -71,7 +71,7 @@ class Copy:
 
 
 class Suite:
-    """A plugin of pytest that runs `work` with all collected tests in place of the tests."""
+    """A pytest plugin that collects all tests and then runs `work` instead of them."""
 
     def __init__(self, copy: Copy, work: Callable[["Suite"], None]) -> None:
         self.copy, self.work = copy, work
@@ -80,7 +80,7 @@ class Suite:
         self.failures = -1
 
     def run(self, *arguments: str) -> None:
-        """Collect the tests, and work with them."""
+        """Collect the tests, and run `work`."""
         self.copy.come_first()
         if code := pytest.main([*QUIET, *arguments], plugins=[self]):
             raise SystemExit(f"pytest ended with code {int(code)} while it collected the tests")
@@ -89,7 +89,7 @@ class Suite:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.items = {item.nodeid: item for item in session.items}
         self.functions = functions_below(str(self.copy.place))
-        gc.freeze()  # so that no collection copies the pages that forks share
+        gc.freeze()  # so that no garbage collection copies the pages that forks share
         self.work(self)
         return True
 
@@ -106,9 +106,10 @@ class Suite:
     def outcome(
         self, mutant: Mutant, tests: Sequence[str], limit: float, python: Path | None = None, *, fresh: bool = False
     ) -> Outcome:
-        """The outcome of a slip with these tests, in `limit` seconds of the processor. Failures count only of tests
-        that pass in a fork without a slip. `python` runs the tests of make integration. `fresh` starts a new process,
-        for functions that run only when a module is imported.
+        """Try a slip with these tests, for at most `limit` CPU seconds.
+
+        A failure counts only if the test passes in a fork without a slip. `python` runs the tests of make integration.
+        `fresh` starts a new process, for functions that run only when a module is imported.
         """
         tests = [test for test in tests if self.sound.get(test, True)]
         if not tests:
@@ -125,7 +126,7 @@ class Suite:
     def _forked(
         self, mutant: Mutant | None, tests: Sequence[str], limit: float, python: Path | None
     ) -> tuple[Outcome, str]:
-        """The outcome in a fork, and the test that failed."""
+        """Try a slip in a fork; returns the outcome, and the test that failed."""
         reader, self.failures = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -181,7 +182,7 @@ def pytest_command(python: Path, *arguments: str) -> list[str]:
 
 
 def functions_below(folder: str) -> dict[tuple[str, str], list[FunctionType]]:
-    """All functions whose source is below this folder, also decorated ones and closures, by file and qualified name."""
+    """Find all functions defined below this folder, even decorated ones and closures, by file and qualified name."""
     found: dict[tuple[str, str], list[FunctionType]] = defaultdict(list)
     for one in gc.get_objects():
         if type(one) is FunctionType and one.__code__.co_filename.startswith(folder):
@@ -190,7 +191,7 @@ def functions_below(folder: str) -> dict[tuple[str, str], list[FunctionType]]:
 
 
 def codes(code: CodeType, place: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], CodeType]]:
-    """The code of all functions and classes in this code, with its place: names and numbers from outside in."""
+    """Yield the code of all functions and classes in this code, each with its path of names and numbers."""
     count: dict[str, int] = defaultdict(int)
     for one in code.co_consts:
         if isinstance(one, CodeType):
@@ -201,13 +202,13 @@ def codes(code: CodeType, place: tuple[object, ...] = ()) -> Iterator[tuple[tupl
 
 
 def meaning(code: CodeType) -> tuple[object, ...]:
-    """What the code does, without the lines where it stands."""
+    """Return what the code does, without its line numbers."""
     values = [meaning(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, code.co_freevars, values
 
 
 def ended(pid: int, limit: float) -> Outcome:
-    """Wait until a fork ends, or for some time longer than its limit, and end all processes that it started."""
+    """Wait for a fork to end, for somewhat longer than its limit, and end all processes that it started."""
     last, done, status = time.monotonic() + BUSY * limit, 0, 0
     while not done and time.monotonic() < last:
         done, status = os.waitpid(pid, os.WNOHANG)
@@ -221,7 +222,7 @@ def ended(pid: int, limit: float) -> Outcome:
 
 
 def outcome_of(code: int) -> Outcome:
-    """The outcome according to the exit code: a test failed, the process crashed, or all tests passed."""
+    """Return the outcome for an exit code: a test failed, the process crashed, or all tests passed."""
     if code in (1, 2) or -code in CRASHES:
         return "caught"
     if -code == signal.SIGXCPU:

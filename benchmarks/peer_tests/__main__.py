@@ -1,12 +1,12 @@
-"""sentence-transformers' own tests of inference and training against the drop-in: what passes or is refused, and why.
+"""Runs sentence-transformers' own inference and training tests against the drop-in: what passes or is refused, and why.
 
 git clone https://github.com/huggingface/sentence-transformers peer
 python -m benchmarks.peer_tests peer/tests --commit $(git -C peer rev-parse HEAD)
 
-The tests are read from a checkout of theirs, and none is copied. They run twice: with sentence-transformers itself,
-which shows what can pass here (a model that cannot be downloaded is replaced by a local one of the same shape), and
-with the drop-in in its place. Needs the packages of the group `parity`. Results: benchmarks/results/peer-tests.json;
-docs/drop-in.md is drawn from them by python -m benchmarks.drop_in_page.
+The tests are read from a checkout of sentence-transformers; none are copied. They run twice: with sentence-transformers
+itself, which shows what can pass on this machine (a model that cannot be downloaded is replaced by a local one of the
+same shape), and with the drop-in in its place. Needs the packages of the group `parity`. The results are written to
+benchmarks/results/peer-tests.json, from which python -m benchmarks.drop_in_page draws docs/drop-in.md.
 """
 
 import json
@@ -52,7 +52,7 @@ Outcomes = dict[str, dict[str, str]]
 
 
 def run(tests: Path, home: Path, drop_in: bool) -> Outcomes:
-    """How each test ends."""
+    """Run the tests; returns how each of them ends."""
     with tempfile.TemporaryDirectory() as folder:
         outcomes = Path(folder) / "outcomes.json"
         environment = {
@@ -71,7 +71,7 @@ def run(tests: Path, home: Path, drop_in: bool) -> Outcomes:
 
 
 def both(tests: Path, home: Path, kept: Path | None) -> tuple[Outcomes, Outcomes]:
-    """The outcomes with sentence-transformers itself, from the file that keeps them, and those with the drop-in."""
+    """Return the outcomes with sentence-transformers itself (from a file, if they are kept) and with the drop-in."""
     if kept is not None and kept.exists():
         theirs = json.loads(kept.read_text("utf-8"))
     else:
@@ -82,7 +82,7 @@ def both(tests: Path, home: Path, kept: Path | None) -> tuple[Outcomes, Outcomes
 
 
 def verdict(test: str, outcome: dict[str, str]) -> tuple[str, str]:
-    """`"passed"`, `"refused"` or `"differs"` with the reason, or `"unexplained"` with the error."""
+    """Return `"passed"`, `"refused"` or `"differs"` with the reason, or `"unexplained"` with the error."""
     if outcome["outcome"] == "passed":
         return "passed", ""
     known = REASONS.get(test.rpartition("::")[2].partition("[")[0])
@@ -93,7 +93,7 @@ def verdict(test: str, outcome: dict[str, str]) -> tuple[str, str]:
 
 
 def compared(theirs: Outcomes, ours: Outcomes) -> list[dict[str, str]]:
-    """A row for each test that passes with sentence-transformers itself."""
+    """Return a row for each test that passes with sentence-transformers itself."""
     rows = []
     for test, outcome in theirs.items():
         if outcome["outcome"] == "passed":
@@ -103,7 +103,7 @@ def compared(theirs: Outcomes, ours: Outcomes) -> list[dict[str, str]]:
 
 
 def not_served() -> dict[str, list[str]]:
-    """Public names of sentence-transformers that the drop-in lacks, by where they are looked up."""
+    """Return the public names of sentence-transformers that the drop-in lacks, by the object they belong to."""
     import sentence_transformers as theirs
 
     found = {"package": {*theirs.__all__} - {*ours.__all__}, "util": {*theirs.util.__all__} - {*dir(ours.util)}}
@@ -114,7 +114,7 @@ def not_served() -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Runs both and writes the result."""
+    """Run the tests with both libraries, and write the results."""
     args = options(__doc__, given={"tests": Path}, commit="unknown", theirs=Path)
     with tempfile.TemporaryDirectory() as folder:
         make_cache(Path(folder), locate(SOURCE_MODEL))

@@ -1,6 +1,7 @@
-"""Models under the names that sentence-transformers' tests download, made of a local one, in a cache of the hub.
+"""Local models under the names that sentence-transformers' tests download, stored as a cache of the hub.
 
-They have the shape of the published models and other weights: the tests compare calls with each other, and no figures.
+They have the shape of the published models but different weights; this suffices, because the tests compare calls with
+each other and check no scores.
 """
 
 from pathlib import Path
@@ -16,7 +17,7 @@ RERANKERS = {"cross-encoder-testing/reranker-bert-tiny-gooaq-bce": 1, "cross-enc
 
 
 def make_cache(home: Path, source: Path) -> None:
-    """The hub's cache under `home`, with every name above, from the small BERT in `source`."""
+    """Create a hub cache under `home` with every name above, from the small BERT in `source`."""
     torch.manual_seed(0)
     for name in EMBEDDERS:
         encoder = Transformer(str(source), max_seq_length=128)
@@ -29,7 +30,7 @@ def make_cache(home: Path, source: Path) -> None:
 
 
 def _snapshot(home: Path, name: str) -> Path:
-    """The folder of a repository's one revision."""
+    """Create the folder for a repository's only revision."""
     repository = home / "hub" / f"models--{name.replace('/', '--')}"
     (repository / "refs").mkdir(parents=True, exist_ok=True)
     (repository / "refs" / "main").write_text(REVISION, "utf-8")

@@ -1,4 +1,4 @@
-"""For pytest: under DROP_IN=1 `sentence_transformers` has the drop-in's names; each outcome goes to a file."""
+"""A pytest plugin that records all outcomes in a file and, if DROP_IN=1, puts the drop-in under the library's name."""
 
 import inspect
 import json
@@ -26,12 +26,12 @@ TRAINING = {
     "cross_encoder.trainer": drop_in,
     "cross_encoder.training_args": drop_in,
 }
-"""Where training programs import from, and the drop-in's module with the same names."""
+"""Maps the modules from which training programs import to the drop-in's modules with the same names."""
 PARTS = ("", "util", "util.similarity", "util.retrieval", "util.quantization", "util.tensor")
 
 
 def _refusing(name: str) -> Callable[..., NoReturn]:
-    """In place of a function that is not served, so that no test passes by theirs."""
+    """Return a replacement for a function that the drop-in lacks, so that no test passes by the original."""
 
     def refuse(*arguments: Any, **options: Any) -> NoReturn:  # noqa: ARG001
         raise ImportError(f"the drop-in has no {name}")
@@ -41,7 +41,7 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
 
 
 def _replace() -> None:
-    """Puts the drop-in's classes and functions where the tests import sentence-transformers' from."""
+    """Put the drop-in's classes and functions where the tests import those of sentence-transformers."""
     names = _own_functions(drop_in.util) | {"SimilarityFunction"}
     ours = {name: getattr(drop_in.util, name) for name in names}
     ours |= {name: getattr(drop_in, name) for name in ("SentenceTransformer", "CrossEncoder")}
@@ -56,7 +56,7 @@ def _replace() -> None:
 
 
 def _replace_training() -> None:
-    """Puts the drop-in's trainers, arguments, losses and evaluators in place of sentence-transformers' own."""
+    """Replace the trainers, arguments, losses and evaluators of sentence-transformers by the drop-in's."""
     for place, ours in TRAINING.items():
         package = import_module(f"sentence_transformers.{place}")
         below = [
@@ -85,7 +85,7 @@ def _own_functions(module: ModuleType) -> set[str]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Notes how each test ended, and by which error."""
+    """Record how each test ended, and with which error."""
     report = (yield).get_result()
     if report.failed or report.skipped or report.when == "call":
         error = "" if call.excinfo is None else f"{call.excinfo.type.__name__}: {call.excinfo.value}"
@@ -93,16 +93,16 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_collectreport(report) -> None:
-    """A file that cannot be imported is an outcome too."""
+    """Record a file that cannot be imported as an outcome."""
     if report.failed:
         OUTCOMES[report.nodeid] = {"outcome": "not collected", "error": str(report.longrepr)[-300:]}
 
 
 def pytest_sessionfinish() -> None:
-    """Writes the outcomes."""
+    """Write the outcomes."""
     Path(os.environ["OUTCOMES"]).write_text(json.dumps(OUTCOMES, indent=1), "utf-8")
 
 
-if os.environ.get("DROP_IN") == "1":  # when this is imported, as the tests' conftest.py is imported before any hook
+if os.environ.get("DROP_IN") == "1":  # at import, because the tests' conftest.py is imported before any hook runs
     _replace()
     _replace_training()

@@ -24,15 +24,15 @@ from .process import (
 from .texts import CORPORA, TITLES, Sizes
 
 TRIAL = 8
-"""Texts for estimating a contender's speed before the rounds."""
+"""Number of texts for estimating a contender's speed before the rounds."""
 TUNED = 128
-"""Texts for choosing the batch size."""
+"""Number of texts for choosing the batch size."""
 SLOWEST = 60.0
 """Seconds that one corpus may take; a contender that would take longer is left out of the rounds."""
 ONCE = 10.0
-"""A contender that takes longer than this for a corpus is measured in one round only, and not in SICK-R."""
+"""Seconds; a contender that takes longer for a corpus is measured in only one round, and not on SICK-R."""
 SPARE_MB = 1500
-"""Memory that must be free before another process starts."""
+"""Memory in MB that must be free before another process starts."""
 
 Record = dict[str, Any]
 
@@ -46,7 +46,7 @@ class Arena:
     pythons: Mapping[str, str]
     sizes: Sizes
     counts: Mapping[str, int]
-    """Texts of each corpus."""
+    """Number of texts in each corpus."""
     threads: tuple[int, ...]
     folder: Path
     """The folder for texts, vectors and logs during the run."""
@@ -163,11 +163,11 @@ class Arena:
             say(f"vectors of {name}")
 
     def vectors(self, name: str, corpus: str) -> Path:
-        """The file of a contender's vectors."""
+        """Return the file for a contender's vectors."""
         return self.folder / f"{slug(name)}-{slug(corpus)}.npy"
 
     def takes_part(self, name: str) -> bool:
-        """Whether nothing has failed yet."""
+        """Whether nothing of this contender has failed yet."""
         return "error" not in self.records[name]
 
     def stop(self) -> None:

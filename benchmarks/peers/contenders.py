@@ -9,9 +9,9 @@ from likewise.engine_registry import ENGINES
 
 PRECISIONS = ("fp32", "bf16", "int8")
 CORE = ("numpy", "safetensors")
-"""What likewise depends on; benchmarks/peers/installed.py adds what these depend on."""
+"""The packages that likewise depends on; benchmarks/peers/installed.py adds their dependencies."""
 REFERENCE = "sentence-transformers fp32"
-"""The contender whose speed is 1 ×, and with whose vectors the others' are compared."""
+"""The contender whose speed counts as 1 ×, and with whose vectors all other vectors are compared."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class Contender:
     backend: str
     precision: str
     packages: tuple[str, ...]
-    """The packages to install; the size counts them and all their dependencies."""
+    """The packages to install; the installed size includes all their dependencies."""
     venv: str
     """`"ours"` (the Python that runs the arena), `"peers"` or `"peers-onnx"`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     depth_factor: float = 1.0
-    """A factor on its texts/s: if a library runs only its own model, that model's layers divided by the arena's."""
+    """A factor for texts/s: if a library runs only its own model, that model's layers divided by the arena's."""
     own_model: bool = False
     note: str = ""
 
@@ -38,7 +38,7 @@ class Contender:
 
 
 def engines() -> Iterator[Contender]:
-    """All our engines in every precision; precisions that an engine refuses are dropped when it is loaded."""
+    """Yield all our engines in every precision; precisions that an engine rejects are dropped when it is loaded."""
     for engine, row in ENGINES.items():
         packages = CORE + ((row.requires,) if row.requires else ())
         for precision in PRECISIONS:
@@ -48,7 +48,7 @@ def engines() -> Iterator[Contender]:
 
 
 def sentence_transformers() -> Iterator[Contender]:
-    """The library most people use, as they call it; its ONNX backend can only be installed with its version 5."""
+    """Yield the library that most people use, as they call it; its ONNX backend can be installed only in version 5."""
     backend, base = "sentence_transformers_encode", "sentence-transformers"
     for precision in ("fp32", "bf16"):
         yield Contender(f"{base} {precision}", backend, precision, (base,), "peers")
@@ -64,7 +64,7 @@ def sentence_transformers() -> Iterator[Contender]:
 
 
 def by_hand() -> Iterator[Contender]:
-    """Libraries that compute the encoder from our tokenizer's batches."""
+    """Yield libraries that run the encoder on batches from our tokenizer."""
     for name, backend, package, precisions in (
         ("ONNX Runtime", "onnx_runtime", "onnxruntime", ("fp32", "int8")),
         ("OpenVINO", "openvino_runtime", "openvino", ("fp32", "bf16", "int8")),
@@ -75,7 +75,7 @@ def by_hand() -> Iterator[Contender]:
 
 
 def own_models(depth: int | None) -> Iterator[Contender]:
-    """Libraries that run only one model, which is compared per layer."""
+    """Yield libraries that run only their own model, which is compared per layer."""
     note = "uses its own model, a 12-layer multilingual-e5-small in 4 bits; texts/s are scaled by its layers"
     factor = 12 / depth if depth else 1.0
     yield Contender(
@@ -84,7 +84,7 @@ def own_models(depth: int | None) -> Iterator[Contender]:
 
 
 def static_tables() -> Iterator[Contender]:
-    """Libraries for static models, which are tables of token vectors."""
+    """Yield libraries for static models, which are tables of token vectors."""
     yield Contender("model2vec fp32", "model2vec_table", "fp32", ("model2vec",), "peers")
 
 
@@ -95,14 +95,14 @@ NOT_TRIED = {
 
 
 def contenders(depth: int | None) -> dict[str, Contender]:
-    """All rows by name; `depth` is the number of layers of the arena's model."""
+    """Return all rows by name; `depth` is the number of layers of the arena's model."""
     transformers = [*sentence_transformers(), *by_hand(), *own_models(depth)]
     rows = [*engines(), *transformers, *(static_tables() if depth is None else ())]
     return {row.name: row for row in rows}
 
 
 def chosen(rows: Mapping[str, Contender], patterns: Sequence[str]) -> dict[str, Contender]:
-    """The rows whose names contain one of these texts or match one of these patterns; all rows if none are given.
+    """Return the rows whose names contain one of these strings or match one of these patterns (default: all rows).
 
     Raises:
         SystemExit: a pattern matches no row.

@@ -13,7 +13,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def to_onnx(spec: Spec, to: Path) -> None:
-    """The encoder exported by torch in fp32: from ids, mask and segments to the last hidden states."""
+    """Export the encoder with torch in fp32: from ids, mask and segments to the last hidden states."""
     import torch
     from transformers import AutoModel
 
@@ -26,7 +26,7 @@ def to_onnx(spec: Spec, to: Path) -> None:
             absent = 1.0 - mask[:, None, None, :].expand(-1, 1, mask.shape[1], -1).to(torch.float32)
             added = absent.masked_fill(
                 absent.to(torch.bool), torch.finfo(torch.float32).min
-            )  # as the optimizer recognizes it
+            )  # in the form that the optimizer recognizes
             states: torch.Tensor = self.model(ids, attention_mask=added, token_type_ids=segments).last_hidden_state
             return states
 
@@ -44,7 +44,7 @@ def to_onnx(spec: Spec, to: Path) -> None:
 
 
 def to_fused_onnx(spec: Spec, plain: Path, to: Path) -> None:
-    """Attention, GELU and layer norms fused by ONNX Runtime's tool for BERT; in int8 with dynamic scales."""
+    """Fuse attention, GELU and layer norms with ONNX Runtime's tool for BERT; for int8, with dynamic scales."""
     from onnx import TensorProto
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.transformers.optimizer import optimize_model
@@ -69,7 +69,7 @@ def to_fused_onnx(spec: Spec, plain: Path, to: Path) -> None:
 
 
 def to_openvino(spec: Spec, plain: Path, calibration: Sequence[str], to: Path) -> None:
-    """OpenVINO's graph in fp32; in int8 with weights and activations calibrated by NNCF on these sentences."""
+    """Convert to an OpenVINO graph; for int8, NNCF calibrates weights and activations on these sentences."""
     import nncf
     import openvino
     from transformers import AutoTokenizer
@@ -92,7 +92,7 @@ def to_openvino(spec: Spec, plain: Path, calibration: Sequence[str], to: Path) -
 
 
 def to_ctranslate2(spec: Spec, to: Path) -> None:
-    """CTranslate2's own converter."""
+    """Convert with CTranslate2's own converter."""
     from ctranslate2.converters import TransformersConverter
 
     TransformersConverter(spec.folder).convert(str(to / "model"), force=True)
@@ -102,7 +102,7 @@ def to_ctranslate2(spec: Spec, to: Path) -> None:
 
 
 def to_their_onnx(spec: Spec, to: Path) -> None:
-    """A folder of sentence-transformers with its ONNX export, in int8 its export for this processor."""
+    """Write a sentence-transformers folder with its ONNX export; for int8, its export for this processor."""
     from sentence_transformers import SentenceTransformer, export_dynamic_quantized_onnx_model
 
     model = SentenceTransformer(spec.folder, device="cpu", backend="onnx", model_kwargs={"export": True})
@@ -112,7 +112,7 @@ def to_their_onnx(spec: Spec, to: Path) -> None:
 
 
 def to_their_openvino(spec: Spec, calibration: Sequence[str], to: Path) -> None:
-    """A folder of sentence-transformers with its OpenVINO export, in int8 by its static recipe on local sentences."""
+    """Write a sentence-transformers folder with its OpenVINO export; int8 uses its static recipe on local sentences."""
     import nncf
     from optimum.intel import OVConfig, OVQuantizationConfig, OVQuantizer
     from sentence_transformers import SentenceTransformer

@@ -1,9 +1,9 @@
-"""Converts the model to the formats of other libraries, once, in a cache outside the repository.
+"""Converts the model once to the formats of other libraries, in a cache outside the repository.
 
-python -m benchmarks.peers.exports SPEC TEXTS   converts for this contender; TEXTS has the calibration sentences
+python -m benchmarks.peers.exports SPEC TEXTS   converts for this contender; TEXTS contains the calibration sentences
 
-In int8 each library gets its own recommended recipe: ONNX Runtime dynamic quantization with a scale for every output
-channel, OpenVINO static quantization of weights and activations by NNCF, CTranslate2 its own conversion when loading.
+For int8, each library uses its recommended recipe: ONNX Runtime, dynamic quantization with a scale per output channel;
+OpenVINO, static quantization of weights and activations by NNCF; CTranslate2, its own conversion at load time.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ REQUIREMENTS = {"peers": HERE / "requirements-peers.txt", "peers-onnx": HERE / "
 
 
 def exports_folder(model: Path) -> Path:
-    """A folder of the cache for this model's weights and these versions of the libraries."""
+    """Return the cache folder for this model's weights and these library versions."""
     digest = hashlib.sha256()
     for path in sorted(model.rglob("*.safetensors")):
         digest.update(path.read_bytes())
@@ -33,27 +33,27 @@ def exports_folder(model: Path) -> Path:
 
 
 def onnx_file(spec: Spec) -> Path:
-    """The fused graph in this precision."""
+    """Return the fused ONNX graph in this precision."""
     return Path(spec.exports, "onnx", f"fused-{spec.precision}.onnx")
 
 
 def openvino_file(spec: Spec) -> Path:
-    """OpenVINO's graph; for bf16 that in fp32, computed in bf16."""
+    """Return the OpenVINO graph; for bf16, the fp32 graph, which is computed in bf16."""
     return Path(spec.exports, "openvino", "int8.xml" if spec.precision == "int8" else "fp32.xml")
 
 
 def ctranslate2_folder(spec: Spec) -> Path:
-    """CTranslate2's folder in fp32; it quantizes when loading."""
+    """Return CTranslate2's folder in fp32; CTranslate2 quantizes at load time."""
     return Path(spec.exports, "ctranslate2")
 
 
 def sentence_transformers_folder(spec: Spec, backend: str) -> Path:
-    """A folder of sentence-transformers with this backend's files."""
+    """Return a sentence-transformers folder with this backend's files."""
     return Path(spec.exports, f"sentence-transformers-{backend}")
 
 
 def made(target: Path, make: Callable[[Path], None]) -> Path:
-    """Make a folder once; it first has another name, so that it is either complete or missing."""
+    """Create a folder once, first under a temporary name, so that it is either complete or missing."""
     if not target.exists():
         partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
         for left in target.parent.glob(f"{target.name}.partial-*"):  # left by a killed run

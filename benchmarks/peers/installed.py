@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 
 def closure(packages: Sequence[str]) -> tuple[dict[str, Distribution], list[str]]:
-    """These packages and their installed dependencies by name, and the names of those that are not installed."""
+    """Return these packages and their installed dependencies by name, and the names of packages not installed."""
     found: dict[str, Distribution] = {}
     missing, pending = [], list(packages)
     while pending:
@@ -32,28 +32,28 @@ def closure(packages: Sequence[str]) -> tuple[dict[str, Distribution], list[str]
 
 
 def needed(requirement: str) -> str | None:
-    """The name in a requirement; None if it applies only to an extra or another system."""
+    """Return the package name in a requirement; None if it applies only to an extra or another system."""
     parsed = Requirement(requirement)
     return parsed.name if parsed.marker is None or parsed.marker.evaluate({"extra": ""}) else None
 
 
 def megabytes(package: Distribution) -> float:
-    """The size of the files that pip lists for a package, without bytecode: users choose whether pip compiles."""
+    """Return the size of the files that pip lists for a package, without bytecode, whose compilation is optional."""
     return size(Path(str(package.locate_file(file))) for file in package.files or [])
 
 
 def folder_megabytes(folder: Path) -> float:
-    """The size of the files in a folder, without bytecode."""
+    """Return the size in MB of the files in a folder, without bytecode."""
     return size(folder.rglob("*"))
 
 
 def size(paths: Iterable[Path]) -> float:
-    """The size in MB of those that are files other than compiled bytecode."""
+    """Return the total size in MB of the paths that are files, except compiled bytecode."""
     return sum(path.stat().st_size for path in paths if path.suffix != ".pyc" and path.is_file()) / 1e6
 
 
 def report(packages: Sequence[str]) -> dict[str, Any]:
-    """Sizes by package, largest first."""
+    """Report sizes by package, largest first."""
     found, missing = closure(packages)
     sizes = {name: round(megabytes(package), 1) for name, package in found.items()}
     ordered = dict(sorted(sizes.items(), key=lambda item: -item[1]))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).with_name("limit.cpp")
 KINDS = ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra", "distilbert")
-"""Models whose layers have four square matrix products and two of the feed-forward network."""
+"""Models whose layers have four square matrix multiplications and two in the feed-forward network."""
 
 
 class Probe:
@@ -30,7 +30,7 @@ class Probe:
             )
 
     def measure(self, threads: int, cpus: Sequence[int]) -> dict[str, float]:
-        """The limits by precision; unknown limits are missing, and `notes` says why."""
+        """Measure the limits by precision; unknown limits are missing, and `notes` says why."""
         if self.program is None:
             return {}
         pin = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
@@ -52,23 +52,23 @@ class Probe:
 
 @dataclass(frozen=True)
 class Work:
-    """A model's work: the multiply-adds of its matrix products per token, and its number of layers."""
+    """A model's work: the multiply-adds of its matrix multiplications per token, and its number of layers."""
 
     per_token: int | None = None
     depth: int | None = None
     unknown: str = field(default="")
 
     def tokens_per_s(self, billions: float) -> float | None:
-        """Tokens per second at this many billion multiply-adds per second."""
+        """Return the tokens per second at this many billion multiply-adds per second."""
         return None if self.per_token is None else billions * 1e9 / self.per_token
 
 
 def work_of(config: Path) -> Work:
-    """From config.json; attention is not counted, since its work depends on the lengths of the texts."""
+    """Compute the work from config.json, without attention, whose work depends on text lengths."""
     values = json.loads(config.read_text("utf-8")) if config.exists() else {}
     kind = values.get("model_type")
     if kind not in KINDS:
-        return Work(unknown=f"the limit is unknown, because the products of a model of type {kind!r} are not counted")
+        return Work(unknown=f"the limit is unknown, because multiply-adds of model type {kind!r} are not counted")
     width = values.get("hidden_size", values.get("dim"))
     inner = values.get("intermediate_size", values.get("hidden_dim"))
     depth = values.get("num_hidden_layers", values.get("n_layers"))

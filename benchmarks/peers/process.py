@@ -1,4 +1,4 @@
-"""A contender's process: its specification, its requests and answers, progress and failures."""
+"""A contender's process: its specification, its requests and responses, progress and failures."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 600.0
-"""Seconds that one request may take."""
+"""Maximum duration of one request in seconds."""
 Job = TypeVar("Job")
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One contender with one number of threads, as plain values for a command line."""
+    """A contender with a number of threads, as plain values for a command line."""
 
     name: str
     backend: str
@@ -38,12 +38,12 @@ class Spec:
     options: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
-        """As JSON."""
+        """Encode as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def read(cls, text: str) -> "Spec":
-        """The inverse of `text`."""
+        """Decode the output of `text`."""
         values = json.loads(text)
         return cls(**{**values, "cpus": tuple(values["cpus"])})
 
@@ -52,7 +52,7 @@ BEGAN = time.monotonic()
 
 
 def say(text: str) -> None:
-    """Print a step, with the minutes and seconds since the beginning."""
+    """Print a step, with the minutes and seconds since the start."""
     passed = int(time.monotonic() - BEGAN)
     print(f"[{passed // 60}:{passed % 60:02d}] {text}", file=sys.stderr, flush=True)
 
@@ -62,7 +62,7 @@ class ContenderFailed(Exception):
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Environment variables with this number of threads for every library, and without access to the hub."""
+    """Return environment variables that set every library's number of threads and disable access to the hub."""
     names = ("OMP", "OPENBLAS", "MKL", "RAYON")
     counts = {f"{name}_NUM_THREADS": str(threads) for name in names}
     paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
@@ -71,7 +71,7 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def processors(threads: int) -> tuple[int, ...]:
-    """One processor per thread, on different cores, with the highest numbers; empty if unknown."""
+    """Choose one processor per thread, on different cores, with the highest numbers; empty if unknown."""
     if not hasattr(os, "sched_getaffinity"):
         return ()
     cores: dict[str, int] = {}
@@ -103,7 +103,7 @@ class Process:
             )
 
     def ask(self, do: str, patience: float = PATIENCE, **more: Any) -> dict[str, Any]:
-        """The answer to a request."""
+        """Send a request and return the response."""
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
             self.process.stdin.write(json.dumps({"do": do, **more}).encode() + b"\n")
@@ -126,7 +126,7 @@ class Process:
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            with suppress(OSError):  # data that a dead process had not read
+            with suppress(OSError):  # a dead process may have left data unread
                 assert pipe is not None
                 pipe.close()
 
@@ -135,7 +135,7 @@ class Process:
 
 
 def last_line(text: str) -> str:
-    """The last line that is not blank."""
+    """Return the last line that is not blank."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no message")
 
 
@@ -173,13 +173,13 @@ def in_lanes(jobs: Sequence[Job], work: Callable[[Job, tuple[int, ...]], None]) 
 
 
 def rotated(names: list[str], by: int) -> list[str]:
-    """The same names, starting at another one."""
+    """Rotate the names by this many positions."""
     by %= max(1, len(names))
     return names[by:] + names[:by]
 
 
 def slug(name: str) -> str:
-    """A name for use in a file name."""
+    """Convert a name for use in a file name."""
     return "".join(c if c.isalnum() else "-" for c in name).lower()
 
 
@@ -195,7 +195,7 @@ def noting_failure(record: dict[str, Any], name: str, where: str) -> Iterator[No
 
 
 def available_mb() -> float:
-    """Free memory in MB; infinity if unknown."""
+    """Return the free memory in MB; infinity if unknown."""
     info = Path("/proc/meminfo")
     if not info.exists():
         return float("inf")

@@ -1,4 +1,4 @@
-"""The quality of vectors: cosines with the reference's, and rank correlation with human scores."""
+"""The quality of vectors: cosines with the reference vectors, and rank correlation with human scores."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,16 +12,16 @@ from .texts import Pairs
 
 Vectors = Mapping[str, np.ndarray]
 COMPARED = ("odd", "stsb")
-"""The corpora whose vectors are compared with the reference's."""
+"""The corpora whose vectors are compared with the reference vectors."""
 
 
 def cosines(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """The cosine of each pair of rows."""
+    """Return the cosine of each pair of rows."""
     return np.einsum("nd,nd->n", unit(ours.astype(np.float64)), unit(theirs.astype(np.float64)))
 
 
 def correlations(vectors: Vectors, pairs: Mapping[str, Pairs]) -> dict[str, float]:
-    """Spearman's correlation × 100 of cosines with human scores, by data set."""
+    """Return Spearman's correlation × 100 of cosines with human scores, by data set."""
     return {
         name: 100 * spearman(cosines(rows[some.first], rows[some.second]), np.asarray(some.scores, np.float64))
         for name, some in pairs.items()
@@ -30,7 +30,7 @@ def correlations(vectors: Vectors, pairs: Mapping[str, Pairs]) -> dict[str, floa
 
 
 def agreement(vectors: Vectors, reference: Vectors) -> dict[str, Any]:
-    """The lowest and mean cosine with the reference, over odd texts, STS-B sentences and both."""
+    """Return the lowest and mean cosine with the reference, over odd texts, over STS-B sentences, and over both."""
     found = {name: cosines(vectors[name], reference[name]) for name in COMPARED if name in reference}
     if set(found) != {*COMPARED}:
         return {}

@@ -1,4 +1,4 @@
-"""The arena's tables, made from the JSON: the same lines for the terminal and for docs/speed.md."""
+"""The arena's tables, generated from the JSON results: the same lines for the terminal and for docs/speed.md."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ NOTHING = "–"
 
 
 def tables(found: Results) -> list[str]:
-    """All tables, as lines of Markdown."""
+    """Return all tables as lines of Markdown."""
     lines: list[str] = []
     for threads in found["threads"]:
         lines += [
@@ -30,7 +30,7 @@ def tables(found: Results) -> list[str]:
 
 
 def ordered(found: Results) -> list[str]:
-    """The contenders by speed on the first corpus, fastest first; those without a speed come last."""
+    """Sort the contenders by speed on the first corpus, fastest first; contenders without a speed come last."""
     threads = str(found["threads"][0])
 
     def key(name: str) -> float:
@@ -41,7 +41,7 @@ def ordered(found: Results) -> list[str]:
 
 
 def speed_table(found: Results, threads: str) -> list[str]:
-    """Texts/s, as a multiple of the reference's and as a share of the machine's limit; the limits are below."""
+    """Return a table of texts/s, relative to the reference and as a share of the machine's limits, which come last."""
     head = ["", *(f"{TITLES[corpus]}" for corpus in found["corpora"])]
     rows = []
     for name in ordered(found):
@@ -69,7 +69,7 @@ def _speed_cell(row: Mapping[str, Any], corpus: str, threads: str) -> str:
 
 
 def cost_table(found: Results) -> list[str]:
-    """Latency, cold start, memory and size."""
+    """Return a table of latency, cold start, memory and size."""
     columns: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "query p50 / p99": lambda row: _pair(row.get("query"), "p50_ms", "p99_ms", "{:.2f}", " ms"),
         "first vector, wall / CPU": lambda row: _pair(row.get("cold"), "wall_s", "cpu_s", "{:.2f}", " s"),
@@ -85,7 +85,7 @@ def cost_table(found: Results) -> list[str]:
 
 
 def quality_table(found: Results) -> list[str]:
-    """Cosines with the reference and rank correlations."""
+    """Return a table of cosines with the reference and rank correlations."""
     head = ["", "lowest cosine", "mean cosine", "lowest, unusual texts", "STS-B test", "SICK-R"]
     rows = []
     for name in ordered(found):
@@ -100,7 +100,7 @@ def quality_table(found: Results) -> list[str]:
 
 
 def provenance(found: Results) -> list[str]:
-    """A paragraph on where, when and how the figures were measured."""
+    """Return a paragraph on where, when and how the results were measured."""
     where, corpora = found["machine"], found["corpora"]
     titles = {**TITLES, "mix": f"texts of a {TITLES['mix']}"}
     sizes = ", ".join(f"{cell['texts']:,} {titles[name]}" for name, cell in corpora.items())
@@ -116,7 +116,7 @@ def provenance(found: Results) -> list[str]:
 
 
 def versions(found: Results) -> str:
-    """The measured libraries and their versions."""
+    """List the measured libraries and their versions."""
     seen: dict[str, set[str]] = {}
     for row in found["contenders"].values():
         for package, version in row.get("versions", {}).items():
@@ -125,7 +125,7 @@ def versions(found: Results) -> str:
 
 
 def markdown(head: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    """A table with aligned columns."""
+    """Return a Markdown table with aligned columns."""
     every = [list(head), *rows]
     widths = [max(len(row[i]) for row in every) for i in range(len(head))]
     line = ["-" * max(3, width) for width in widths]

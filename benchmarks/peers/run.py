@@ -30,7 +30,7 @@ Found = dict[str, Any]
 
 
 def run(args: argparse.Namespace, sizes: Sizes, folder: Path, keep: Callable[[Found], None]) -> Found:
-    """Measure; an interruption ends the run early, with the results so far."""
+    """Measure everything; an interruption ends the run early, with the results so far."""
     model = Path(locate(args.model))
     manifest = read_manifest(model)
     tokenizer = Tokenizer.load(manifest.encoder, manifest.max_seq_length or 512, manifest.lowercase)
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, sizes: Sizes, folder: Path, keep: Callable[[Fo
     try:
         _measure(arena, args, texts, lambda: keep(so_far()))
     except KeyboardInterrupt:
-        say("interrupted: what was measured so far follows")
+        say("interrupted; the results so far follow")
     finally:
         arena.stop()
     return so_far()
@@ -86,12 +86,12 @@ def _measure(arena: Arena, args: argparse.Namespace, texts: Material, keep: Call
 
 
 def prepare(arena: Arena) -> None:
-    """Convert the model to other libraries' formats; if that fails, its contenders are left out."""
+    """Convert the model to other libraries' formats; if a conversion fails, its contenders are left out."""
     for name, row in arena.rows.items():
         record = arena.records.setdefault(name, {})
         python = arena.pythons[row.venv]
         if not Path(python).exists():
-            record.update(error=f"there is no {python}; make bench-peers installs it", failed="before the start")
+            record.update(error=f"{python} is missing; make bench-peers installs it", failed="before the start")
         elif not row.ours and not row.own_model:
             say(f"files of {name}")
             spec = arena.spec_of(row, arena.threads[-1])
@@ -104,7 +104,7 @@ def prepare(arena: Arena) -> None:
 
 
 def read_sizes(arena: Arena) -> None:
-    """The installed megabytes of each contender; ours include the package itself and its bundled models."""
+    """Determine each contender's installed size in MB; ours includes the package itself and its bundled models."""
     for name, row in arena.rows.items():
         if "error" in arena.records[name]:
             continue
@@ -121,7 +121,7 @@ def read_sizes(arena: Arena) -> None:
 
 
 def judge(arena: Arena, texts: Material) -> None:
-    """Cosines with the reference's vectors and correlations with human scores, from the vector files."""
+    """Compute cosines with the reference vectors and correlations with human scores, from the vector files."""
     encoded = {name: record["encoded"] for name, record in arena.records.items() if "encoded" in record}
     vectors = {name: {c: np.load(arena.vectors(name, c)) for c in corpora} for name, corpora in encoded.items()}
     for name, found in vectors.items():
@@ -132,7 +132,7 @@ def judge(arena: Arena, texts: Material) -> None:
 
 
 def collect(arena: Arena, args: argparse.Namespace, corpora: Mapping[str, Mapping[str, int]], work: Work) -> Found:
-    """The results in the form in which they are written."""
+    """Collect the results in the form in which they are written."""
     speeds = summary.speeds(arena.records, arena.rows, corpora, arena.limits, work)
     notes = dict(arena.probe.notes) | ({"all": work.unknown} if work.unknown else {})
     failed = {n: f"{r['error']} ({r['failed']})" for n, r in arena.records.items() if "error" in r}

@@ -1,4 +1,4 @@
-"""Figures from the records: medians over rounds, ratios within a round, shares of the limit, percentiles."""
+"""Statistics of the records: medians over rounds, ratios within rounds, shares of the limit, and percentiles."""
 
 from collections.abc import Mapping, Sequence
 from math import ceil
@@ -19,7 +19,7 @@ def speeds(
     limits: Sequence[Record],
     work: Work,
 ) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
-    """The figures by contender, corpus and number of threads, including those measured before a failure."""
+    """Return the speeds by contender, corpus and number of threads, including those measured before a failure."""
     found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for name, record in records.items():
         for corpus, by_threads in record.get("turns", {}).items():
@@ -36,7 +36,7 @@ def speeds(
 
 
 def speed(turns: Turns, corpus: Mapping[str, int], factor: float = 1.0) -> dict[str, Any]:
-    """Texts per second: the median over rounds."""
+    """Return texts per second, as the median over rounds."""
     seconds = median(turn["seconds"] for turn in turns)
     return {
         "texts_per_s": factor * corpus["texts"] / seconds,
@@ -45,20 +45,20 @@ def speed(turns: Turns, corpus: Mapping[str, int], factor: float = 1.0) -> dict[
 
 
 def times(turns: Turns, reference: Turns, factor: float = 1.0) -> float | None:
-    """The speed relative to the reference: the median over the rounds that both have."""
+    """Return the speed relative to the reference, as the median over the rounds in which both were measured."""
     theirs = {turn["round"]: turn["seconds"] for turn in reference}
     ratios = [theirs[turn["round"]] / turn["seconds"] for turn in turns if turn["round"] in theirs]
     return factor * median(ratios) if ratios else None
 
 
 def limits_of(limits: Sequence[Record], corpus: str, threads: int, precision: str) -> dict[int, float]:
-    """The machine's limit in each round, in billions of multiply-adds per second."""
+    """Return the machine's limit in each round, in billions of multiply-adds per second."""
     same = [one for one in limits if one["corpus"] == corpus and one["threads"] == threads]
     return {one["round"]: one["g_per_s"][precision] for one in same if precision in one["g_per_s"]}
 
 
 def share(turns: Turns, tokens: int, limits: Mapping[int, float], work: Work) -> float | None:
-    """The multiply-adds for the model's tokens as a share of the machine's limit in that round; None if unknown."""
+    """Return the model's multiply-adds as a share of the machine's limit in the same round; None if unknown."""
     if work.per_token is None:
         return None
     done = [(work.per_token * tokens / turn["seconds"], turn["round"]) for turn in turns if turn["round"] in limits]
@@ -68,7 +68,7 @@ def share(turns: Turns, tokens: int, limits: Mapping[int, float], work: Work) ->
 def limit_rows(
     limits: Sequence[Record], corpora: Mapping[str, Mapping[str, int]], work: Work
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """By precision and number of threads: the limit, and the texts per second of each corpus that it allows."""
+    """Return, by precision and number of threads, the limit and the texts per second that it allows on each corpus."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for precision in ("fp32", "bf16", "int8"):
         for threads in dict.fromkeys(one["threads"] for one in limits):
@@ -84,13 +84,13 @@ def limit_rows(
 
 
 def percentile(values: Sequence[float], share_below: float) -> float:
-    """The smallest of the values that this share of them does not exceed (nearest rank)."""
+    """Return the smallest value that at least this share of the values does not exceed (nearest rank)."""
     ordered = sorted(values)
     return ordered[max(0, ceil(share_below * len(ordered)) - 1)]
 
 
 def queries(record: Record) -> dict[str, float] | None:
-    """The latency of one warm query in milliseconds: the median and the 99th percentile."""
+    """Return the latency of a single warm query in milliseconds: the median and the 99th percentile."""
     seconds = record.get("queries_s")
     if not seconds:
         return None
@@ -98,6 +98,6 @@ def queries(record: Record) -> dict[str, float] | None:
 
 
 def cold(record: Record) -> dict[str, float] | None:
-    """The medians over cold starts."""
+    """Return the medians over cold starts."""
     starts = record.get("cold")
     return {key: median(start[key] for start in starts) for key in ("wall_s", "cpu_s")} if starts else None

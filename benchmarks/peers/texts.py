@@ -1,4 +1,4 @@
-"""The texts: STS-B sentences, paragraphs of 230 tokens, a long-tailed mix, odd texts, pairs with scores."""
+"""The texts: STS-B sentences, paragraphs of 230 tokens, a long-tailed mix, odd texts, and scored pairs."""
 
 import random
 import string
@@ -12,9 +12,9 @@ from likewise.text.tokenizer import Tokenizer
 
 from ..record import data
 
-PARAGRAPH = 230  # tokens, special ones included
+PARAGRAPH = 230  # tokens, including special tokens
 MEDIAN, SPREAD, LEAST, MOST = 24, 1.0, 5, 250
-"""The mix: lengths in tokens are lognormal, truncated at both ends."""
+"""The parameters of the mix, whose lengths in tokens are lognormal, truncated at both ends."""
 ODD = 200
 SEED = 14
 
@@ -28,9 +28,9 @@ class Sizes:
     mix: int
     rounds: int
     queries: int
-    """Queries of one text in each round."""
+    """Number of single-text queries in each round."""
     pairs: int | None
-    """Pairs for each rank correlation; None: all."""
+    """Number of pairs for each rank correlation; None: all."""
     starts: int
 
 
@@ -42,7 +42,7 @@ TITLES = {"sentences": "STS-B sentences", "paragraphs": "paragraphs of 230 token
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of texts by their positions in a corpus, with human scores."""
+    """Pairs of texts, as indices into a corpus, with human scores."""
 
     first: list[int]
     second: list[int]
@@ -51,14 +51,14 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Material:
-    """All corpora by name, and the pairs of those with human scores."""
+    """All corpora by name, and the pairs of the corpora with human scores."""
 
     texts: dict[str, list[str]]
     pairs: dict[str, Pairs]
 
 
 def material(tokenizer: Tokenizer, sizes: Sizes) -> Material:
-    """The texts of a run, which are always the same."""
+    """Return the texts of a run, which are always the same."""
     texts: dict[str, list[str]] = {}
     pairs = {}
     for name in ("stsb", "sick"):
@@ -79,7 +79,7 @@ def material(tokenizer: Tokenizer, sizes: Sizes) -> Material:
 
 
 def scored_pairs(name: str, count: int | None) -> tuple[list[str], Pairs]:
-    """The distinct sentences of a test set, and its pairs."""
+    """Return the distinct sentences of a test set, and its pairs."""
     rows = pq.read_table(data(name, "test.parquet")).slice(0, count).to_pydict()
     at = {text: i for i, text in enumerate(dict.fromkeys(rows["sentence1"] + rows["sentence2"]))}
     first, second = ([at[text] for text in rows[column]] for column in ("sentence1", "sentence2"))
@@ -87,7 +87,7 @@ def scored_pairs(name: str, count: int | None) -> tuple[list[str], Pairs]:
 
 
 def mixed_lengths(count: int) -> list[int]:
-    """Lengths in tokens, most of them short and a few very long."""
+    """Draw lengths in tokens, most of them short and a few very long."""
     drawn = np.random.default_rng(SEED).lognormal(np.log(MEDIAN), SPREAD, count)
     return [int(length) for length in np.clip(drawn, LEAST, MOST)]
 
@@ -100,7 +100,7 @@ class RunningText:
         self.tokenizer, self.abstracts, self.rest = tokenizer, iter(abstracts), ""
 
     def piece(self, tokens: int) -> str:
-        """The next text of this many tokens, special ones included."""
+        """Return the next text of this many tokens, including special tokens."""
         room = tokens - len(self.tokenizer.prefix) - len(self.tokenizer.suffix)
         while True:
             spans = self.tokenizer.ids_and_spans(self.rest)[1].tolist()
@@ -112,7 +112,7 @@ class RunningText:
 
 
 def odd_texts(sentences: list[str]) -> list[str]:
-    """Two hundred texts unlike the sentences that models are trained and quantized on."""
+    """Return two hundred texts unlike the sentences on which models are trained and calibrated."""
     fixed = ["a", "?", "👩‍👩‍👧‍👦 family", "שלום עולם", "مرحبا بالعالم", "漢字かな交じり文", "naïve café e\u0301",
              "tab\tand\nnewline", "[MASK]", "1" * 60, "UPPER lower", "The " * 60, "!" * 40, "0.1 + 0.2 != 0.3",
              "def f(x): return x ** 2", "https://example.org/a?b=c&d=e#f", "SELECT * FROM t WHERE a = 'b';", "E = mc²",
@@ -134,7 +134,7 @@ def odd_texts(sentences: list[str]) -> list[str]:
 
 
 def token_counts(tokenizer: Tokenizer, texts: dict[str, list[str]]) -> dict[str, int]:
-    """The tokens of each corpus as the model reads them, special ones included."""
+    """Count the tokens of each corpus that the model reads, including special tokens."""
     special = tokenizer.max_seq_length - tokenizer.max_content_length
     return {
         name: sum(min(len(ids), tokenizer.max_content_length) + special for ids in tokenizer.token_ids(texts[name]))

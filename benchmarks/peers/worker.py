@@ -1,7 +1,7 @@
-"""A contender's process: reads a request as a line of JSON, does the work, and writes the answer as a line of JSON.
+"""A contender's process: reads each request as a line of JSON, does the work, and writes the response as another line.
 
 python -m benchmarks.peers.worker SPEC          serves until its input ends
-python -m benchmarks.peers.worker SPEC --cold   only the first vector of a new process
+python -m benchmarks.peers.worker SPEC --cold   computes only the first vector of a new process
 """
 
 import json
@@ -17,7 +17,7 @@ from .process import Spec
 
 FIRST_TEXT = "A first text."
 WAKE = 8
-"""Texts encoded before the clock starts, because other contenders have used the processor's caches."""
+"""Number of texts encoded before the clock starts, because other contenders have used the processor's caches."""
 
 
 def main() -> None:
@@ -27,31 +27,31 @@ def main() -> None:
     answers = own_output()
     if "--cold" in sys.argv:
         vectors = load(spec).encode([FIRST_TEXT])
-        assert len(vectors) == 1, f"one text gave {len(vectors)} vectors"
+        assert len(vectors) == 1, f"expected 1 vector for 1 text; got {len(vectors)}"
         return
     serve(spec, answers)
 
 
 def own_output() -> TextIO:
-    """Standard output reserved for answers; what libraries print goes to standard error."""
+    """Reserve standard output for responses; what libraries print goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers
 
 
 def load(spec: Spec) -> Any:
-    """Load the contender, which has `encode(texts)` and `packages`."""
+    """Load the contender, an object with `encode(texts)` and `packages`."""
     return import_module(f"{__package__}.backends.{spec.backend}").load(spec)
 
 
 def serve(spec: Spec, answers: TextIO) -> None:
-    """Answer each request; errors are answers too."""
+    """Answer each request, with an error if it fails."""
     worker = Worker(spec)
     for line in sys.stdin:
         request = json.loads(line)
         try:
             answer = getattr(worker, request.pop("do"))(**request)
-        except Exception as error:  # any error of a library is its contender's result
+        except Exception as error:  # any error of a library counts as its contender's result
             answer = {"error": f"{type(error).__name__}: {str(error).strip() or 'no message'}"}
         print(json.dumps(answer), file=answers, flush=True)
 
@@ -71,7 +71,7 @@ class Worker:
         return {"seconds": time.perf_counter() - began, "resident_mb": memory_mb("VmRSS"), "versions": versions}
 
     def prepare(self, corpus: str, count: int) -> dict[str, Any]:
-        """Let the contender choose its batch size on some texts if it can, or only warm up."""
+        """Let the contender choose its batch size on some texts if it supports this, or else only warm up."""
         texts = self.corpora[corpus][:count]
         if hasattr(self.contender, "tune"):
             return {"chosen": self.contender.tune(texts)}
@@ -79,7 +79,7 @@ class Worker:
         return {"chosen": {}}
 
     def encode(self, corpus: str, count: int | None = None) -> dict[str, Any]:
-        """The wall and CPU seconds for encoding a corpus or its first texts."""
+        """Encode a corpus or its first texts; returns the wall and CPU seconds."""
         texts = self.corpora[corpus][:count]
         self.contender.encode(texts[:WAKE])
         cpu, began = time.process_time(), time.perf_counter()
@@ -87,7 +87,7 @@ class Worker:
         return {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu}
 
     def queries(self, corpus: str, count: int) -> dict[str, Any]:
-        """The seconds for each of `count` texts, encoded one by one."""
+        """Encode `count` texts one by one; returns the seconds for each."""
         texts, seconds = self.corpora[corpus], []
         for text in texts[:WAKE]:
             self.contender.encode([text])
@@ -113,12 +113,12 @@ class Worker:
         return {}
 
     def memory(self) -> dict[str, Any]:
-        """The peak memory of this process in MB."""
+        """Return the peak memory of this process in MB."""
         return {"peak_mb": memory_mb("VmHWM")}
 
 
 def memory_mb(field: str) -> float | None:
-    """A value of /proc/self/status in MB; None if there is no such file."""
+    """Return a value from /proc/self/status in MB; None if the file does not exist."""
     status = Path("/proc/self/status")
     if not status.exists():
         return None

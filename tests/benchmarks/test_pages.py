@@ -38,7 +38,7 @@ def test_every_measurement_of_the_server_has_a_row_and_no_rate_is_typed_beside_t
 
 def test_a_place_that_is_missing_or_there_twice_is_refused():
     for text in ("", 2 * "<!-- table: a -->\n<!-- end -->\n"):
-        with pytest.raises(ValueError, match="times; expected once"):
+        with pytest.raises(ValueError, match="times; expected it once"):
             filled(text, {"a": list})
 
 

@@ -42,7 +42,7 @@ def test_the_last_revision_that_has_everything_is_taken(files):
 
 def test_a_model_without_a_task_is_refused(files):
     del files[f"{HOME}/b/STS13.json"]
-    with pytest.raises(SystemExit, match="no revision of someone/small has all of STS12"):
+    with pytest.raises(SystemExit, match="no revision of someone/small has results for all of STS12"):
         published(Path(), "someone/small")
 
 

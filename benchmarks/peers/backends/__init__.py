@@ -1,4 +1,4 @@
-"""How each library encodes texts. Each module has `load(spec)`, which imports the library when it is called.
+"""How each library encodes texts. Each module defines `load(spec)`, which imports the library when it is called.
 
-What it returns has `packages`: the names of the packages whose versions are reported.
+The object that `load` returns has an attribute `packages`: the names of the packages whose versions are reported.
 """

@@ -1,4 +1,4 @@
-"""CTranslate2 called directly, with our batches; it takes ids and removes padding itself."""
+"""CTranslate2 called directly, with our batches; it accepts token ids and removes padding itself."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""model2vec: the table of one of our static models, with its heads applied to every row, summed by their library."""
+"""model2vec: sums the token table of one of our static models, with the model's heads applied to every row."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from ..process import Spec
 
 
 class Model2Vec:
-    """Our tokenizer and table; their mean leaves out special tokens and unknown words."""
+    """Our tokenizer and table; model2vec's mean leaves out special tokens and unknown words."""
 
     packages = ("model2vec",)
 

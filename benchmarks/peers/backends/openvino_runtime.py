@@ -10,7 +10,7 @@ from ..process import Spec
 from .padded import Texts, fastest_budget
 
 HINTS = {"fp32": {"INFERENCE_PRECISION_HINT": "f32"}, "bf16": {"INFERENCE_PRECISION_HINT": "bf16"}, "int8": {}}
-"""The inference precision; in int8 OpenVINO chooses it for other operations: bf16 if the processor has it."""
+"""The inference precision; for int8, OpenVINO chooses the precision of other operations: bf16 if supported."""
 
 
 class OpenVino:

@@ -1,4 +1,4 @@
-"""What directly called libraries share: our tokenizer, batches of texts of similar length, mean pooling."""
+"""Code shared by the libraries that are called directly: our tokenizer, batches of similar lengths, mean pooling."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,14 +14,14 @@ from likewise.text.tokenizer import Tokenizer
 from ..process import Spec
 
 BUDGETS = (256, 512, 1024, 2048, 4096)
-"""The batch sizes in tokens that each library tries; it keeps the fastest."""
+"""The batch sizes in tokens that are tried for each library; the fastest is used."""
 Ids = Sequence[list[int]]
 Batch = tuple[list[int], np.ndarray, np.ndarray]
-"""The indices of its texts, their ids padded to the longest, and the attention mask."""
+"""The indices of a batch's texts, their token ids padded to the longest text, and the attention mask."""
 
 
 class Texts:
-    """Texts to padded batches, and hidden states to vectors."""
+    """Converts texts to padded batches, and hidden states to vectors."""
 
     def __init__(self, spec: Spec) -> None:
         manifest = read_manifest(Path(spec.folder))
@@ -34,12 +34,12 @@ class Texts:
         self.normalizes, self.budget = bool(heads), 2048
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, truncated, with special tokens."""
+        """Return the token ids of each text, truncated and with special tokens."""
         room = self.tokenizer.max_content_length
         return [self.tokenizer.with_special_tokens(content[:room]) for content in self.tokenizer.token_ids(texts)]
 
     def batches(self, ids: Ids) -> Iterator[Batch]:
-        """Batches of texts of similar length, none with more than `budget` tokens."""
+        """Yield batches of texts of similar length with at most `budget` tokens each."""
         for rows in plan_batches([len(row) for row in ids], self.budget):
             padded = np.zeros((len(rows), len(ids[rows[0]])), np.int64)
             mask = np.zeros_like(padded)
@@ -48,13 +48,13 @@ class Texts:
             yield rows, padded, mask
 
     def pooled(self, states: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """The mean over tokens, scaled to length 1 if the model does so."""
+        """Return the mean over tokens, scaled to length 1 if the model normalizes its vectors."""
         weights = mask.astype(np.float32)
         vectors = np.matmul(weights[:, None], states)[:, 0] / weights.sum(1, keepdims=True)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True) if self.normalizes else vectors
 
     def gathered(self, count: int, blocks: Iterable[tuple[list[int], np.ndarray]]) -> np.ndarray:
-        """The rows in the order of the texts."""
+        """Return the rows in the order of the texts."""
         found: dict[int, np.ndarray] = {}
         for rows, block in blocks:
             found.update(zip(rows, block, strict=True))
@@ -62,7 +62,7 @@ class Texts:
 
 
 class ByHand:
-    """A library that computes one padded batch at a time; `compute(ids, mask)` gives hidden states."""
+    """A library that computes one padded batch at a time; `compute(ids, mask)` returns hidden states."""
 
     def __init__(self, spec: Spec) -> None:
         self.texts = Texts(spec)

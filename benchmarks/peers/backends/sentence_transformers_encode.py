@@ -1,4 +1,4 @@
-"""sentence-transformers as its users call it: encode(texts) with its own batches of 32."""
+"""sentence-transformers as its users call it: encode(texts) with its default batch size of 32."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ class SentenceTransformers:
 
 
 def _session(spec: Spec, engine: str) -> dict[str, Any]:
-    """Threads for the library that computes."""
+    """Return the settings with the number of threads of the library that computes."""
     suffix = "_quantized" if spec.precision == "int8" else ""
     if engine == "openvino":
         settings = {"INFERENCE_NUM_THREADS": spec.threads, **HINTS[spec.precision]}
