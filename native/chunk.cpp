@@ -1,4 +1,4 @@
-// Runs sentences through the layers: embeddings, then blocks, in groups of rows that fit into the cache.
+// Runs sentences through the layers: embeddings, then blocks, in groups of rows that fit in the cache.
 #include "chunk.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace likewise {
 namespace {
 
-constexpr int GROUP = 64;  // maximum rows that go from attention to the end of a block together
-constexpr int ALONE = 32;  // tokens up to which attention takes no longer than distributing it would
+constexpr int GROUP = 64;  // maximum rows that pass together from attention to the end of a block
+constexpr int ALONE = 32;  // up to this many tokens, distributing attention over threads does not pay off
 
 void add_row(float* x, const float* more, int count) {
     for (int i = 0; i < count; i++) x[i] += more[i];
@@ -24,7 +24,7 @@ void record(std::vector<float>& largest, const float* x, int count) {
     for (int i = 0; i < count; i++) largest[i] = std::max(largest[i], std::fabs(x[i]));
 }
 
-// Turns each pair (x[i], x[i + width / 2]) of a head by its token's angle (Su et al. 2021, in halves).
+// Rotates each pair (x[i], x[i + width / 2]) of a head by the token's angle (Su et al. 2021, in halves).
 void rotate_head(float* x, const float* cosines, const float* sines, int half) {
     for (int i = 0; i < half; i++) {
         const float left = x[i], right = x[i + half];
@@ -33,7 +33,7 @@ void rotate_head(float* x, const float* cosines, const float* sines, int half) {
     }
 }
 
-// Some groups of query heads, each with its key-value head.
+// Several groups of query heads, each with its key-value head.
 Attention groups_of(const Attention& whole, int first, int count) {
     Attention some = whole;
     const long at = static_cast<long>(first) * whole.width;
@@ -46,7 +46,7 @@ Attention groups_of(const Attention& whole, int first, int count) {
     return some;
 }
 
-// A head by itself, with a bias for each pair of tokens.
+// A single head, with a bias for each pair of tokens.
 Attention one_head(const Attention& whole, int head, const float* biases) {
     Attention one = groups_of(whole, head, 1);
     one.bias = biases;
@@ -62,7 +62,7 @@ void largest_rows(const float* rows, long stride, int tokens, int width, float* 
     }
 }
 
-// The sum of rows, each times `first + slope * its number`, divided by `total`.
+// The weighted sum of rows, divided by `total`; row i has the weight `first + slope * i`.
 void weighted_rows(const float* rows, long stride, int tokens, int width, float first, float slope, float total,
                    float* out) {
     std::fill_n(out, width, 0.0F);
@@ -76,7 +76,7 @@ void weighted_rows(const float* rows, long stride, int tokens, int width, float 
 
 float sum_of_places(int first, int count) { return static_cast<float>((2.0 * first + count - 1.0) * count / 2.0); }
 
-// One sentence's reductions, side by side in the order of lw_reduction.
+// One sentence's reductions, concatenated in the order of lw_reduction.
 void reduce(const float* rows, long stride, int tokens, int skip, int width, int reductions, float* out) {
     rows += skip * stride;
     const int kept = tokens - skip;
@@ -88,7 +88,7 @@ void reduce(const float* rows, long stride, int tokens, int skip, int width, int
             case LW_MAX: largest_rows(rows, stride, kept, width, out); break;
             case LW_MEAN: weighted_rows(rows, stride, kept, width, 1.0F, 0.0F, count, out); break;
             case LW_MEAN_SQRT_LEN: weighted_rows(rows, stride, kept, width, 1.0F, 0.0F, std::sqrt(count), out); break;
-            case LW_WEIGHTED_MEAN:  // a token keeps its place in the whole sentence
+            case LW_WEIGHTED_MEAN:  // weights use a token's position in the whole sentence
                 weighted_rows(rows, stride, kept, width, static_cast<float>(skip + 1), 1.0F,
                               sum_of_places(skip + 1, kept), out);
                 break;
@@ -130,7 +130,7 @@ void Chunk::run_layers() {
     const int stride = model_.stride;
     x_ = work_.states.of(tokens * stride);
     const int query_stride = model_.query_stride;
-    joined_ = work_.joined.of((tokens + LANES) * model_.joined_stride() + LANES);  // attention reads whole vectors of rows
+    joined_ = work_.joined.of((tokens + LANES) * model_.joined_stride() + LANES);  // attention reads whole vectors
     context_ = work_.context.of(tokens * stride);
     attended_ = query_stride == stride ? context_ : work_.attended.of(tokens * query_stride);
     rows_ = rows_of(model_.pre_norm ? context_ : x_, stride, stride, span_.tokens, work_.rows, work_.scales);
@@ -147,7 +147,7 @@ void Chunk::run_layers() {
     if (request_.pooled) pool();
 }
 
-// The same bits as from `embed` and `pool`. False if a result is not finite; the caller then reports the word.
+// Bit-identical to `embed` and `pool`. Returns false if a result is not finite; the caller then reports the word.
 bool Chunk::mean_of_words() {
     const int width = model_.width;
     int64_t token = span_.token;
@@ -165,7 +165,7 @@ bool Chunk::mean_of_words() {
     return finite;
 }
 
-// The number of leading tokens of a sentence that reductions skip.
+// The number of initial tokens of a sentence that reductions skip.
 int Chunk::skipped(int64_t sentence) const {
     return request_.skips ? std::min(request_.skips[sentence], request_.lengths[sentence] - 1) : 0;
 }
@@ -212,7 +212,7 @@ void Chunk::embed() {
     }
 }
 
-// Calls `work` with each row's number and memory for a row as products read it, on all threads of the team.
+// On all threads of the team, calls `work` with each row's index and with memory for the row as matmuls read it.
 template <class RowWork>
 void Chunk::each_row(int count, const RowWork& work) {
     const int parts = team_.parts(count);
@@ -224,7 +224,7 @@ void Chunk::each_row(int count, const RowWork& work) {
     });
 }
 
-// Normalizes some rows; if a product reads the result next, also rounds them while they are in cache.
+// Normalizes some rows; if a matmul reads them next, also quantizes them while they are in the cache.
 void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int count, const Rows& rows) {
     const int stride = model_.stride;
     each_row(count, [&](int i, float* scaled) {
@@ -246,7 +246,7 @@ Chunk::Rows Chunk::Rows::from(int row, int row_bytes) const {
     return {nullptr, rounded + row * stride * row_bytes, scales + row, stride};
 }
 
-// The rows of x as the scheme's products read them; unless these are floats, they must still be rounded.
+// The rows of x as the scheme's matmuls read them; unless they stay floats, they have yet to be quantized.
 Chunk::Rows Chunk::rows_of(const float* x, int stride, int inputs, int count, Buffer<uint8_t>& rows,
                            Buffer<float>& scales) {
     if (model_.scheme.prepare == nullptr) return {x, nullptr, nullptr, stride};
@@ -280,7 +280,7 @@ int Chunk::panels_of(const Packed& weights) const {
 
 int Chunk::parts_of(const Packed& weights) const { return team_.parts(panels_of(weights)); }
 
-// The first column of a part of a product; behind the last column if there is no such part.
+// The first column of a part of a matmul; past the last column if there is no such part.
 int Chunk::column_of(const Packed& weights, int part) const {
     return panels_of(weights) * part / parts_of(weights) * model_.scheme.panel;
 }
@@ -300,7 +300,7 @@ void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const 
     watch_.lap(Work::products);
 }
 
-// x += a layer's output for the rows, which has its own norm in some models.
+// x += a layer's output for the rows; some models first normalize that output.
 void Chunk::add(const Weights& layer, const Norm& norm, const Rows& rows, int count, float* x, const Weights* next) {
     const int stride = model_.stride;
     if (!norm.present()) return multiply(layer, rows, count, x, x, stride, next);
@@ -323,7 +323,7 @@ void Chunk::layer(const Block& block, const Block* next) {
     for (int row = 0; row < span_.tokens; row += size) finish(block, next, row, std::min(size, span_.tokens - row));
 }
 
-// Cosines and sines of at least this many places; results for other layers or chunks are reused.
+// The cosines and sines for at least this many positions, reused across layers and chunks.
 const float* Chunk::angles(const Block& block, int places) {
     const int half = model_.head_width / 2;
     work_.angles.resize(model_.rotations.size());
@@ -344,7 +344,7 @@ const float* Chunk::angles(const Block& block, int places) {
     return table.data();
 }
 
-// Normalizes each head of queries and keys; norms read whole vectors, so each head is copied and padded with zeros.
+// Normalizes each head's queries and keys. Norms read whole vectors, so each head is copied and padded with zeros.
 void Chunk::norm_heads(const Block& block) {
     const int width = model_.head_width, stride = padded(width);
     float* head = work_.scaled.of(stride);
@@ -435,7 +435,7 @@ Attention Chunk::attention_of(const Block& block, size_t token, int tokens) {
     return whole;
 }
 
-// Products of queries with distances, and of distances with keys, for each pair of tokens (He et al. 2021).
+// For each pair of tokens, dot products of queries with distance keys, and of distance queries with keys (He 2021).
 const float* Chunk::biases_of(const Block& block, const Attention& a, int head) {
     const long stride = model_.distance_stride, step = padded(a.tokens);
     const size_t scores = static_cast<size_t>(a.tokens) * stride;
@@ -467,7 +467,7 @@ void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     float* wide = work_.wide.of(static_cast<size_t>(count) * wide_stride);
     const bool last = row + count == span_.tokens;
     add(block.out, block.out_norm, context_rows_.from(row, row_bytes), count, x, &block.up);
-    // The inputs of queries, or attention's result, are no longer needed: reuse their memory.
+    // The inputs of the queries, or the attention output, are no longer needed, so their memory is reused.
     const Rows rows = (model_.pre_norm ? rows_ : context_rows_).from(row, row_bytes);
     const Rows read = rows.rounded ? rows : Rows{normed + static_cast<size_t>(row) * stride, nullptr, nullptr, stride};
     norm(model_.pre_norm ? block.norm2 : block.norm1, x_, normed, row, count, read.before(block.up));

@@ -1,4 +1,4 @@
-// A chunk: whole sentences that go through the layers together, few enough that their data stays in cache.
+// A chunk: whole sentences that pass through the layers together, few enough for their data to stay in the cache.
 #pragma once
 
 #include "likewise_native.h"
@@ -8,13 +8,13 @@
 
 namespace likewise {
 
-// The sentences from `sentence` on, whose tokens begin at `token` of the request's.
+// The sentences starting at `sentence`, whose tokens start at `token` in the request.
 struct Span {
     int64_t sentence, sentences, token;
     int tokens;
 };
 
-// Whether only the mean of rows of the word table is requested, which needs no memory for token states.
+// Whether only the mean of word embeddings is requested, which needs no memory for hidden states.
 bool sums_words(const Model&, const lw_request&);
 // The number of reductions selected by these bits.
 int reduction_count(int32_t reductions);
@@ -26,15 +26,15 @@ public:
     void run();
 
 private:
-    // Rows as products read them: floats unchanged, or memory for the rounded rows with a scale for each.
+    // Rows as matmuls read them: the floats themselves, or memory for quantized rows, each with a scale.
     struct Rows {
         const float* floats;
-        uint8_t* rounded;  // null where products read floats
+        uint8_t* rounded;  // null if matmuls read floats
         float* scales;
         long stride;                     // elements
-        const Weights* reader = nullptr;  // the weights of the product that reads them, if known
+        const Weights* reader = nullptr;  // the weights of the matmul that reads them, if known
         Rows from(int row, int row_bytes) const;
-        // To be read by a product with these weights.
+        // The same rows, for a matmul with these weights.
         Rows before(const Weights& weights) const { return {floats, rounded, scales, stride, &weights}; }
     };
 
@@ -76,8 +76,8 @@ private:
     Stopwatch& watch_;
     Team& team_;
     float* pooled_ = nullptr;  // of the chunk's sentences
-    float *x_, *joined_, *context_, *attended_;  // attended_ is context_ if all heads together have the model's width
-    Rows rows_, context_rows_;  // inputs of queries, keys and values; attention's result
+    float *x_, *joined_, *context_, *attended_;  // attended_ is context_ if the heads add up to the hidden size
+    Rows rows_, context_rows_;  // inputs of queries, keys and values; the attention output
 };
 
 }  // namespace likewise

@@ -23,8 +23,8 @@ namespace {
 }
 
 #if defined(__x86_64__)
-// A bit of CPUID. We do not use __builtin_cpu_supports, since it knows fewer names in old compilers and answers "no" to
-// everything if the compiler's runtime library lacks its table (as zig's does).
+// A bit of CPUID. We avoid __builtin_cpu_supports, because old compilers know fewer names, and it answers "no" to every
+// question if the compiler's runtime library lacks its table (as zig's does).
 constexpr int EAX = 0, EBX = 1, ECX = 2;
 bool has(unsigned leaf, unsigned part, int which, int bit) {
     unsigned values[4] = {0, 0, 0, 0};
@@ -32,7 +32,7 @@ bool has(unsigned leaf, unsigned part, int which, int bit) {
     return ((values[which] >> bit) & 1U) != 0;
 }
 
-// Which registers the operating system saves on a context switch (XCR0); wide registers must not be used without it.
+// The registers that the operating system saves on a context switch (XCR0); other wide registers must not be used.
 bool saves(unsigned mask) {
     if (!has(1, 0, ECX, 27)) return false;  // OSXSAVE
     unsigned low = 0, high = 0;
@@ -74,7 +74,7 @@ bool has_dot_product() {
     constexpr unsigned long DOT_PRODUCT = 1UL << 20;  // HWCAP_ASIMDDP
     return (getauxval(AT_HWCAP) & DOT_PRODUCT) != 0;
 #elif defined(__APPLE__)
-    return true;  // all of Apple's processors have it
+    return true;  // all Apple processors support it
 #else
     return false;
 #endif

@@ -12,7 +12,7 @@
 namespace likewise {
 namespace {
 
-constexpr int64_t MOST_TEXTS = 64;  // texts that a thread takes at a time: a few chunks of sentences
+constexpr int64_t MOST_TEXTS = 64;  // texts that a thread processes at a time: a few chunks of sentences
 constexpr int32_t MOST_THREADS = 1024;
 
 std::string_view text_at(const lw_texts& texts, int64_t i) {
@@ -36,14 +36,14 @@ int64_t characters_of(std::string_view text, const char* what, int64_t number) {
 
 }  // namespace
 
-// Some texts and their state in the model.
+// A group of texts and its state while it passes through the model.
 class Embedder::Block {
 public:
     Block(const Embedder& embedder, const lw_texts& texts, const std::string& prompt, int32_t hidden, int64_t threads)
         : e_(embedder), texts_(texts), prompt_(prompt), hidden_(hidden), threads_(static_cast<int32_t>(threads)),
             prompt_characters_(characters_of(prompt, "prompt", 0)) {}
 
-    // The vectors of `count` texts from `first`; `lost`, if passed, has an entry for each.
+    // Computes the vectors of `count` texts from `first` on; `lost`, if passed, has an entry for each text.
     void run(int64_t first, int64_t count, float* vectors, int64_t* lost) {
         first_ = first;
         count_ = count;
@@ -56,7 +56,7 @@ public:
                 fail(LW_BAD_WEIGHTS, "texts[", first + i, "] gave a vector that is not finite");
     }
 
-    int64_t cut = 0, long_words = 0, unknown = 0;  // texts, of all runs
+    int64_t cut = 0, long_words = 0, unknown = 0;  // numbers of texts, over all runs
 
 private:
     const Embedder& e_;
@@ -82,7 +82,7 @@ private:
         e_.tokenizer_->encode(joined_.data(), joined_.size(), characters_.data(), count_, false, tokens_);
     }
 
-    // Truncates each text at the model's limit, adds special tokens around it, and counts what is lost.
+    // Truncates each text to the model's limit, adds special tokens around it, and counts the tokens lost.
     void frame(int64_t* lost) {
         ids_.clear();
         lengths_.clear();
@@ -220,7 +220,7 @@ std::string Embedder::prompt_of(const lw_texts& texts) const {
          : known);
 }
 
-// The number of tokens that poolings skip: the prompt's and any before them, if the model excludes prompts.
+// The number of initial tokens that pooling skips: the prompt and anything before it, if the model excludes prompts.
 int32_t Embedder::hidden_tokens(const std::string& prompt) const {
     if (folder_.include_prompt || prompt.empty()) return 0;
     return static_cast<int32_t>(frame_.prefix.size()) + tokens_of(prompt);
@@ -234,7 +234,7 @@ int32_t Embedder::tokens_of(const std::string& prompt) const {
     return static_cast<int32_t>(tokens.ids.size()) - static_cast<int32_t>(skipped);
 }
 
-// A prompt that reaches the limit by itself would give all texts the same vector.
+// A prompt that alone reaches the limit would give all texts the same vector.
 void Embedder::check_room_after(const std::string& prompt) const {
     const int32_t tokens = tokens_of(prompt);
     if (tokens >= limit_)

@@ -1,4 +1,4 @@
-// The complete model in a folder: texts in, vectors out.
+// A complete model loaded from a folder: it maps texts to vectors.
 #pragma once
 
 #include <memory>
@@ -23,14 +23,14 @@ public:
 
 private:
     class Block;
-    std::unique_ptr<Files> files_;  // the table of words is read in place
+    std::unique_ptr<Files> files_;  // the word embedding table is read in place
     std::unique_ptr<StoredWeights> weights_;
     Folder folder_;
     Frame frame_;
     std::unique_ptr<Model> model_;
     std::unique_ptr<Heads> heads_;
     std::unique_ptr<text::Tokenizer> tokenizer_;
-    int64_t limit_ = 0;  // tokens of a text, not counting special ones
+    int64_t limit_ = 0;  // maximum tokens of a text, not counting special tokens
 
     void read_model(const lw_options& options, const Kernels& kernels);
     void read_tokenizer(int32_t asked);

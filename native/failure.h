@@ -14,7 +14,7 @@ struct Failure : std::runtime_error {
     const lw_code code;
 };
 
-// Without streams: a static libstdc++ may not find their locales if another one is loaded.
+// No streams: a static libstdc++ may not find their locales if another libstdc++ is loaded.
 using std::to_string;
 inline std::string to_string(const char* text) { return text; }
 inline std::string to_string(std::string_view text) { return std::string(text); }
@@ -25,7 +25,7 @@ template <class... Part>
     throw Failure(code, (std::string() + ... + to_string(parts)));
 }
 
-// For a description that is invalid or not supported.
+// Throws the Failure for a description that is invalid or not supported.
 template <class... Part>
 [[noreturn]] void refuse(Part... parts) {
     fail(LW_BAD_DESCRIPTION, parts...);

@@ -1,4 +1,4 @@
-// The same table as src/likewise/encoders/families.py and shapes.py, which Python's tests compare with this one.
+// The same table as in src/likewise/encoders/families.py and shapes.py; Python tests compare the two.
 #include "families.h"
 
 #include <cmath>
@@ -10,8 +10,8 @@
 namespace likewise {
 namespace {
 
-constexpr int32_t MOST_TOKENS = 1 << 20;  // in one text, if the encoder has no table of positions
-constexpr int32_t LONGEST_RELATIVE = 1 << 16;  // or if its positions are relative
+constexpr int32_t MOST_TOKENS = 1 << 20;  // maximum length of a text, if the encoder has no position table
+constexpr int32_t LONGEST_RELATIVE = 1 << 16;  // the same, if its positions are relative
 constexpr int32_t LARGEST_SIZE = 100'000'000, LARGEST_DEPTH = 200;
 
 // config.json; each value is checked to be plausible for an encoder.
@@ -34,7 +34,7 @@ public:
         if (!(value >= 0 && value <= most)) refuse("config.json must give ", key, " as a number from 0 to ", most);
         return static_cast<float>(value);
     }
-    // A rotary base, say: below 1, angles would grow until the engines' precisions show.
+    // A number such as a rotary base; below 1, angles would grow until rounding makes the engines differ.
     float at_least_one(const char* key, double otherwise) const {
         const float value = number(key, otherwise, 1e12);
         if (value < 1) refuse("config.json has ", key, " = ", value, "; expected a number of at least 1");
@@ -75,7 +75,7 @@ public:
         return activation_named(text(key, otherwise), key);
     }
 
-    // Refuse a variant that would be computed wrongly.
+    // Rejects a variant for which results would be wrong.
     void require(const char* key, bool only) const {
         if (flag(key, only) != only) refuse("config.json sets ", key, ", which is not supported");
     }
@@ -91,16 +91,16 @@ private:
     const json::Value root_;
 };
 
-// An encoder's description, and the sizes and properties that it lacks.
+// An encoder's description, with sizes and properties that are not part of lw_description.
 struct Shape {
     lw_description d{};
-    int32_t positions = 0, segments = 0, buckets = 0, groups = 0;  // rows of tables; sets of weights that blocks share
+    int32_t positions = 0, segments = 0, buckets = 0, groups = 0;  // rows of tables; number of shared sets of weights
     int32_t distances = 0;                                         // rows of vectors of distances
-    bool head_norms = false, added_norms = false;  // of queries and keys; of what attention and network add
-    bool gate_apart = false;  // whether the network's values and gates have separate weights
+    bool head_norms = false, added_norms = false;  // on queries and keys; before residual additions
+    bool gate_apart = false;  // whether values and gates have separate weights
     bool widens = false, norm_bias = true, attention_bias = true, up_bias = true, down_bias = true;
-    float theta = 0, stretch = 1;  // of every block
-    std::vector<float> thetas;     // or of each
+    float theta = 0, stretch = 1;  // in every block
+    std::vector<float> thetas;     // or per block
     std::vector<int32_t> reaches;
 };
 
@@ -140,7 +140,7 @@ Shape bert(const Config& c) {
     return s;
 }
 
-// Position ids start after the padding token's id.
+// Position ids start at the padding token's id + 1.
 Shape roberta(const Config& c) {
     Shape s = bert_like(c);
     start_positions(s, c.size("pad_token_id", 1, 0) + 1);
@@ -181,7 +181,7 @@ Shape distilbert(const Config& c) {
     return s;
 }
 
-// `otherwise` is the base of layers with global attention.
+// `otherwise` is the rotary base of layers with global attention.
 float theta_of(const Config& c, bool local, const char* local_key, const char* global_key, double otherwise) {
     const char* key = local ? local_key : global_key;
     const Config newer = c.object("rope_parameters").object(local ? "sliding_attention" : "full_attention");
@@ -189,7 +189,7 @@ float theta_of(const Config& c, bool local, const char* local_key, const char* g
     return c.at_least_one(key, newer.at_least_one("rope_theta", local ? 10'000 : otherwise));
 }
 
-// Which layers have local attention; if config.json does not say, all but every `every`-th, counted from `first`.
+// Which layers have local attention: as set in config.json, otherwise all but every `every`-th, counted from `first`.
 std::vector<bool> local_layers(const Config& c, int32_t depth, int32_t every, int32_t first) {
     std::vector<bool> locals;
     for (const json::Value kind : c.member("layer_types")) {
@@ -209,7 +209,7 @@ void check_rotary(const Shape& s) {
         refuse("config.json asks for ", s.d.heads, " rotary heads in a width of ", s.d.width);
 }
 
-// Positions are rotations in every block, not a table.
+// Every block has rotary positions, instead of a position table.
 void rotate(Shape& s, double theta, double stretch) {
     check_rotary(s);
     s.theta = static_cast<float>(theta);
@@ -218,8 +218,8 @@ void rotate(Shape& s, double theta, double stretch) {
     s.positions = 0;
 }
 
-// Rotary positions of all blocks, in current or older keys. Fixed NTK scaling by s multiplies the base by
-// s, and divides all angles by s^(2 / width of a head).
+// Rotary positions of all blocks, from current or older config keys. Fixed NTK scaling by s multiplies the base by s
+// and divides all angles by s^(2 / head width).
 void read_rope(const Config& c, Shape& s, double otherwise) {
     const Config newer = c.object("rope_parameters"), older = c.object("rope_scaling");
     const Config& scaling = c.has("rope_parameters") ? newer : older;
@@ -264,11 +264,11 @@ Shape jina(const Config& c) {
     s.segments = c.size("type_vocab_size", 2, 0);
     s.up_bias = false;
     s.d.longest = s.positions;
-    s.positions = 0;  // they are distances
+    s.positions = 0;  // positions are distances
     return s;
 }
 
-// Disentangled attention (DeBERTa 2 and 3): no table of positions, but vectors of distances.
+// Disentangled attention (DeBERTa 2 and 3): relative instead of absolute position embeddings.
 Shape deberta(const Config& c) {
     Shape s;
     read_sizes(c, s, 512, "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size");
@@ -290,7 +290,7 @@ Shape deberta(const Config& c) {
     return s;
 }
 
-// T5's encoder: norms without a mean or a bias, scores that are not divided, relative positions.
+// The encoder of T5: RMSNorm without a bias, unscaled attention scores, relative positions.
 Shape t5(const Config& c) {
     Shape s;
     read_sizes(c, s, 1, "d_model", "num_layers", "num_heads", "d_ff");
@@ -315,7 +315,7 @@ Shape t5(const Config& c) {
 Shape gte(const Config& c) { return gte_like(c, 160'000); }
 Shape gte_of_its_authors(const Config& c) { return gte_like(c, 10'000); }
 
-// In its authors' words.
+// With the config keys of its authors.
 void read_nomic(const Config& c, Shape& s) {
     read_sizes(c, s, 1, "n_embd", "n_layer", "n_head", "n_inner");
     s.positions = c.size("n_positions", 8192);
@@ -372,7 +372,7 @@ Shape modernbert(const Config& c) {
     return s;
 }
 
-// What Qwen3 and Gemma 3 share: query heads in groups, norms without a mean, gates, rotary positions.
+// What Qwen3 and Gemma 3 share: grouped-query attention, RMSNorm, gates, rotary positions.
 Shape grouped(const Config& c, int32_t positions, int32_t key_heads, int32_t head_width, const char* activation_key,
               const char* activation) {
     Shape s;
@@ -440,17 +440,17 @@ Shape words(const Config& c) {
     return s;
 }
 
-// Names of weights, without `.weight` and `.bias`; those of a block follow its own name. Null: there is none.
+// Names of weights, without `.weight` and `.bias`; names in a block follow the block's own name. Null: no such weight.
 struct BlockNames {
-    const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;  // query may hold all three
-    const char* gate = nullptr;                                         // or up holds both
+    const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;  // query may hold key and value too
+    const char* gate = nullptr;                                         // null: up holds values and gates
     const char *query_norm = nullptr, *key_norm = nullptr, *out_norm = nullptr, *down_norm = nullptr;
 };
 struct Family {
     std::string_view type;
     Shape (*shape)(const Config&);
     const char *words, *norm, *widen, *relative, *last_norm;
-    const char *block, *part;  // a block's name is block, its number, part
+    const char *block, *part;  // a block's name is `block`, its index, then `part`
     BlockNames names;
 };
 
@@ -513,7 +513,7 @@ constexpr Family FAMILIES[] = {
     {"words", words, "table", nullptr, nullptr, nullptr, nullptr, "", "", {}},
 };
 
-// Of DeBERTa's many forms, only versions 2 and 3 without a convolution, with vectors of distances.
+// Of the many variants of DeBERTa, only versions 2 and 3 without a convolution, with relative position embeddings.
 void check_disentangled(const json::Value& config) {
     const json::Value named = config.member("pos_att_type");
     bool c2p = false, p2c = false;
@@ -543,7 +543,7 @@ const Family& family_of(const json::Value& config) {
         const json::Value found = config.member(key);
         return found.kind() == json::Kind::TEXT && found.text(key).substr(0, beginning.size()) == beginning;
     };
-    if (type == "bert" && says("position_embedding_type", "alibi")) type = "jina_bert";  // which calls itself a BERT
+    if (type == "bert" && says("position_embedding_type", "alibi")) type = "jina_bert";  // its config.json says bert
     if (type == "t5" && says("feed_forward_proj", "gated-")) type = "t5_gated";
     if (type == "deberta-v2") check_disentangled(config);
     std::string known;

@@ -1,4 +1,4 @@
-// Encoders by model_type: how config.json gives their sizes, and the names of their weights.
+// Encoders by model_type: how to read their sizes from config.json, and the names of their weights.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Encoder {
     std::vector<int32_t> order;
 };
 
-// The encoder in a folder (which ends with a slash, or is empty); throws LW_BAD_DESCRIPTION.
+// Reads the encoder in a folder (a path that ends with a slash, or is empty); throws LW_BAD_DESCRIPTION.
 Encoder read_encoder(const json::Value& config, StoredWeights& weights, int32_t precision);
 
 }  // namespace likewise

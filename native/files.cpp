@@ -43,7 +43,7 @@ private:
 };
 
 #if defined(LIKEWISE_FOLDERS)
-// An open file, which must be a regular one: a pipe would block, and a device need not end.
+// An open file, which must be a regular file: a pipe would block, and a device may never end.
 class Descriptor {
 public:
     explicit Descriptor(const std::string& path) : path_(path), number_(::open(path.c_str(),

@@ -1,4 +1,4 @@
-// Python does the same in likewise/model_files/folder.py and module_registry.py, with the same checks.
+// The counterpart of likewise/model_files/folder.py and module_registry.py in Python, with the same checks.
 #include "folder.h"
 
 #include <cmath>
@@ -53,7 +53,7 @@ constexpr Name SIMILARITIES[] = {{"cosine", 0}, {"dot", 1}, {"euclidean", 2}, {"
 
 std::string_view last_part(std::string_view dotted) { return dotted.substr(dotted.rfind('.') + 1); }
 
-// A module's folder, which must be inside the model's.
+// A module's folder, which must be inside the model folder.
 std::string folder_of(std::string path) {
     for (char& c : path)
         if (c == '\\') c = '/';
@@ -122,7 +122,7 @@ void read_pooling(Files& files, const Module& module, Folder& folder) {
     folder.include_prompt = config.flag("include_prompt", true);
 }
 
-// A dense head that does more than map a vector would be computed wrongly.
+// Rejects dense heads that do more than map a vector, for which results would be wrong.
 void check_plain(const Value& config, const std::string& path) {
     if (config.flag("use_residual", false)) refuse(path, " sets use_residual, which is not supported");
     for (const char* key : {"module_input_name", "module_output_name"}) {

@@ -1,12 +1,12 @@
-// Logarithm, exponential, sine and cosine in double precision, from additions, multiplications and divisions alone: the
-// system's differ in the last bit from one library to another. Rounded to floats, these are the same everywhere.
+// Logarithm, exponential, sine and cosine in double precision, computed only with +, * and /, because the last bit of
+// the standard functions varies between libraries. Rounded to floats, these give the same results everywhere.
 #pragma once
 
 #include <cmath>
 
 namespace likewise {
 
-// Of x > 0, to 2e-16 of the larger of itself and 1: log m = 2 artanh((m - 1) / (m + 1)), with m near 1.
+// For x > 0, with an error of at most 2e-16 max(1, |result|): log m = 2 artanh((m - 1) / (m + 1)), with m near 1.
 inline double logarithm(double x) {
     int exponent;
     double m = std::frexp(x, &exponent);
@@ -20,7 +20,7 @@ inline double logarithm(double x) {
     return 2.0 * s * sum + exponent * 0.69314718055994531;
 }
 
-// To 3e-16 of itself for |x| < 100: the series for the remainder modulo log 2.
+// With a relative error of at most 3e-16 for |x| < 100: the series for the remainder modulo log 2.
 inline double exponential(double x) {
     const double whole = std::nearbyint(x * 1.4426950408889634);
     const double rest = x - whole * 0.6931471803691238 - whole * 1.9082149292705877e-10;
@@ -29,8 +29,8 @@ inline double exponential(double x) {
     return std::ldexp(sum, static_cast<int>(whole));
 }
 
-// cos x and sin x of 0 <= x < 1e5 to 2e-16, and further on to 1e-16 x: the series for the remainder modulo pi /
-// 2.
+// cos x and sin x, with an error of at most 2e-16 for 0 <= x < 1e5 and 1e-16 x above: the series for the remainder
+// modulo pi / 2.
 struct Angle {
     double cosine, sine;
     explicit Angle(double x) {

@@ -21,7 +21,7 @@ inline float float_of(uint32_t bits) {
 
 inline float from_bfloat16(uint16_t half) { return float_of(static_cast<uint32_t>(half) << 16); }
 
-// Rounded, ties to even.
+// Rounds ties to even.
 inline uint16_t bfloat16_of(float x) {
     const uint32_t bits = bits_of(x);
     return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);

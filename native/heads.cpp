@@ -8,8 +8,8 @@
 namespace likewise {
 namespace {
 
-constexpr int GROUP = 64;  // rows that go through all heads together
-constexpr float NORM_EPS = 1e-5F, LEAST_LENGTH = 1e-12F;  // torch's, for LayerNorm and normalize
+constexpr int GROUP = 64;  // rows that pass through all heads together
+constexpr float NORM_EPS = 1e-5F, LEAST_LENGTH = 1e-12F;  // the defaults of torch's LayerNorm and normalize
 constexpr int64_t LARGEST_WIDTH = 1'000'000;
 
 }  // namespace
@@ -47,7 +47,7 @@ void Heads::add(const lw_head& head) {
 }
 
 void Heads::run(const float* rows, int64_t count, float* out, HeadRows& work) const {
-    const bool in_place = width_ % LANES == 0 && !heads_.empty();  // the last head can write its results itself
+    const bool in_place = width_ % LANES == 0 && !heads_.empty();  // the last head can write its results in place
     for (int64_t row = 0; row < count; row += GROUP) {
         const int some = static_cast<int>(std::min<int64_t>(GROUP, count - row));
         const float* x = padded_rows(rows + row * inputs_, some, work);
@@ -61,7 +61,7 @@ void Heads::run(const float* rows, int64_t count, float* out, HeadRows& work) co
     }
 }
 
-// Rows padded with zeros to a multiple of LANES; the rows themselves if they need no padding.
+// The rows, copied and padded with zeros to a multiple of LANES if necessary.
 const float* Heads::padded_rows(const float* rows, int count, HeadRows& work) const {
     const int stride = padded(inputs_);
     if (stride == inputs_) return rows;
@@ -73,7 +73,7 @@ const float* Heads::padded_rows(const float* rows, int count, HeadRows& work) co
     return to;
 }
 
-// Rows are padded with zeros, before and after.
+// Rows are padded with zeros before and after the call.
 void Heads::apply(const Head& head, const float* rows, float* out, int count) const {
     const int stride = padded(head.inputs), next = padded(head.outputs);
     if (head.kind == LW_DENSE)
@@ -85,7 +85,7 @@ void Heads::apply(const Head& head, const float* rows, float* out, int count) co
         if (head.kind == LW_LAYER_NORM) kernels_.layer_norm(x, y, head.inputs, stride, head.norm.weight.data(), head.norm.bias.data(), NORM_EPS);
         if (head.kind == LW_DENSE && head.activation != LW_IDENTITY) {
             kernels_.activate(y, next, static_cast<Activation>(head.activation));
-            std::fill(y + head.outputs, y + next, 0.0F);  // some activations map 0 to other values
+            std::fill(y + head.outputs, y + next, 0.0F);  // some activations map 0 to a nonzero value
         }
         if (head.kind == LW_NORMALIZE) {
             const float length = std::max(std::sqrt(kernels_.scan.squares(x, next)), LEAST_LENGTH);

@@ -1,4 +1,4 @@
-// Products of bytes by AVX-VNNI, which small processors without AVX-512 have.
+// Int8 matmuls with AVX-VNNI, for small processors without AVX-512.
 #include "isa.h"
 
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// Products of bytes by Arm's dot product: four bytes by four bytes a lane, added in one instruction.
+// Int8 matmuls with Arm's dot product instruction, which adds four products of bytes per lane.
 #include "isa.h"
 
 #if defined(__aarch64__)

@@ -1,5 +1,5 @@
-// Kernels in plain C++ for any processor, following ARITHMETIC.md step by step. The other kernels give the same bits,
-// and are tested against these.
+// Kernels in plain C++ for any processor, following ARITHMETIC.md step by step. All other kernels must be bit-identical
+// to these and are tested against them.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int PANEL = 16;
 
-// Like the instructions: b unless a is beyond it.
+// As in the vector instructions: b, unless a is beyond it.
 inline float larger(float a, float b) { return a > b ? a : b; }
 inline float smaller(float a, float b) { return a < b ? a : b; }
 inline float clamped(float x, float limit) { return larger(smaller(x, limit), -limit); }
@@ -34,7 +34,7 @@ float result(int32_t sum, const Product& p, int row, int column) {
     return fused(scaled, p.weights->scales[column], p.weights->bias[column]);
 }
 
-// Elements are floats, halves or bytes; sums are floats or, of bytes, exact. Halves are added in pairs, the second first.
+// Elements are floats, halves or bytes; sums are floats or, for bytes, exact. Halves are added in pairs, second first.
 template <class Element>
 void multiply(const Product& p) {
     constexpr int PAIRED = sizeof(Element) == 2 ? 1 : 0;
@@ -79,8 +79,8 @@ float largest(const float* x, int count) {
     return most;
 }
 
-// 64 sums of a multiple of 16 numbers: number i is added to sum i % 64, or i % 16 behind the last 64. Four become one,
-// then of sixteen each half is added to the other.
+// Adds a multiple of 16 numbers in 64 sums: number i goes to sum i % 64, or i % 16 after the last full 64. Every four
+// sums become one, then the halves of the sixteen are added repeatedly.
 template <class Step>
 float sum_of(int count, Step step) {
     float sums[64] = {};
@@ -172,7 +172,7 @@ float gate(float* x, const float* gate, int count, Activation kind) {
     return largest(x, count);
 }
 
-// The keys that a query attends to.
+// The range of keys that a query attends to.
 struct Seen {
     int begin, end;
     Seen(const Attention& a, int query)
@@ -183,7 +183,7 @@ float with_bias(const Attention& a, float score, int head, int query, int key) {
     return a.bias ? score + a.bias[head * a.head_step + query + key * a.key_step] : score;
 }
 
-// One query of one head: scores of the keys it attends to, their softmax, and the weighted values.
+// One query of one head: the scores of the keys that it attends to, their softmax, and the weighted values.
 void attend_one(const Attention& a, int head, int query, float* scores) {
     const long at = static_cast<long>(head) * a.width, shared = static_cast<long>(head / a.group) * a.width;
     const float* q = a.queries + query * a.stride + at;
@@ -220,12 +220,12 @@ float largest_of_rows(const Attention& a, const float* rows) {
     return most;
 }
 
-// Numbers times `scale`, rounded to integers.
+// Multiplies numbers by `scale` and rounds them to integers.
 void round_row(const float* x, int count, float scale, int32_t* out) {
     for (int i = 0; i < count; i++) out[i] = static_cast<int32_t>(std::nearbyint(x[i] * scale));
 }
 
-// One head in 16 bits: how its queries, keys and values are rounded depends on the sentence.
+// One head in 16 bits; the scales of its queries, keys and values depend on the sentence.
 struct RoundedHead {
     const Attention& a;
     PairScales scales;
@@ -294,7 +294,7 @@ void sum_words(const WordSum& s) {
     }
 }
 
-// Elements of queries; rows are floats or bytes. A panel is a single column: lanes and vectors are 1.
+// The template parameter is the type of query elements; rows are floats or bytes. A panel is a single column.
 template <class Element>
 size_t scan(const ScanBlock& b) {
     Hit* hit = b.hits;

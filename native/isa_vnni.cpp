@@ -1,4 +1,4 @@
-// Products of bytes by AVX512-VNNI: four bytes by four bytes a lane, added in one instruction.
+// Int8 matmuls with AVX512-VNNI, whose instruction adds four products of bytes per lane.
 #include "isa.h"
 
 #if defined(__x86_64__)
@@ -16,8 +16,8 @@ namespace {
 inline Bits dot(Bits sum, Bits x, Bits w) { return {_mm512_dpbusd_epi32(sum.v, x.v, w.v)}; }
 using Int8 = Int8Dot<uint8_t, dot>;
 
-// The same for scans. If the code after the loop reads the intrinsic's result as another type, GCC 12 keeps copies of
-// the sums in memory, with one store per step; so the instruction is written in assembly.
+// The same for scans, written in assembly: if code after the loop reads the intrinsic's result as another type, GCC 12
+// keeps copies of the sums in memory, with one store per step.
 struct ScanInt8 : Int8 {
 #if !defined(__clang__)
     static Sum step(Sum sum, Bits x, Bits w) {

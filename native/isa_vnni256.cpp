@@ -1,4 +1,4 @@
-// AVX-VNNI's kernel with AVX512-VNNI's short vectors, so that it can be tested on processors without AVX-VNNI.
+// The AVX-VNNI kernel on AVX512-VNNI's 256-bit vectors, so that it can be tested on processors without AVX-VNNI.
 #include "isa.h"
 
 #if defined(__x86_64__)

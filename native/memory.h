@@ -15,10 +15,10 @@
 
 namespace likewise {
 
-// Products read weights from one end to the other; with pages of 4 KiB, a tenth of that time goes into finding pages.
+// Matmuls read weights sequentially; with pages of 4 KiB, a tenth of that time goes into address translation.
 class Arena {
 public:
-    // Zeroed memory aligned to 64 bytes, which lives as long as this object.
+    // Returns zeroed memory aligned to 64 bytes, freed together with this object.
     uint8_t* of(size_t bytes) {
         bytes = (bytes + LINE - 1) / LINE * LINE;
         if (bytes > left_) {

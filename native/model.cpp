@@ -1,4 +1,4 @@
-// Checks a description of a model and builds the model.
+// Validates the description of a model and builds the model.
 #include "model.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace likewise {
 namespace {
 
-constexpr int LARGEST_SIZE = 65536;  // of a layer; up to this size, integer sums fit into 32 bits
+constexpr int LARGEST_SIZE = 65536;  // of a layer; up to this size, integer sums fit in 32 bits
 constexpr int LARGEST_TABLE = 1 << 24;
 
 void check_between(const char* name, int64_t value, int64_t least, int64_t most) {
@@ -22,13 +22,13 @@ void check_between(const char* name, int64_t value, int64_t least, int64_t most)
     fail(LW_BAD_DESCRIPTION, name, " is ", value, "; wanted ", least, " to ", most);
 }
 
-// The rounding to eight bits is larger than the error of the rough version.
+// In eight bits, the quantization error exceeds that of the rough version.
 Activation activation_of(const lw_description& d) {
     const auto named = static_cast<Activation>(d.activation);
     return d.precision == LW_AS_INT8 && named == Activation::gelu ? Activation::rough_gelu : named;
 }
 
-// Half of the buckets for each direction; one per near distance, and logarithmic for far ones (as in T5).
+// Half the buckets per direction: one per short distance, log-spaced for long ones (as in T5).
 int bucket(int offset, int buckets) {
     const int half = buckets / 2, near = half / 2, distance = std::abs(offset);
     const int side = offset > 0 ? half : 0;
@@ -38,8 +38,8 @@ int bucket(int offset, int buckets) {
     return side + std::min(half - 1, near + static_cast<int>(steps));
 }
 
-// The row of a distance: one for each near one, logarithmic for far ones, of either direction (DeBERTa). Not inlined:
-// Emscripten 3.1.6 vectorizes the loop around it, with wrong rows.
+// The row of a signed distance: one per short distance, log-spaced for long ones (DeBERTa). Not inlined, because
+// Emscripten 3.1.6 would vectorize the loop around it and get wrong rows.
 [[gnu::noinline]] int distance_row(int distance, int buckets, int farthest) {
     const int near = buckets / 2, far = std::abs(distance);
     if (far <= near) return distance + buckets;
@@ -147,7 +147,7 @@ Norm Model::read_norm(const lw_linear& norm, int width, const char* what) const 
 
 Model::~Model() {
     Pool* pool = pool_.load();
-    if (pool && pool->here()) delete pool;  // another process's pool is left alone
+    if (pool && pool->here()) delete pool;  // do not touch the pool of another process
 }
 
 void Model::read_embeddings(const lw_description& d) {
@@ -186,7 +186,7 @@ void Model::read_distances(const lw_description& d) {
         distance_rows.push_back(distance_row(distance, buckets, d.farthest));
 }
 
-// Queries or keys of distances, as those of tokens but in fp32 whatever the precision; packed for each head.
+// Queries or keys of distances, computed like those of tokens, but always in fp32; packed per head.
 void Model::project_distances(const lw_linear& layer, std::vector<Weights>& to) {
     const int rows = static_cast<int>(distances_.size() / stride), head_width = this->head_width;
     check_between("rows of queries and keys, with distances,", layer.weight.rows, width, width);
@@ -212,8 +212,8 @@ void Model::project_distances(const lw_linear& layer, std::vector<Weights>& to) 
     }
 }
 
-// Biases for every head and distance, for powers of two. Attention loads whole vectors of queries, up to 15 past the
-// sentence.
+// Biases for every head and distance, scaled for powers of two. Attention loads whole vectors of queries, up to 15
+// past the end of the sentence.
 template <class Bias>
 void Model::fill_relative(Bias bias) {
     check_between("longest, with relative positions,", longest, 1, LARGEST_SIZE);
@@ -223,7 +223,7 @@ void Model::fill_relative(Bias bias) {
     }
 }
 
-// Slopes of Press et al. 2022: powers of 2^(-8 / n) for n heads, a power of two; others add every second slope of 2 n.
+// Slopes of Press et al. 2022: powers of 2^(-8 / n) for n heads, if n is a power of two; otherwise as in shapes.py.
 void Model::fill_alibi() {
     int power = 1;
     while (2 * power <= heads) power *= 2;
@@ -277,7 +277,7 @@ Block Model::read_block(const lw_block& b) {
     return made;
 }
 
-// The index of a rotation in the model's list, to which it is added if it is new.
+// The index of a rotation in the model's list; a new rotation is added to the list.
 size_t Model::rotation_of(const Rotation& rotation) {
     const auto check = [](float value, const char* name) {
         if (!(value > 0.0F) || !std::isfinite(value))
@@ -304,7 +304,7 @@ size_t Model::bytes() const {
 std::unique_ptr<Workspace> Model::borrow() const { return spares_.borrow(); }
 
 void Model::give_back(std::unique_ptr<Workspace> workspace) const {
-    constexpr size_t MOST_BYTES = 64U << 20U;  // memory for a very long text is released
+    constexpr size_t MOST_BYTES = 64U << 20U;  // memory for very long texts is released
     if (workspace->bytes() <= MOST_BYTES) spares_.give_back(std::move(workspace));
 }
 

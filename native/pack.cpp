@@ -1,4 +1,4 @@
-// Converts any stored type to floats, halves or bytes, in the order in which products read them.
+// Converts any stored type to floats, halves or bytes, in the order in which matmuls read them.
 #include "pack.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 template <class T>
 T read(const lw_tensor& tensor, int64_t at) {
-    T value;  // a mapped file may not be aligned
+    T value;  // data in a mapped file may be unaligned
     std::memcpy(&value, static_cast<const char*>(tensor.data) + at * static_cast<int64_t>(sizeof(T)), sizeof(T));
     return value;
 }
@@ -120,7 +120,7 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
     packed_.starts = starts_;
 }
 
-// All parts read the same inputs, so they must have the same input scales, or none.
+// All parts read the same inputs, so either all have the same input scales or none has any.
 void Weights::read_input_scales(const std::vector<Part>& parts, int inputs, bool int8, const char* what) {
     const float* scales = parts.front().linear->input_scales;
     for (const Part& part : parts) {
@@ -136,7 +136,7 @@ void Weights::read_input_scales(const std::vector<Part>& parts, int inputs, bool
     std::copy_n(scales, inputs, input_scales_.begin());
 }
 
-// Bytes are rounded so that a row's largest magnitude is 127.
+// Bytes are scaled so that a row's largest magnitude becomes 127.
 void Weights::place_row(const Scheme& scheme, int output, const float* row, int inputs, std::vector<uint8_t>& packed) {
     if (scheme.weight_bytes == 4) return place_groups(scheme, output, reinterpret_cast<const uint8_t*>(row), inputs);
     packed.resize(static_cast<size_t>(inputs) * scheme.weight_bytes);
@@ -163,7 +163,7 @@ void Weights::place_bytes(const Scheme& scheme, int output, const int8_t* row, i
     place_groups(scheme, output, reinterpret_cast<const uint8_t*>(row), inputs);
 }
 
-// Copies a row of packed numbers, a group of inputs at a time, to its column of its panel.
+// Copies a row of converted weights, one group of inputs at a time, to its column in a panel.
 void Weights::place_groups(const Scheme& scheme, int output, const uint8_t* row, int inputs) {
     const size_t group = static_cast<size_t>(scheme.group) * scheme.weight_bytes, step = group * scheme.panel;
     const size_t panel =

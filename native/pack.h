@@ -15,20 +15,20 @@ constexpr int LANES = 16;  // rows are padded to multiples of this
 
 inline int padded(int count) { return (count + LANES - 1) / LANES * LANES; }
 
-// Rows of one matrix that become columns of a product; they are padded apart from other parts.
+// Rows of one matrix that become columns of a matmul; each part is padded separately.
 struct Part {
     const lw_linear* linear;
-    int first, rows;  // of the matrix
+    int first, rows;  // rows of the matrix
 };
 
-// One or more matrices with the same inputs, packed as one into memory of the arena, which must outlive it.
+// One or more matrices with the same inputs, packed as one into memory of an arena, which must outlive this object.
 class Weights {
 public:
     Weights() = default;
     Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what, Arena&);
     const Packed& packed() const { return packed_; }
     size_t bytes() const { return bytes_; }
-    // Factors of inputs before rounding, padded with zeros; null: none.
+    // The factors of inputs before they are quantized, padded with zeros; null: none.
     const float* input_scales() const { return input_scales_.empty() ? nullptr : input_scales_.data(); }
 
 private:
@@ -50,7 +50,7 @@ private:
 bool all_finite(const float* row, int count);
 // The numbers of a row as floats.
 void read_row(const lw_tensor&, int64_t row, float* out);
-// A tensor of this size as floats, padded with zeros to `stride` a row; checked to be finite.
+// A tensor of this size as floats, with rows padded with zeros to `stride`; throws if a value is not finite.
 std::vector<float> read_all(const lw_tensor&, int rows, int columns, int stride, const char* what);
 
 }  // namespace likewise

@@ -1,5 +1,5 @@
-// Coefficients of the polynomials of every instruction set, highest power first, for Horner's rule with one fused
-// multiplication per step; and the limits that belong to them. ARITHMETIC.md says what they approximate and how well.
+// Polynomial coefficients shared by all instruction sets, highest power first, for Horner's rule with one fused
+// multiply-add per step, and their limits. ARITHMETIC.md says what they approximate and how accurately.
 #pragma once
 
 namespace likewise {

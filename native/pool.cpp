@@ -13,7 +13,7 @@ namespace {
 
 long this_process() {
 #if defined(_WIN32)
-    return 0;  // nothing forks there
+    return 0;  // processes cannot fork there
 #else
     return static_cast<long>(getpid());
 #endif
@@ -39,7 +39,7 @@ Pool& pool_of(std::atomic<Pool*>& owned) {
     if (found && found->here()) return *found;
     auto made = std::make_unique<Pool>();
     if (owned.compare_exchange_strong(found, made.get())) return *made.release();
-    return *found;  // another thread was faster
+    return *found;  // another thread created it first
 }
 
 Pool& process_pool() {
@@ -85,7 +85,7 @@ void Pool::help(Job& job, std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     job.work();
     lock.lock();
-    if (--job.running == 0) job.done.notify_one();  // under the lock: the job ends with its call
+    if (--job.running == 0) job.done.notify_one();  // under the lock, because the job is destroyed when its call ends
 }
 
 }  // namespace likewise

@@ -1,4 +1,4 @@
-// Threads that wait for work between calls: starting one for each call costs as much as a short sentence.
+// Threads that wait for work between calls, because starting a thread costs as much as encoding a short sentence.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@ public:
     ~Pool();
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
-    // Runs work, which must not throw, in the calling thread and up to `helpers` others; returns
-    // when all are done. Any number of threads may call it at once.
+    // Runs work, which must not throw, in the calling thread and up to `helpers` other threads; returns
+    // when all are done. Any number of threads may call this at once.
     void run(size_t helpers, const std::function<void()>& work);
-    // Whether its threads are in this process: a fork copies the pool but not its threads; its locks are unreliable.
+    // Whether its threads run in this process: a fork copies the pool without threads, and its locks are unreliable.
     bool here() const;
 
 private:
@@ -41,9 +41,9 @@ private:
     const long process_;
     std::mutex guard_;
     std::condition_variable changed_;
-    std::list<Job*> jobs_;  // that want helpers
+    std::list<Job*> jobs_;  // jobs that want helpers
     std::vector<std::thread> threads_;
-    size_t demand_ = 0;  // helpers of all calls
+    size_t demand_ = 0;  // helpers wanted by all calls
     bool ends_ = false;
 };
 
@@ -52,13 +52,13 @@ struct SharedWork {
     std::atomic<int64_t> next{0};
     std::mutex guard{};
     std::exception_ptr failure{};
-    // Keeps the exception for the caller, and stops handing out pieces, of which there are `end`.
+    // Keeps the exception for the caller, and stops handing out the `end` pieces.
     void fail(int64_t end) {
         next = end;
         const std::lock_guard<std::mutex> lock(guard);
         if (!failure) failure = std::current_exception();
     }
-    // Runs the work on `threads` threads, this one and others of the pool; rethrows the kept exception.
+    // Runs the work on `threads` threads, including this one; rethrows the kept exception.
     template <class Owner>
     void run(Owner pool, int64_t threads, const std::function<void()>& work) {
         threads > 1 ? pool().run(threads - 1, work) : work();
@@ -66,7 +66,7 @@ struct SharedWork {
     }
 };
 
-// An owner's pool, created at the first call, and again in a forked process.
+// An owner's pool, created at the first call, and created again in a forked process.
 Pool& pool_of(std::atomic<Pool*>& owned);
 // The pool for work without a model. It is never destroyed: its threads may still run while the process exits.
 Pool& process_pool();

@@ -1,4 +1,4 @@
-// Checks a request, cuts it into chunks and distributes them over threads.
+// Validates a request, splits it into chunks and distributes them over threads.
 #include <algorithm>
 #include <mutex>
 #include <vector>
@@ -11,17 +11,17 @@
 namespace likewise {
 namespace {
 
-// Tokens: few enough that their states stay in the second-level cache beside the weights that stream through, enough
-// that the next weights arrive while these are multiplied; bytes are multiplied faster, and arrive faster still.
+// Tokens per chunk: few enough for their states to stay in the L2 cache while weights stream through it, and enough for
+// the next weights to arrive during a matmul. Int8 matmuls are faster, and int8 weights arrive faster still.
 constexpr int USUAL_CHUNK = 96, USUAL_CHUNK_OF_BYTES = 64;
-constexpr int CHUNK_OF_WORDS = 1024;  // of a static model, whose heads multiply some sixty sentences at a time; fewer
-                                      // are summed before another thread has woken up
-constexpr int LEAST_CHUNK = 24;  // more than that is worth another thread
+constexpr int CHUNK_OF_WORDS = 1024;  // for a static model, whose heads process some sixty sentences at a time; smaller
+                                      // chunks are summed before another thread wakes up
+constexpr int LEAST_CHUNK = 24;  // more tokens than this are worth another thread
 constexpr int MOST_THREADS = 1024;
-constexpr int MOST_TOGETHER = 8;  // threads of a team: a product of 384 columns has no more panels
-constexpr int64_t WORTH_A_THREAD = 75'000'000;  // bytes of weights, times tokens: what others compute until it wakes up
+constexpr int MOST_TOGETHER = 8;  // threads of a team: a matmul with 384 columns has no more panels
+constexpr int64_t WORTH_A_THREAD = 75'000'000;  // bytes of weights times tokens, computed until a thread wakes up
 
-// Lengths first: they say how far ids may be read.
+// Checks lengths first, because they determine how many ids may be read.
 void check_lengths(const Model& model, const lw_request& r) {
     int64_t tokens = 0;
     for (int64_t i = 0; i < r.sentences; i++) {
@@ -70,8 +70,8 @@ void check_request(const Model& model, const lw_request& r, const Heads* heads) 
         fail(LW_BAD_INPUT, "the heads expect ", heads->inputs(), " numbers, and the reductions have ", pooled);
 }
 
-// Each sentence belongs to the equal share of the tokens in which its middle lies. The shares are a multiple of the
-// threads, so that no thread is idle while another computes a last chunk.
+// Splits tokens into equal shares; a sentence belongs to the share that contains its middle. The number of shares is
+// a multiple of the threads, so that no thread is idle while another computes a last chunk.
 std::vector<Span> cut(const Model& model, const lw_request& r) {
     const bool words = sums_words(model, r);
     const int usual = words ? CHUNK_OF_WORDS : model.scheme.weight_bytes == 1 ? USUAL_CHUNK_OF_BYTES : USUAL_CHUNK;
@@ -108,7 +108,7 @@ void take_chunks(const Model& model, const lw_request& r, const Heads* heads, co
     }
 }
 
-// The bytes of weights by which tokens are multiplied.
+// The size in bytes of the weights that tokens are multiplied by.
 int64_t multiplied_bytes(const Model& model, const lw_request& r) {
     int64_t of_a_token = 0;
     for (int i = 0; i < r.last_layer; i++) {
@@ -119,8 +119,8 @@ int64_t multiplied_bytes(const Model& model, const lw_request& r) {
     return r.tokens * of_a_token * model.scheme.weight_bytes;
 }
 
-// How many threads compute each chunk together: several if there are fewer chunks than threads and it is worth it, or
-// if the caller set the size of chunks.
+// The number of threads that compute each chunk together: several if there are fewer chunks than threads and it pays
+// off, or if the caller set the chunk size.
 int together(const Model& model, const lw_request& r, int64_t chunks) {
     if (chunks >= r.threads) return 1;
     const int64_t worth = r.chunk_tokens ? r.threads : multiplied_bytes(model, r) / WORTH_A_THREAD;

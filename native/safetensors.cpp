@@ -1,4 +1,4 @@
-// The format: the length of a header in eight bytes; the header, JSON; the tensors' data, one after another.
+// The format: the header's length in eight bytes, the header in JSON, then the data of the tensors, concatenated.
 #include "safetensors.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace likewise {
 namespace {
 
-constexpr uint64_t LARGEST_HEADER = 1U << 24U;  // bytes; that of a model of 1,000 tensors has 100 KB
+constexpr uint64_t LARGEST_HEADER = 1U << 24U;  // bytes; the header of a model with 1,000 tensors has 100 KB
 constexpr double LARGEST_NUMBER = 1LL << 48;
 constexpr size_t MOST_DIMENSIONS = 8;
 
@@ -59,7 +59,7 @@ FileTensor read_tensor(const json::Value& entry, std::string_view name, std::str
     return tensor;
 }
 
-// Each tensor begins where the one before it ends, and the last one ends with the file.
+// Each tensor must start where the previous one ends, and the last one must end with the file.
 void check_places(std::vector<Place>& places, uint64_t size) {
     std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
         return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
@@ -89,7 +89,7 @@ std::map<std::string, FileTensor> read(std::string_view file) {
         ++at;
         if (name == "__metadata__") continue;
         FileTensor tensor = read_tensor(*at, name, data, places.emplace_back());
-        // the document ends here: pointers into it are replaced by lasting ones
+        // the document is destroyed here, so pointers into it are replaced
         for (const Type& known : TYPES)
             if (known.name == tensor.type) tensor.type = known.name;
         const auto added = tensors.emplace(name, std::move(tensor));

@@ -1,4 +1,4 @@
-// Checks a scan and distributes it over threads: each takes chunks of rows, and their selections are merged.
+// Validates a scan and distributes it over threads, which take chunks of rows; then merges their selections.
 #include "scan.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t MOST_CHUNK = 2048, LEAST_CHUNK = SCAN_BLOCK;  // rows that a thread takes at a time
 constexpr int64_t MOST_QUERIES = 1 << 20, MOST_WIDTH = 1 << 20;
-constexpr int64_t MOST_INT8_WIDTH = (1 << 17) - 1;  // a sum of as many products of two bytes fits into 32 bits
+constexpr int64_t MOST_INT8_WIDTH = (1 << 17) - 1;  // a sum of this many products of two bytes fits in 32 bits
 constexpr int MOST_THREADS = 1024;
 constexpr int64_t CHUNKS_PER_THREAD = 8;
 
@@ -79,7 +79,7 @@ private:
         if (rows_.full()) compare();
     }
 
-    // Each query's hits are in row order.
+    // The hits of each query are in row order.
     void compare() {
         rows_.pad();
         const PackedQueries& q = shared_.queries;
@@ -131,7 +131,7 @@ void take_rows(ScanShared& shared, Selection& selection, int64_t chunk) noexcept
     }
 }
 
-// One selection per thread, merged into the first.
+// One selection per thread; all are merged into the first.
 template <class Selection>
 Selection selected(const Kernels& kernels, const lw_scan& s, const Selection& empty) {
     const ScanKernel& kernel = kernel_of(kernels, s);
@@ -150,7 +150,7 @@ Selection selected(const Kernels& kernels, const lw_scan& s, const Selection& em
     return std::move(selections[0]);
 }
 
-// Each query by itself, against the rows listed for it.
+// Compares each query with the rows listed for it.
 void take_queries(ScanShared& shared, const lw_best& out) noexcept {
     const int64_t bytes = query_bytes(shared.scan);
     try {

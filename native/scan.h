@@ -1,4 +1,4 @@
-// Scanning: queries against every row of a corpus, in whatever type its vectors are stored.
+// Scanning: compares queries with every row of a corpus, for every type of stored vectors.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 
 namespace likewise {
 
-constexpr int SCAN_BLOCK = 48;  // rows at a time: a multiple of every kernel's number of rows
+constexpr int SCAN_BLOCK = 48;  // rows per block: a multiple of every kernel's number of rows
 
-// Which kernel compares rows of this type; halves are widened first.
+// The kernel that compares rows of this type; halves are converted to floats first.
 const ScanKernel& kernel_of(const Kernels&, const lw_scan&);
-// Inputs of a row as the kernel reads it, padded.
+// The number of inputs of a row as the kernel reads it, padded.
 int inputs_of(const ScanKernel&, const lw_scan&);
-// Bytes of a query as passed by the caller.
+// The size in bytes of a query as passed by the caller.
 int64_t query_bytes(const lw_scan&);
 
 // Queries as the kernels read them.
@@ -22,7 +22,7 @@ class PackedQueries {
 public:
     PackedQueries(const ScanKernel&, const lw_scan&);
     int columns;                 // queries, padded
-    std::vector<float> factors;  // of each
+    std::vector<float> factors;  // per query
     std::vector<int32_t> starts;
     const void* data() const { return packed_.data(); }
 
@@ -36,7 +36,7 @@ private:
 class ScanRows {
 public:
     ScanRows(const Kernels&, const ScanKernel&, const lw_scan&);
-    // Throws if it has a number that is NaN or infinite.
+    // Adds a row; throws if a value is NaN or infinite.
     void add(int64_t row);
     bool full() const { return count == SCAN_BLOCK; }
     // Repeats the last row to fill the kernel's number of rows.
@@ -47,7 +47,7 @@ public:
     int count = 0;
     const void* rows[SCAN_BLOCK];
     float factors[SCAN_BLOCK];
-    int64_t numbers[SCAN_BLOCK];  // the rows' positions in the corpus
+    int64_t numbers[SCAN_BLOCK];  // the indices of the rows in the corpus
 
 private:
     void add_floats(int64_t row, const float* x);
@@ -61,9 +61,9 @@ private:
     std::vector<uint8_t> widened_;
 };
 
-// The best rows of each query, best first; ties: the earlier row.
+// Finds the best rows of each query, best first; ties: the earlier row first.
 void scan_best(const Kernels&, const lw_scan&, const lw_best&);
-// Every row whose score is at least the threshold, by query and row; returns how many there are.
+// Finds every row whose score is at least the threshold, ordered by query and row; returns their number.
 int64_t scan_above(const Kernels&, const lw_scan&, const lw_above&);
 
 }  // namespace likewise

@@ -9,8 +9,8 @@
 namespace likewise {
 namespace {
 
-constexpr float SMALL = 1e-30F, LARGE = 1e30F;  // squared lengths between these are right to rounding
-constexpr double LARGEST = 1e46;                // products with queries of length 1e15 or less are below 1e38
+constexpr float SMALL = 1e-30F, LARGE = 1e30F;  // squared lengths between these are exact up to rounding
+constexpr double LARGEST = 1e46;                // dot products with queries of length up to 1e15 are below 1e38
 
 constexpr size_t rounded_up(size_t count, size_t multiple) { return (count + multiple - 1) / multiple * multiple; }
 
@@ -45,7 +45,7 @@ PackedQueries::PackedQueries(const ScanKernel& kernel, const lw_scan& s) : input
     }
 }
 
-// Packs a query into the panel of this width that begins with this column.
+// Packs a query into the panel of this width that starts at this column.
 void PackedQueries::place(const ScanKernel& kernel, const lw_scan& s, int query, int column, int width) {
     const size_t size = kernel.weight_bytes, group = size * kernel.group, stored = query_bytes(s);
     std::vector<uint8_t> row(size * inputs_);
@@ -91,7 +91,7 @@ void ScanRows::add_floats(int64_t row, const float* x) {
     factors[count++] = scan_.cosine ? 1.0F / std::sqrt(squares) : 1.0F;
 }
 
-// A row that is zero or not finite, or whose squares overflow or vanish in floats.
+// Adds a row that is zero or not finite, or whose squares overflow or underflow in floats.
 void ScanRows::add_far(int64_t row, const float* x) {
     double squares = 0.0;
     for (int i = 0; i < scan_.width; i++) squares += static_cast<double>(x[i]) * x[i];

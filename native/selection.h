@@ -12,7 +12,7 @@ namespace likewise {
 struct Scored {
     float score;
     int64_t row;
-    // A total order: the earlier row of equal scores comes first, so the best do not depend on which thread found them.
+    // A total order: of equal scores, the earlier row comes first, so results do not depend on which thread found them.
     bool operator<(const Scored& other) const { return score != other.score ? score > other.score : row < other.row; }
 };
 
@@ -23,7 +23,7 @@ public:
     float floor(int query) const { return floors_[query]; }
     // For bits: the largest distance that is above the floor.
     int64_t farthest(int query, int width) const;
-    // Whether the floor has changed. Rows come in order, so the later of equal scores is not needed.
+    // Returns whether the floor has changed. Rows come in order, so of equal scores the later one is not needed.
     bool take(int query, int64_t row, float score);
     void join(const Best& other);
     // Writes the results into the request's arrays, best first.
@@ -36,7 +36,7 @@ private:
     std::vector<float> floors_;
 };
 
-// All scores of at least the threshold, up to a number that all threads share.
+// All scores of at least the threshold, up to a total shared by all threads.
 class Above {
 public:
     Above(int64_t queries, const lw_above&, std::atomic<int64_t>& found);

@@ -10,8 +10,8 @@
 namespace likewise {
 namespace {
 
-constexpr int WORDS = 16;         // at equal distances in the vocabulary; more, or real sentences, are no better
-constexpr float LEAST = 0.01F;    // of the largest channel: smaller ones count as this, to avoid extreme scales
+constexpr int WORDS = 16;         // evenly spaced in the vocabulary; more words, or real sentences, are no better
+constexpr float LEAST = 0.01F;    // relative to the largest channel: the minimum, to avoid extreme scales
 
 bool takes_scales(const lw_linear& layer) { return layer.weight.type != LW_INT8 && layer.input_scales == nullptr; }
 
@@ -20,7 +20,7 @@ bool any_takes_scales(const lw_description& d) {
     return d.precision == LW_AS_INT8 && std::any_of(d.blocks, d.blocks + d.block_count, takes);
 }
 
-// The largest magnitude in each input channel of each matrix product when a few words are encoded.
+// The largest magnitude in each input channel of each matmul while a few words are encoded.
 Largest largest_inputs(const Model& model) {
     const int count = std::min(WORDS, model.longest);
     std::vector<int32_t> ids;
@@ -41,7 +41,7 @@ Largest largest_inputs(const Model& model) {
     return found;
 }
 
-// False if all are 0 or any is not finite.
+// Returns false if all values are 0 or any value is not finite.
 bool raise_small(std::vector<float>& sizes) {
     const float most = *std::max_element(sizes.begin(), sizes.end());
     if (!(most > 0.0F) || !all_finite(sizes.data(), static_cast<int>(sizes.size()))) return false;
@@ -64,7 +64,7 @@ Smoothed::Smoothed(const lw_description& d, const Kernels& kernels) : descriptio
     description_.blocks = blocks_.data();
 }
 
-// Scales of √(weights / inputs), of the layers that read the same inputs.
+// The scales √(weights / inputs) for layers that read the same inputs.
 void Smoothed::add(std::vector<lw_linear*> layers, std::vector<float> inputs) {
     const auto absent = [](const lw_linear* layer) { return layer->weight.data == nullptr; };
     layers.erase(std::remove_if(layers.begin(), layers.end(), absent), layers.end());

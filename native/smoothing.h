@@ -1,4 +1,4 @@
-// Smoothing (Xiao et al. 2023): factors that make the inputs of an int8 product alike in size before they are rounded.
+// Smoothing (Xiao et al. 2023): factors that make the inputs of an int8 matmul similar in size before quantization.
 #pragma once
 
 #include <deque>
@@ -9,9 +9,9 @@
 
 namespace likewise {
 
-// A description whose int8 products of queries, keys and values, and of the network's first layer, have input scales:
-// a few words of the vocabulary pass through the model, and a channel that becomes large in one of these products is
-// made smaller there, and its weights larger. Weights that are stored in int8 stay as they are.
+// A description with input scales for the int8 matmuls of queries, keys and values, and of feed-forward inputs.
+// A few words of the vocabulary are encoded; input channels that become large in one of these matmuls are scaled down
+// there, and their weights scaled up. Weights that are stored in int8 are not changed.
 class Smoothed {
 public:
     Smoothed(const lw_description&, const Kernels&);

@@ -1,4 +1,4 @@
-// Memory that a call borrows and returns, so the next call does not have to allocate it again.
+// Memory that a call borrows and returns, so that the next call does not have to allocate it again.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace likewise {
 
-// No locks: after a fork, one held by another thread would stay locked forever.
+// No locks: after a fork, a lock held by another thread would stay locked forever.
 template <class T>
 class Spares {
 public:

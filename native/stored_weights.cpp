@@ -10,7 +10,7 @@
 namespace likewise {
 namespace {
 
-constexpr const char *ROW_STEPS = ".step", *COLUMN_SCALES = ".column_scale";  // of int8 matrices, behind their names
+constexpr const char *ROW_STEPS = ".step", *COLUMN_SCALES = ".column_scale";  // suffixes of int8 matrices' names
 
 struct FloatType {
     std::string_view name;
@@ -78,7 +78,7 @@ void StoredWeights::add_file(Files& files, const std::string& name) {
 
 const std::string& StoredWeights::full_name(const std::string& name) const {
     auto found = endings_.find(name);
-    if (found == endings_.end())  // as TensorFlow named the parts of a norm
+    if (found == endings_.end())  // TensorFlow's names for the parts of a norm
         found = endings_.find(replaced(replaced(name, "LayerNorm.weight", "LayerNorm.gamma"), "LayerNorm.bias", "LayerNorm.beta"));
     if (found == endings_.end())
         refuse("the weights lack the tensor ", folder_, name, "; they hold ", tensors_.size(), " others");
@@ -152,7 +152,7 @@ lw_linear StoredWeights::linear(const std::string& name, int64_t outputs, int64_
     lw_linear layer{tensor(full, outputs, inputs), {}, column_scales(full)};
     if (bias) layer.bias = table(name + ".bias", 0, outputs);
     if (layer.input_scales == nullptr || precision_ == LW_AS_INT8) return layer;
-    std::vector<float>& made = converted.emplace_back(outputs * inputs);  // only int8 products scale their inputs
+    std::vector<float>& made = converted.emplace_back(outputs * inputs);  // only int8 matmuls scale their inputs
     for (int64_t row = 0; row < outputs; row++) {
         read_row(layer.weight, row, &made[row * inputs]);
         for (int64_t i = 0; i < inputs; i++) made[row * inputs + i] *= layer.input_scales[i];

@@ -14,12 +14,12 @@ namespace likewise {
 
 class StoredWeights {
 public:
-    // Of model.safetensors, or of the shards that its index lists; `folder` ends with a slash, or is empty.
+    // Opens model.safetensors, or the shards listed in its index; `folder` ends with a slash, or is empty.
     StoredWeights(Files& files, const std::string& folder, int32_t precision);
 
-    // A matrix by rows, or a vector (rows 0); throws LW_BAD_DESCRIPTION unless it has this shape.
+    // A row-major matrix, or a vector (rows 0); throws LW_BAD_DESCRIPTION unless it has this shape.
     lw_tensor table(const std::string& name, int64_t rows, int64_t columns);
-    // name.weight (outputs by inputs) and, if `bias`, name.bias.
+    // name.weight (outputs x inputs) and, if `bias`, name.bias.
     lw_linear linear(const std::string& name, int64_t outputs, int64_t inputs, bool bias);
     lw_linear norm(const std::string& name, int64_t width, bool bias);
     // The memory of weights that are converted after reading.

@@ -1,4 +1,4 @@
-// Threads that compute one chunk together: each takes the next part of a loop, such as some columns of a product.
+// Threads that compute one chunk together: each takes the next part of a loop, such as some columns of a matmul.
 #pragma once
 
 #include <algorithm>
@@ -8,22 +8,22 @@
 
 namespace likewise {
 
-// Between loops its threads spin, because a loop takes microseconds. A thread that wakes up late, or is suspended between
-// two parts, delays nobody: the others take its parts.
+// Between loops the threads spin, because a loop takes microseconds. A thread that wakes up late, or is suspended
+// between two parts, does not delay the others, which take its parts.
 class Team {
 public:
     explicit Team(int threads) : threads_(threads) {}
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
-    // The number of parts of a loop of `most` indivisible steps: several per thread, since threads differ in speed.
+    // The number of parts for a loop of `most` indivisible steps: several per thread, because threads differ in speed.
     int parts(int most) const { return threads_ == 1 ? 1 : std::min(most, PARTS_OF_A_THREAD * threads_); }
 
-    // The part that a thread probably takes after this one, if all are equally fast; it may be one of the next loop.
+    // The part that a thread takes after this one if all threads are equally fast; it may belong to the next loop.
     int next_part(int part) const { return part + threads_; }
 
-    // Calls `part` with 0 to `count` - 1, in this thread and in those that help; it must not throw. Only one thread, the
-    // one that made the team, may call this.
+    // Calls `part`, which must not throw, with 0 to `count` - 1, in this thread and in helping threads. Only the thread
+    // that created the team may call this.
     template <class Part>
     void each(int count, const Part& part) {
         if (threads_ == 1 || count <= 1) {
@@ -51,7 +51,7 @@ public:
 
 private:
     static constexpr int PARTS_OF_A_THREAD = 3;
-    static constexpr int SPINS = 2000;  // before other threads get the processor
+    static constexpr int SPINS = 2000;  // before yielding the processor
 
     static void rest(int spins) {
         if (spins >= SPINS) return std::this_thread::yield();
@@ -62,9 +62,9 @@ private:
 #endif
     }
 
-    // Takes parts while there are any; returns whether it took one. The number of the loop, how many parts it has
-    // and which is next change together, so no thread can take a part of a loop that has ended. While a part is not
-    // taken, the loop cannot end, so that `call_` and `body_` are its own.
+    // Takes parts until none are left; returns whether it took one. The loop number, its number of parts and the next
+    // part change atomically together, so no thread can take a part of a loop that has ended. A loop cannot end before
+    // all its parts are taken, so `call_` and `body_` belong to it.
     bool take() {
         bool found = false;
         uint64_t state = state_.load(std::memory_order_acquire);
@@ -82,7 +82,7 @@ private:
 
     const int threads_;
     uint32_t loop_ = 0;
-    std::atomic<uint64_t> state_{0};  // the loop's number (32 bits), its parts (16), the next part (16)
+    std::atomic<uint64_t> state_{0};  // the loop number (32 bits), its number of parts (16), the next part (16)
     std::atomic<void (*)(const void*, int)> call_{nullptr};
     std::atomic<const void*> body_{nullptr};
     std::atomic<int> left_{0};  // parts that are not finished

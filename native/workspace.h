@@ -1,4 +1,4 @@
-// The memory that a thread needs to run a chunk of sentences through the layers.
+// The memory that a thread needs to pass a chunk of sentences through the layers.
 #pragma once
 
 #include <chrono>
@@ -29,17 +29,17 @@ struct HeadRows {
 };
 
 class Weights;
-// The largest magnitude of each input channel of the products with these weights.
+// The largest magnitude of each input channel in matmuls with these weights.
 using Largest = std::map<const Weights*, std::vector<float>>;
 
 struct Workspace {
     Buffer<float> states, joined, context, attended, added, wide, attention, words, scaled, pooled;
     HeadRows heads;
-    Buffer<float> seen_by_queries, seen_by_keys, biases;  // of distances: scores, and their sums for each pair of tokens
+    Buffer<float> seen_by_queries, seen_by_keys, biases;  // scores of distances, and their sums for each pair of tokens
     std::vector<std::vector<float>> angles;  // cached cosines and sines by theta and position
-    Buffer<uint8_t> rows, context_rows, wide_rows;  // as products read them
+    Buffer<uint8_t> rows, context_rows, wide_rows;  // as matmuls read them
     Buffer<float> scales, context_scales, wide_scales;
-    Largest* largest = nullptr;  // to be recorded, or null
+    Largest* largest = nullptr;  // where to record magnitudes, or null
 
     size_t bytes() const {
         size_t turned = 0;
@@ -53,7 +53,7 @@ struct Workspace {
 
 enum class Work { embeddings, products, attention, activations, norms, rounding, rest };
 
-// Time by kind of work; not measured unless requested.
+// Time by kind of work, measured only if requested.
 class Stopwatch {
 public:
     explicit Stopwatch(bool runs) : runs_(runs) {

@@ -1,1 +1,1 @@
-"""The lab: remeasures the papers' tables, with a verdict on every figure, and has recipes that train their models."""
+"""Reproduces the papers' tables, with a verdict on every figure, and provides recipes that train their models."""

@@ -1,4 +1,4 @@
-// Every kernel of an instruction set, and their table.
+// All kernels of an instruction set, and the table that lists them.
 #pragma once
 
 #include "product.h"

@@ -1,5 +1,5 @@
-// Softmax(Q K' / sqrt(width)) V within one sentence, for as many queries at a time as a vector has lanes.
-// Each lane is a query: maximum, exponentials and sums of the softmax are then plain vector operations, key by key.
+// softmax(Q K' / sqrt(width)) V within one sentence, for as many queries at a time as a vector has lanes.
+// Each lane is a query, so the maximum, exponentials and sums of the softmax are plain vector operations, key by key.
 #pragma once
 
 #include "softmax.h"
@@ -10,7 +10,7 @@ struct Head {
     long key_stride;
     const float* values;
     long value_stride;
-    int width, padded;      // of the head; and up to whole vectors
+    int width, padded;      // the head width; the same, padded to whole vectors
     float divisor;
     Biases biases;
     int before, behind;
@@ -18,7 +18,7 @@ struct Head {
     float* scores;  // [keys][WIDTH]
     float* result;  // [WIDTH][padded]
 
-    // Scores of `COUNT` keys against the queries; stored, and the larger of them and `most` returned.
+    // Stores the scores of `COUNT` keys with the queries; returns the maximum of these scores and `most`.
     template <int COUNT>
     Floats score(int query, int key, Floats most) const {
         Floats sums[COUNT];
@@ -37,7 +37,7 @@ struct Head {
     }
 };
 
-// The values weighted by the scores of `ROWS` queries, `VECTORS` vectors of them.
+// Sums the values, weighted by the scores of `ROWS` queries, for `VECTORS` vectors.
 template <int ROWS, int VECTORS>
 void weigh(const Head& h, int row, int column, int from, int to) {
     Floats sums[ROWS][VECTORS];
@@ -64,7 +64,7 @@ void weigh_rows(const Head& h, int row, int from, int to) {
     if (column < h.padded) weigh<ROWS, 1>(h, row, column, from, to);
 }
 
-// Turns scores into weights, not yet divided by their sums, which are returned, one per lane.
+// Turns scores into weights, not yet divided by their sums; returns the sums, one per lane.
 inline Floats soften(float* scores, int from, int to, Floats most) {
     Floats total = splat(0.0F);
     for (int key = from; key < to; key++) {
@@ -75,7 +75,7 @@ inline Floats soften(float* scores, int from, int to, Floats most) {
     return total;
 }
 
-// Up to WIDTH queries of a head, starting with `query`, whose vectors are at `from`.
+// Processes up to WIDTH queries of a head, starting with `query`, whose vectors are at `from`.
 inline void attend_some(const Attention& a, const Head& h, const float* from, int query, float* out) {
     const int rows = std::min(WIDTH, a.tokens - query);
     const Floats factor = splat(LOG2_E / h.divisor);  // exponentials are powers of 2

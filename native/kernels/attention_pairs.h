@@ -1,6 +1,6 @@
-// Attention of long sentences in 16-bit integers, multiplied in pairs: with instructions for it half as many steps as
-// with floats. Sums are exact in 32 bits; rounding depends on the sentence alone. The template parameter DOT adds the
-// products of two 16-bit numbers in every lane.
+// Attention over long sentences in 16-bit integers, multiplied in pairs, which takes half as many instructions as with
+// floats. Sums are exact in 32 bits, and scales depend only on the sentence. The template parameter DOT adds the
+// products of two pairs of 16-bit numbers in every lane.
 #pragma once
 
 // The state of one attention head while it processes one sentence.
@@ -10,9 +10,9 @@ struct PairedHead {
     const int32_t* values;  // [pairs of keys][width]
     int width, before, behind;
     Biases biases;
-    float score_step;       // from an integer score to the exponent of two
-    int32_t* turned;        // [pairs of numbers][WIDTH]: the queries, one per lane
-    float* scores;          // [keys][WIDTH]; then, in pairs, the weights
+    float score_step;       // converts integer scores to exponents of two
+    int32_t* turned;        // [pairs of dimensions][WIDTH]: the queries, one per lane
+    float* scores;          // [keys][WIDTH]; later the weights, in pairs
     float* result;          // [WIDTH][width]
 
     template <int COUNT>
@@ -33,7 +33,7 @@ struct PairedHead {
     }
 };
 
-// Turns scores into weights in pairs, 2^12 for the largest; returns their sums, one per lane. `from` is even.
+// Turns scores into pairs of weights, of which the largest is 2^12; returns their sums, one per lane. `from` is even.
 template <Bits (*DOT)(Bits, Bits, Bits)>
 Floats soften_pairs(float* scores, int from, int to, Floats most) {
     const Floats least = sub(most, splat(ONE_EXPONENT));
@@ -50,7 +50,7 @@ Floats soften_pairs(float* scores, int from, int to, Floats most) {
     return floats(total);
 }
 
-// The values weighted by the weights of `ROWS` queries, `VECTORS` vectors of them, from a block of pairs of keys.
+// Sums the values in a block of pairs of keys, weighted for `ROWS` queries, for `VECTORS` vectors.
 template <Bits (*DOT)(Bits, Bits, Bits), int ROWS, int VECTORS>
 void weigh_pairs(const PairedHead<DOT>& h, int row, int column, int from, int to, bool more) {
     Bits sums[ROWS][VECTORS];
@@ -72,7 +72,7 @@ void weigh_pairs(const PairedHead<DOT>& h, int row, int column, int from, int to
     });
 }
 
-// Blocks begin at multiples of KEY_BLOCK, whichever keys the queries see.
+// Blocks start at multiples of KEY_BLOCK, regardless of which keys the queries attend to.
 template <int VECTORS, Bits (*DOT)(Bits, Bits, Bits)>
 void weigh_column(const PairedHead<DOT>& h, int column, int from, int to) {
     constexpr int BLOCK = KEY_BLOCK / 2;
@@ -84,7 +84,7 @@ void weigh_column(const PairedHead<DOT>& h, int column, int from, int to) {
     }
 }
 
-// Up to WIDTH queries of a head, starting with `query`, whose vectors are at `from`.
+// Processes up to WIDTH queries of a head, starting with `query`, whose vectors are at `from`.
 template <Bits (*DOT)(Bits, Bits, Bits)>
 void attend_some_pairs(const Attention& a, const PairedHead<DOT>& h, const PairScales& scales, const float* from,
                        int query, float* out) {
@@ -115,7 +115,7 @@ inline float largest_of_rows(const float* rows, long stride, int count, int widt
     return largest(most);
 }
 
-// Rows times `scale` as integers.
+// Multiplies rows by `scale` and rounds them to integers.
 inline void round_rows(const float* rows, long stride, int count, int width, float scale, int16_t* to) {
     for (int row = 0; row < count; row++, rows += stride, to += width) {
         for (int d = 0; d < width; d += WIDTH) store_whole(to + d, mul(load(rows + d), splat(scale)));
@@ -132,7 +132,7 @@ inline void round_pairs(const float* rows, long stride, int count, int width, fl
     }
 }
 
-// The counterpart of attend in floats, for what in_pairs accepts.
+// The 16-bit counterpart of `attend`, for sentences that `in_pairs` accepts.
 template <Bits (*DOT)(Bits, Bits, Bits)>
 void attend_pairs(const Attention& a) {
     PairedHead<DOT> h{};
@@ -149,7 +149,7 @@ void attend_pairs(const Attention& a) {
     float largest_key = 0.0F, largest_value = 0.0F;
     for (int head = 0; head < a.heads; head++) {
         const long at = static_cast<long>(head) * a.width;
-        const bool first = head % a.group == 0;  // of the heads that share keys and values
+        const bool first = head % a.group == 0;  // the first of the heads that share keys and values
         const float *from_keys = a.keys + at / a.group, *from_values = a.values + at / a.group;
         h.biases = Biases(a, head);
         const auto largest = [&](const float* rows) { return largest_of_rows(rows, a.stride, a.tokens, a.width); };

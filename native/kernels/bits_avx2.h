@@ -1,4 +1,4 @@
-// Counts bits with AVX2: a table of sixteen numbers, for half a byte at a time (Mula, Kurz and Lemire 2018).
+// Counts bits with AVX2, by looking up half a byte at a time in a table (Mula, Kurz and Lemire 2018).
 #pragma once
 
 struct Words {
@@ -8,7 +8,7 @@ struct Words {
 constexpr int WORDS = 4;        // of 64 bits in a vector
 constexpr int BIT_ROWS = 4;     // rows, and
 constexpr int BIT_VECTORS = 2;  // vectors of queries at once: 8 of the 16 registers hold counts
-constexpr int COUNTS = 31;      // words: a count of a byte grows by at most 8 with each
+constexpr int COUNTS = 31;      // words to count before byte counters, which grow by up to 8 each, could overflow
 
 inline Words no_words() { return {_mm256_setzero_si256()}; }
 inline Words load_words(const void* p) { return {_mm256_loadu_si256(static_cast<const __m256i*>(p))}; }
@@ -20,7 +20,7 @@ inline Words splat_word(const void* p) {
 }
 inline Words differing(Words a, Words b) { return {_mm256_xor_si256(a.v, b.v)}; }
 
-// Counts are of bytes.
+// Each byte is counted separately.
 inline Words count_bits(Words counts, Words x) {
     const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,  //
                                            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);

@@ -1,4 +1,4 @@
-// Counts bits with NEON, in each byte with one instruction.
+// Counts bits with NEON, which counts the bits of each byte in one instruction.
 #pragma once
 
 struct Words {
@@ -8,7 +8,7 @@ struct Words {
 constexpr int WORDS = 2;        // of 64 bits in a vector
 constexpr int BIT_ROWS = 4;     // rows, and
 constexpr int BIT_VECTORS = 3;  // vectors of queries at once
-constexpr int COUNTS = 31;      // words: a count of a byte grows by at most 8 with each
+constexpr int COUNTS = 31;      // words to count before byte counters, which grow by up to 8 each, could overflow
 
 inline Words no_words() { return {vdupq_n_u64(0)}; }
 inline Words load_words(const void* p) { return {vld1q_u64(static_cast<const uint64_t*>(p))}; }
@@ -20,7 +20,7 @@ inline Words splat_word(const void* p) {
 }
 inline Words differing(Words a, Words b) { return {veorq_u64(a.v, b.v)}; }
 
-// Counts are of bytes.
+// Each byte is counted separately.
 inline Words count_bits(Words counts, Words x) {
     return {vreinterpretq_u64_u8(vaddq_u8(vreinterpretq_u8_u64(counts.v), vcntq_u8(vreinterpretq_u8_u64(x.v))))};
 }

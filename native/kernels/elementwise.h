@@ -1,5 +1,5 @@
-// Elementwise and row-wise operations: norms, activations, rounding. Written once for vectors of any width; a row's
-// result never depends on another row. Counts are multiples of 16, and rows are padded with zeros.
+// Elementwise and row-wise operations: norms, activations, quantization. Written once for vectors of any width; a row's
+// result never depends on other rows. Counts are multiples of 16, and rows are padded with zeros.
 #pragma once
 
 #include "softmax.h"
@@ -86,8 +86,8 @@ float largest_of(const float* x, int count) {
 
 constexpr int PARTS = 16 / WIDTH;  // vectors of sixteen lanes
 
-// 64 sums, which step(sum, i) adds the vector that begins at i to, for i below count, a multiple of 16. Four become one,
-// then of sixteen each half is added to the other.
+// Accumulates 64 sums by calling step(sum, i) for the vector at each i below count, a multiple of 16. Every four sums
+// become one, then the halves of the sixteen are added repeatedly.
 template <class Step>
 inline float sum_of(int count, Step step) {
     Floats sums[4 * PARTS];
@@ -138,7 +138,7 @@ float rms_norm(const float* x, float* out, int width, int stride, const float* w
     return largest(most);
 }
 
-// The sum of squares; the last numbers, of which there may be fewer than 16, are copied.
+// The sum of squares; the last numbers, if fewer than 16, are copied and padded.
 float squares(const float* x, int count) {
     const int whole = count / 16 * 16;
     float rest[16] = {};

@@ -1,9 +1,9 @@
-// A product of rows and packed weights, a tile of registers at a time; the scheme defines what one step multiplies.
-// A sum runs over the inputs in one order, whatever the tile's size, so a row's result depends on that row alone.
+// A matmul of rows and packed weights, one tile of registers at a time; the scheme defines what one step multiplies.
+// A sum runs over the inputs in a fixed order, whatever the tile size, so a row's result depends only on that row.
 #pragma once
 
-// Unrolls a loop with a constant count before registers are assigned: if a loop is unrolled any later, GCC 12 keeps its
-// array of sums in memory, at a third of the speed.
+// Unrolls a loop with a constant count before register allocation: if it is unrolled later, GCC 12 keeps its array of
+// sums in memory, which is three times as slow.
 template <class Body, int... I>
 [[gnu::always_inline]] inline void each(Body body, std::integer_sequence<int, I...>) {
     (body(std::integral_constant<int, I>{}), ...);
@@ -13,7 +13,7 @@ template <int COUNT, class Body>
     each(body, std::make_integer_sequence<int, COUNT>{});
 }
 
-// Calls the body with `count`, from 1 to MOST, as a constant.
+// Calls the body with `count`, from 1 to MOST, as a compile-time constant.
 template <int MOST, class Body>
 inline void with_constant(int count, Body body) {
     if constexpr (MOST > 1) {
@@ -23,14 +23,14 @@ inline void with_constant(int count, Body body) {
 }
 
 constexpr int PANEL = TILE_VECTORS * WIDTH;  // columns whose weights are adjacent
-constexpr long LINE = 64;                    // bytes that a cache takes at once
-constexpr int STEPS = 8;                     // between prefetches
+constexpr long LINE = 64;                    // bytes of a cache line
+constexpr int STEPS = 8;                     // steps between prefetches
 
-// Memory to prefetch while a tile is computed, a line every few steps: all at once would delay other loads.
+// Memory to prefetch while a tile is computed: a line every few steps, because all at once would delay other loads.
 struct Ahead {
     const char* next;
     const char* end;
-    int lines;  // at a time
+    int lines;  // lines at a time
 };
 
 template <class Scheme, int ROWS>
@@ -75,7 +75,7 @@ void tile(const Product& p, int row, int column, Ahead ahead) {
     });
 }
 
-// The share of the next panel (of these weights or the next ones) to prefetch while these rows pass this panel.
+// The share of the next panel (of these or the next weights) to prefetch while these rows are multiplied by this panel.
 template <class Scheme>
 Ahead ahead_of(const Product& p, int column, int row, int rows) {
     const bool last = column + PANEL >= std::min(p.end, p.weights->outputs);
@@ -90,7 +90,7 @@ Ahead ahead_of(const Product& p, int column, int row, int rows) {
     return {panel + from * LINE, panel + to * LINE, static_cast<int>((to - from + times - 1) / times)};
 }
 
-// Weights outside, rows inside: a panel stays in the nearest cache while the rows pass, in tiles of nearly one size.
+// Loops over weights, then over rows in tiles of nearly equal size, so that a panel stays in the nearest cache.
 template <class Scheme>
 void multiply(const Product& p) {
     for (int column = p.first, end = std::min(p.end, p.weights->outputs); column < end; column += PANEL) {

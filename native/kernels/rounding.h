@@ -1,4 +1,4 @@
-// A row of floats as products in fewer bits read it.
+// Converts a row of floats to the form that matmuls in fewer bits read.
 #pragma once
 
 template <class Element>
@@ -9,7 +9,7 @@ inline void store_four(Element* p, Floats a, Floats b, Floats c, Floats d) {
     store_whole(p + 3 * WIDTH, d);
 }
 
-// A row as integers from -127 to 127, and the step between them.
+// Quantizes a row to integers from -127 to 127 with one scale.
 template <class Element>
 void quantise(const float* x, int count, float largest, void* out, float* scale) {
     *scale = largest / 127.0F;

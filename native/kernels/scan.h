@@ -1,9 +1,9 @@
-// Scores of a block of rows and packed queries; scores above a query's floor are recorded. A sum runs over the inputs
-// in one order, whatever the block, so a score depends on its row and query alone.
+// Scores a block of rows with packed queries, and records scores above each query's floor. A sum runs over the inputs
+// in a fixed order, whatever the block, so a score depends only on its row and query.
 #pragma once
 
-// The scores of a tile that pass, as hits. A separate function, since GCC 12 would keep the sums in memory if these
-// branches followed their loop.
+// Records the scores of a tile that pass as hits. This is a separate function, because GCC 12 would keep the sums in
+// memory if these branches followed their loop.
 template <class Tile, int VECTORS>
 Hit* write_hits(const typename Tile::Number* numbers, const ScanBlock& b, int row, int column, Hit* hits) {
     for (int r = 0; r < Tile::ROWS && row + r < b.count; r++) {
@@ -17,7 +17,7 @@ Hit* write_hits(const typename Tile::Number* numbers, const ScanBlock& b, int ro
     return hits;
 }
 
-// Panels outside, rows inside: a panel stays in the nearest caches while the rows pass.
+// The outer loop is over panels and the inner one over rows, so that a panel stays in the nearest caches.
 template <class Tile>
 size_t scan(const ScanBlock& b) {
     Hit* hits = b.hits;

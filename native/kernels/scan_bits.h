@@ -1,4 +1,4 @@
-// Distances (numbers of differing bits) of a block of rows and packed queries; small enough distances are recorded. The
+// Computes the Hamming distances of a block of rows to packed queries, and records those that are small enough. The
 // including file defines Words, COUNTS and how many rows and vectors are counted at once.
 #pragma once
 
@@ -20,7 +20,7 @@ struct BitsTile {
         each<ROWS>([&](auto r) { each<COUNT>([&](auto c) { totals[r][c] = no_words(); }); });
         const uint64_t* rows[ROWS];
         each<ROWS>([&](auto r) { rows[r] = static_cast<const uint64_t*>(b.rows[row + r]); });
-        for (int begin = 0; begin < b.inputs; begin += COUNTS) {  // small enough that counts do not overflow
+        for (int begin = 0; begin < b.inputs; begin += COUNTS) {  // few enough words for counts not to overflow
             Words counts[ROWS][COUNT];
             each<ROWS>([&](auto r) { each<COUNT>([&](auto c) { counts[r][c] = no_words(); }); });
             for (int k = begin; k < std::min(b.inputs, begin + COUNTS); k++, queries += COUNT * WORDS) {

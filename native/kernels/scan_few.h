@@ -1,9 +1,9 @@
-// Few queries against rows of bytes: row by row along the inputs, since most of a panel of 16 columns would be padding.
+// Compares few queries with rows of bytes, along the inputs, because most of a panel of 16 columns would be padding.
 // Integer sums are exact, so scores have the same bits as with panels.
 #pragma once
 
 constexpr int FEW = 4;         // maximum queries; with more, panels are faster
-constexpr int LONGEST = 4096;  // inputs of a query that is copied out of its panel
+constexpr int LONGEST = 4096;  // maximum inputs of a query that is copied out of its panel
 constexpr int VECTOR = 64;     // bytes
 
 // A query's bytes from the only panel, made contiguous, and padded with zeros to whole vectors.
@@ -15,7 +15,7 @@ inline int unpack_query(const ScanBlock& b, int column, int8_t* out) {
     return vectors;
 }
 
-// Rows are followed by memory up to whole vectors, which is multiplied by zero.
+// Memory after a row, up to whole vectors, is readable and is multiplied by zero.
 inline uint32_t dot_bytes(const uint8_t* row, const int8_t* query, int vectors) {
     __m512i sum = _mm512_setzero_si512();
     for (int i = 0; i < vectors; i++) {
@@ -37,7 +37,7 @@ inline Hit* scan_query(const ScanBlock& b, int column, Hit* hits) {
     return hits;
 }
 
-// A column with an infinite floor is padding, or rejects every row.
+// A column with an infinite floor is padding, or a query that rejects every row.
 inline size_t scan_bytes(const ScanBlock& b) {
     if (b.columns != WIDTH || b.inputs > LONGEST) return scan<ScanTile<ScanInt8>>(b);
     int few[FEW], count = 0;

@@ -1,7 +1,7 @@
-// What one step of a product multiplies, and how its sums become floats; written once over the vectors of simd/*.h.
+// What one step of a matmul multiplies, and how its sums become floats; written once for all vectors of simd/*.h.
 #pragma once
 
-// Sums that started from the column's bias are results.
+// Sums start from the column's bias, so they are already the results.
 struct FloatColumn {
     FloatColumn(const Packed&, int) {}
     Floats operator()(Floats sum, const Product&, int) const { return sum; }
@@ -22,7 +22,7 @@ struct Fp32 : FloatSums {
     static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
 };
 
-// bfloat16 in pairs, without an instruction for it: each half becomes a float. The odd one is first, as in vdpbf16ps.
+// bfloat16 in pairs, without a special instruction: each half becomes a float. The odd half is first, as in vdpbf16ps.
 struct Bf16Wide : FloatSums {
     using Row = uint16_t;
     using Weight = uint16_t;
@@ -35,7 +35,7 @@ struct Bf16Wide : FloatSums {
     static Sum step(Sum sum, Pair x, Pair w) { return fma(x.even, w.even, fma(x.odd, w.odd, sum)); }
 };
 
-// The sum * scale of the row * scale of the column + bias.
+// sum * row scale * column scale + bias.
 struct WholeColumn {
     Floats scale, bias;
     WholeColumn(const Packed& w, int column) : scale(load(w.scales + column)), bias(load(w.bias + column)) {}
@@ -60,8 +60,8 @@ struct Int8Wide : Whole {
     static Sum step(Sum sum, Bits x, Bits w) { return add_pairs(sum, x, w); }
 };
 
-// Four bytes by four bytes per lane in one instruction. If it takes unsigned activations, they are stored with an
-// offset of 128, which adds a constant per column to a sum.
+// Adds four products of bytes per lane in one instruction. If the instruction needs unsigned activations, they are
+// stored with an offset of 128, which adds a constant per column to a sum.
 template <class Element, Bits (*DOT)(Bits, Bits, Bits)>
 struct Int8Dot : Whole {
     using Row = Element;

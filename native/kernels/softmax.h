@@ -1,4 +1,4 @@
-// Powers of two, for softmax and activations; and the shared parts of attention in floats and in integers.
+// Powers of two, for softmax and activations, and what attention in floats and attention in integers share.
 #pragma once
 
 // By Horner's rule.
@@ -12,10 +12,10 @@ template <int COUNT>
 // 2^x; 0 below -126. x is at most 127.
 inline Floats power_of_two(Floats x) { return times_power(polynomial(fraction(x), POWER), x); }
 
-constexpr int SHORT = 32;  // in longer sentences, a head's keys and values are copied side by side, to suit the cache
+constexpr int SHORT = 32;  // in longer sentences, a head's keys and values are made contiguous, to suit the cache
 
-// A score plus the bias of the first lane's query and the key, which is `distance` before it; masked if a query does not
-// see it.
+// Adds the biases to the scores of a key, which is `distance` tokens before the first lane's query; masks queries that
+// do not attend to the key.
 template <class Head>
 Floats placed(const Head& h, Floats score, const float* bias, int distance) {
     if (bias) score = add(score, load(bias));
@@ -25,7 +25,7 @@ Floats placed(const Head& h, Floats score, const float* bias, int distance) {
     return where_less(before, splat(-0.5F - static_cast<float>(h.behind)), hidden, near);
 }
 
-// The keys that some queries attend to.
+// The range of keys that a group of queries attends to.
 struct Seen {
     int begin, end;
     Seen(const Attention& a, int query, int count)
@@ -34,14 +34,14 @@ struct Seen {
 
 // The biases of a head, if there are any.
 struct Biases {
-    const float* first;  // of the first query and key; or null
+    const float* first;  // that of the first query and key; or null
     long key_step;
     Biases() : first(nullptr), key_step(0) {}
     Biases(const Attention& a, int head) : first(a.bias ? a.bias + head * a.head_step : nullptr), key_step(a.key_step) {}
     const float* at(int query, int key) const { return first ? first + query + key * key_step : nullptr; }
 };
 
-// Rows of the result, each multiplied by its factor.
+// Writes rows of the result, each multiplied by its factor.
 inline void write_rows(const float* result, int padded, int width, int rows, const float* shares, float* out,
                        long out_stride) {
     for (int row = 0; row < rows; row++, result += padded, out += out_stride) {
@@ -52,7 +52,7 @@ inline void write_rows(const float* result, int padded, int width, int rows, con
     }
 }
 
-// The head's scores of the keys from `begin` to `end`; the largest of each lane is returned.
+// Computes the head's scores of the keys from `begin` to `end`; returns the maximum of each lane.
 template <class Head>
 Floats score_keys(const Head& h, int query, int begin, int end) {
     Floats most = splat(-3e38F);

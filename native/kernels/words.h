@@ -1,7 +1,7 @@
-// Sums of a table's rows, in registers: several vectors of columns at a time, while the rows pass.
+// Sums rows of a table in registers, several vectors of columns at a time.
 #pragma once
 
-constexpr long ROWS_AHEAD = 4;  // that are prefetched: they lie anywhere in a table larger than the nearest caches
+constexpr long ROWS_AHEAD = 4;  // rows to prefetch: they lie anywhere in a table larger than the nearest caches
 
 inline Floats word_part(const float* p, Floats) { return load(p); }
 inline Floats word_part(const int8_t* p, Floats scale) { return mul(load_bytes(p), scale); }
@@ -14,7 +14,7 @@ inline void prefetch_row(const Element* row, long columns) {
     __builtin_prefetch(first + bytes - 1);
 }
 
-// The vectors from `column` on; the last of them begins at `last`, which is less where the row ends.
+// Sums the vectors from `column` on; the last one starts at `last`, which overlaps the one before it at a row's end.
 template <class Element, int VECTORS>
 void sum_vectors(const WordSum& s, long column, long last) {
     const auto words = static_cast<const Element*>(s.words);
@@ -31,7 +31,7 @@ void sum_vectors(const WordSum& s, long column, long last) {
     each<VECTORS>([&](auto v) { store(s.out + at(v), divide(sums[v], total)); });
 }
 
-// Columns that two vectors share are computed twice, and are equal.
+// Columns shared by two vectors are computed twice, with equal results.
 template <class Element>
 void sum_columns(const WordSum& s) {
     const int vectors = static_cast<int>((s.columns + WIDTH - 1) / WIDTH), parts = panels_of(vectors, WORD_VECTORS);

@@ -6,11 +6,11 @@ struct Floats {
 };
 
 constexpr int WIDTH = 8;         // floats in a vector
-constexpr int TILE_ROWS = 6;     // a product computes this many rows ...
+constexpr int TILE_ROWS = 6;     // a matmul computes this many rows ...
 constexpr int TILE_VECTORS = 2;  // ... of this many vectors at once: 12 of the 16 registers hold sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
-constexpr int WORD_VECTORS = 9;    // vectors of columns in which rows of words are added up
+constexpr int WORD_VECTORS = 9;    // vectors of columns that sum word embeddings at once
 constexpr int SCAN_ROWS = 6;     // rows of a corpus, and
 constexpr int SCAN_VECTORS = 2;  // vectors of queries that a scan compares at once
 
@@ -29,7 +29,7 @@ inline Floats clamp(Floats x, Floats limit) { return max(min(x, limit), sub(spla
 inline Floats magnitude(Floats x) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0F), x.v)}; }
 inline Floats counting() { return {_mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0)}; }
 
-// Each half is added to the other.
+// The sum of all lanes: the halves are added repeatedly.
 inline float sum(Floats x) {
     __m128 half = _mm_add_ps(_mm256_castps256_ps128(x.v), _mm256_extractf128_ps(x.v, 1));
     half = _mm_add_ps(half, _mm_movehl_ps(half, half));
@@ -42,33 +42,33 @@ inline float largest(Floats x) {
     return _mm_cvtss_f32(_mm_max_ss(half, _mm_shuffle_ps(half, half, 1)));
 }
 
-// The first `count` lanes of x, zero in the others.
+// The first `count` lanes of x, with zeros in the others.
 inline Floats first(Floats x, int count) {
     const __m256 kept = _mm256_cmp_ps(counting().v, _mm256_set1_ps(static_cast<float>(count)), _CMP_LT_OQ);
     return {_mm256_and_ps(x.v, kept)};
 }
 
-// `yes` in the lanes where a < b, `no` in the others.
+// `yes` in lanes with a < b, `no` in the others.
 inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
     return {_mm256_blendv_ps(no.v, yes.v, _mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ))};
 }
 
-// The lanes where a is not less than or equal to b, as bits: NaN is not.
+// A bit mask of the lanes in which !(a <= b), which includes NaN.
 inline unsigned above(Floats a, Floats b) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a.v, b.v, _CMP_NLE_UQ)));
 }
 
-// Whole numbers.
+// Loads int8 values as floats.
 inline Floats load_bytes(const int8_t* p) {
     return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))))};
 }
 
-// Half precision.
+// Loads half-precision values as floats.
 inline Floats load_halves(const uint16_t* p) {
     return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
 
-// y times 2 to the integer part of x, or 0 if that is below -126; and the fraction of x, from 0 to 1.
+// y * 2^floor(x), or 0 if floor(x) is below -126; and the fraction of x, from 0 to 1.
 inline Floats times_power(Floats y, Floats x) {
     const Floats whole = max({_mm256_floor_ps(x.v)}, splat(-127.0F));
     const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(whole.v), _mm256_set1_epi32(127));
@@ -76,7 +76,7 @@ inline Floats times_power(Floats y, Floats x) {
 }
 inline Floats fraction(Floats x) { return {_mm256_sub_ps(x.v, _mm256_floor_ps(x.v))}; }
 
-// Eight rows of eight floats into columns: to[8 c + r] = factor * from[stride r + c].
+// Eight rows of eight floats, transposed: to[8 c + r] = factor * from[stride r + c].
 inline void transpose(const float* from, long stride, Floats factor, float* to) {
     for (int part = 0; part < 2; part++) {
         __m256 r[4];
@@ -112,7 +112,7 @@ inline void store_whole(uint8_t* p, Floats x) {
     _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(halves, halves));
 }
 
-// Four vectors at once: halves, then bytes side by side, then their halves in order.
+// Packs four vectors at once: to 16 bits, then to bytes, then reorders the halves.
 inline void store_four(uint8_t* p, Floats a, Floats b, Floats c, Floats d) {
     const __m256i left = _mm256_packs_epi32(_mm256_cvtps_epi32(a.v), _mm256_cvtps_epi32(b.v));
     const __m256i right = _mm256_packs_epi32(_mm256_cvtps_epi32(c.v), _mm256_cvtps_epi32(d.v));
@@ -129,7 +129,7 @@ inline void store_bf16(uint16_t* p, Floats x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrowed(_mm256_srli_epi32(up, 16)));
 }
 
-// Eight 32-bit integers, or other data of that size.
+// Eight 32-bit integers, or other data of this size.
 struct Bits {
     __m256i v;
 };
@@ -141,7 +141,7 @@ inline Bits spread_bits(const void* p) {
 }
 inline Bits no_bits() { return {_mm256_setzero_si256()}; }
 inline Floats floats(Bits x) { return {_mm256_cvtepi32_ps(x.v)}; }
-// a and b rounded to 16 bits: a's in the low half of each lane, b's in the high one.
+// a and b rounded to 16-bit integers, a in the low half of each lane and b in the high half.
 inline void store_pairs(int32_t* p, Floats a, Floats b) {
     const __m256i high = _mm256_slli_epi32(_mm256_cvtps_epi32(b.v), 16);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_blend_epi16(_mm256_cvtps_epi32(a.v), high, 0xAA));
@@ -150,6 +150,6 @@ inline Bits widen_bytes(const void* p) {
     return {_mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(p)))};
 }
 inline Bits add_pairs(Bits sum, Bits x, Bits w) { return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(x.v, w.v))}; }
-// The bfloat16s at even and at odd positions, as floats.
+// The bfloat16 values at even and at odd positions, as floats.
 inline Floats even(Bits x) { return {_mm256_castsi256_ps(_mm256_slli_epi32(x.v, 16))}; }
 inline Floats odd(Bits x) { return {_mm256_castsi256_ps(_mm256_and_si256(x.v, _mm256_set1_epi32(-65536)))}; }

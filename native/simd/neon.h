@@ -6,11 +6,11 @@ struct Floats {
 };
 
 constexpr int WIDTH = 4;         // floats in a vector
-constexpr int TILE_ROWS = 6;     // a product computes this many rows ...
+constexpr int TILE_ROWS = 6;     // a matmul computes this many rows ...
 constexpr int TILE_VECTORS = 4;  // ... of this many vectors at once: 24 of the 32 registers hold sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
-constexpr int WORD_VECTORS = 18;    // vectors of columns in which rows of words are added up
+constexpr int WORD_VECTORS = 18;    // vectors of columns that sum word embeddings at once
 constexpr int SCAN_ROWS = 6;     // rows of a corpus, and
 constexpr int SCAN_VECTORS = 4;  // vectors of queries that a scan compares at once
 
@@ -23,29 +23,29 @@ inline Floats sub(Floats a, Floats b) { return {vsubq_f32(a.v, b.v)}; }
 inline Floats mul(Floats a, Floats b) { return {vmulq_f32(a.v, b.v)}; }
 inline Floats divide(Floats a, Floats b) { return {vdivq_f32(a.v, b.v)}; }
 inline Floats magnitude(Floats x) { return {vabsq_f32(x.v)}; }
-// Each half is added to the other.
+// The sum of all lanes: the halves are added repeatedly.
 inline float sum(Floats x) { return vaddv_f32(vadd_f32(vget_low_f32(x.v), vget_high_f32(x.v))); }
 inline float largest(Floats x) { return vmaxvq_f32(x.v); }
 
-// `yes` in the lanes where a < b, `no` in the others.
+// `yes` in lanes with a < b, `no` in the others.
 inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
     return {vbslq_f32(vcltq_f32(a.v, b.v), yes.v, no.v)};
 }
 
-// The lanes where a is not less than or equal to b, as bits: NaN is not.
+// A bit mask of the lanes in which !(a <= b), which includes NaN.
 inline unsigned above(Floats a, Floats b) {
     const uint32_t bits[4] = {1, 2, 4, 8};
     return vaddvq_u32(vbicq_u32(vld1q_u32(bits), vcleq_f32(a.v, b.v)));
 }
 
-// Whole numbers.
+// Loads int8 values as floats.
 inline Floats load_bytes(const int8_t* p) {
     uint32_t four;
     std::memcpy(&four, p, 4);
     return {vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(four)))))};
 }
 
-// Half precision.
+// Loads half-precision values as floats.
 inline Floats load_halves(const uint16_t* p) { return {vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))}; }
 
 // b if either is NaN, as on x86.
@@ -60,19 +60,19 @@ inline Floats counting() {
     return load(lanes);
 }
 
-// The first `count` lanes of x, zero in the others.
+// The first `count` lanes of x, with zeros in the others.
 inline Floats first(Floats x, int count) {
     return where_less(counting(), splat(static_cast<float>(count)), x, splat(0.0F));
 }
 
-// y times 2 to the integer part of x, or 0 if that is below -126; and the fraction of x, from 0 to 1.
+// y * 2^floor(x), or 0 if floor(x) is below -126; and the fraction of x, from 0 to 1.
 inline Floats times_power(Floats y, Floats x) {
     const int32x4_t whole = vmaxq_s32(vcvtmq_s32_f32(x.v), vdupq_n_s32(-127));
     return {vmulq_f32(y.v, vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(whole, vdupq_n_s32(127)), 23)))};
 }
 inline Floats fraction(Floats x) { return {vsubq_f32(x.v, vrndmq_f32(x.v))}; }
 
-// Four rows of four floats into columns: to[4 c + r] = factor * from[stride r + c].
+// Four rows of four floats, transposed: to[4 c + r] = factor * from[stride r + c].
 inline void transpose(const float* from, long stride, Floats factor, float* to) {
     float32x4x4_t rows;
     for (int i = 0; i < 4; i++) rows.val[i] = vmulq_f32(vld1q_f32(from + i * stride), factor.v);
@@ -118,7 +118,7 @@ inline Bits spread_bits(const void* p) {
 }
 inline Bits no_bits() { return {vdupq_n_s32(0)}; }
 inline Floats floats(Bits x) { return {vcvtq_f32_s32(x.v)}; }
-// a and b rounded to 16 bits: a's in the low half of each lane, b's in the high one.
+// a and b rounded to 16-bit integers, a in the low half of each lane and b in the high half.
 inline void store_pairs(int32_t* p, Floats a, Floats b) {
     vst1q_s32(p, vsliq_n_s32(vcvtnq_s32_f32(a.v), vcvtnq_s32_f32(b.v), 16));
 }
@@ -128,6 +128,6 @@ inline Bits add_pairs(Bits sum, Bits x, Bits w) {
     const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b)), high = vmull_high_s16(a, b);
     return {vaddq_s32(sum.v, vpaddq_s32(low, high))};
 }
-// The bfloat16s at even and at odd positions, as floats.
+// The bfloat16 values at even and at odd positions, as floats.
 inline Floats even(Bits x) { return {vreinterpretq_f32_s32(vshlq_n_s32(x.v, 16))}; }
 inline Floats odd(Bits x) { return {vreinterpretq_f32_s32(vandq_s32(x.v, vdupq_n_s32(-65536)))}; }

@@ -6,11 +6,11 @@ struct Floats {
 };
 
 constexpr int WIDTH = 4;         // floats in a vector
-constexpr int TILE_ROWS = 4;     // a product computes this many rows ...
+constexpr int TILE_ROWS = 4;     // a matmul computes this many rows ...
 constexpr int TILE_VECTORS = 2;  // ... of this many vectors at once: 8 of the 16 registers of most processors hold sums
 constexpr int KEYS = 4;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
-constexpr int WORD_VECTORS = 9;    // vectors of columns in which rows of words are added up
+constexpr int WORD_VECTORS = 9;    // vectors of columns that sum word embeddings at once
 constexpr int SCAN_ROWS = 4;     // rows of a corpus, and
 constexpr int SCAN_VECTORS = 2;  // vectors of queries that a scan compares at once
 
@@ -23,13 +23,13 @@ inline Floats mul(Floats a, Floats b) { return {wasm_f32x4_mul(a.v, b.v)}; }
 inline Floats divide(Floats a, Floats b) { return {wasm_f32x4_div(a.v, b.v)}; }
 inline Floats magnitude(Floats x) { return {wasm_f32x4_abs(x.v)}; }
 
-// a * b + c of two lanes in double precision, where the product is exact.
+// a * b + c of two lanes in double precision, in which the product is exact.
 inline v128_t doubles(v128_t a, v128_t b, v128_t c) {
     const v128_t product = wasm_f64x2_mul(wasm_f64x2_promote_low_f32x4(a), wasm_f64x2_promote_low_f32x4(b));
     return wasm_f64x2_add(product, wasm_f64x2_promote_low_f32x4(c));
 }
-// All bits of the lanes of sums that may round to the wrong float: sums that lie halfway between two floats may have
-// been rounded to there, and floats nearest to zero have fewer digits.
+// A mask of the lanes whose sums may round to the wrong float: a sum halfway between two floats may itself be the result
+// of rounding, and floats close to zero have fewer digits.
 inline v128_t doubtful(v128_t sums) {
     const v128_t rest = wasm_v128_and(sums, wasm_i64x2_splat(0x1FFFFFFF));
     const v128_t size = wasm_f64x2_abs(sums), none = wasm_f64x2_splat(0.0);
@@ -44,7 +44,7 @@ inline v128_t doubtful(v128_t sums) {
     for (int i = 0; i < 4; i++) x[i] = fused(x[i], y[i], z[i]);
     return load(x);
 }
-// a * b + c, rounded once: there is no instruction for it that gives the same bits everywhere.
+// a * b + c, rounded once: WebAssembly has no instruction for it that gives the same bits everywhere.
 inline Floats fma(Floats a, Floats b, Floats c) {
     const auto high = [](Floats x) { return wasm_i64x2_shuffle(x.v, x.v, 1, 1); };
     const v128_t left = doubles(a.v, b.v, c.v), right = doubles(high(a), high(b), high(c));
@@ -59,7 +59,7 @@ inline Floats min(Floats a, Floats b) { return {wasm_f32x4_pmin(b.v, a.v)}; }
 inline Floats clamp(Floats x, Floats limit) { return max(min(x, limit), sub(splat(0.0F), limit)); }
 inline Floats counting() { return {wasm_f32x4_make(0.0F, 1.0F, 2.0F, 3.0F)}; }
 
-// Each half is added to the other.
+// The sum of all lanes: the halves are added repeatedly.
 inline float sum(Floats x) {
     const v128_t half = wasm_f32x4_add(x.v, wasm_i64x2_shuffle(x.v, x.v, 1, 1));
     return wasm_f32x4_extract_lane(half, 0) + wasm_f32x4_extract_lane(half, 1);
@@ -70,28 +70,28 @@ inline float largest(Floats x) {
     return a > b ? a : b;
 }
 
-// `yes` in the lanes where a < b, `no` in the others.
+// `yes` in lanes with a < b, `no` in the others.
 inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
     return {wasm_v128_bitselect(yes.v, no.v, wasm_f32x4_lt(a.v, b.v))};
 }
-// The first `count` lanes of x, zero in the others.
+// The first `count` lanes of x, with zeros in the others.
 inline Floats first(Floats x, int count) {
     return where_less(counting(), splat(static_cast<float>(count)), x, splat(0.0F));
 }
-// The lanes where a is not less than or equal to b, as bits: NaN is not.
+// A bit mask of the lanes in which !(a <= b), which includes NaN.
 inline unsigned above(Floats a, Floats b) { return ~static_cast<unsigned>(wasm_i32x4_bitmask(wasm_f32x4_le(a.v, b.v))) & 15U; }
 
-// Whole numbers.
+// Loads int8 values as floats.
 inline Floats load_bytes(const int8_t* p) {
     return {wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(p))))};
 }
 
-// Half precision.
+// Loads half-precision values as floats.
 inline Floats load_halves(const uint16_t* p) {
     return {wasm_f32x4_make(from_float16(p[0]), from_float16(p[1]), from_float16(p[2]), from_float16(p[3]))};
 }
 
-// y times 2 to the integer part of x, or 0 if that is below -126; and the fraction of x, from 0 to 1.
+// y * 2^floor(x), or 0 if floor(x) is below -126; and the fraction of x, from 0 to 1.
 inline Floats times_power(Floats y, Floats x) {
     const Floats whole = max({wasm_f32x4_floor(x.v)}, splat(-127.0F));
     const v128_t exponent = wasm_i32x4_add(wasm_i32x4_trunc_sat_f32x4(whole.v), wasm_i32x4_splat(127));
@@ -99,7 +99,7 @@ inline Floats times_power(Floats y, Floats x) {
 }
 inline Floats fraction(Floats x) { return {wasm_f32x4_sub(x.v, wasm_f32x4_floor(x.v))}; }
 
-// Four rows of four floats into columns: to[4 c + r] = factor * from[stride r + c].
+// Four rows of four floats, transposed: to[4 c + r] = factor * from[stride r + c].
 inline void transpose(const float* from, long stride, Floats factor, float* to) {
     v128_t r[4];
     for (int i = 0; i < 4; i++) r[i] = wasm_f32x4_mul(wasm_v128_load(from + i * stride), factor.v);
@@ -117,7 +117,7 @@ inline void store_whole(int16_t* p, Floats x) {
     const v128_t whole = rounded(x);
     wasm_v128_store64_lane(p, wasm_i16x8_narrow_i32x4(whole, whole), 0);
 }
-// a and b rounded to 16 bits: a's in the low half of each lane, b's in the high one.
+// a and b rounded to 16-bit integers, a in the low half of each lane and b in the high half.
 inline void store_pairs(int32_t* p, Floats a, Floats b) {
     wasm_v128_store(p, wasm_v128_bitselect(rounded(a), wasm_i32x4_shl(rounded(b), 16), wasm_i32x4_splat(0xFFFF)));
 }
@@ -139,6 +139,6 @@ inline Bits no_bits() { return {wasm_i32x4_splat(0)}; }
 inline Floats floats(Bits x) { return {wasm_f32x4_convert_i32x4(x.v)}; }
 inline Bits widen_bytes(const int8_t* p) { return {wasm_i16x8_load8x8(p)}; }
 inline Bits add_pairs(Bits sum, Bits x, Bits w) { return {wasm_i32x4_add(sum.v, wasm_i32x4_dot_i16x8(x.v, w.v))}; }
-// The bfloat16s at even and at odd positions, as floats.
+// The bfloat16 values at even and at odd positions, as floats.
 inline Floats even(Bits x) { return {wasm_i32x4_shl(x.v, 16)}; }
 inline Floats odd(Bits x) { return {wasm_v128_and(x.v, wasm_i32x4_splat(-65536))}; }

@@ -1,4 +1,4 @@
-// A JSON document, read whole and strictly (RFC 8259): values stand one behind the other, each knows where it ends.
+// A JSON document, parsed completely and strictly (RFC 8259) into a flat list of values, each of which stores its end.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class Kind : uint8_t { NOTHING, FALSE, TRUE, NUMBER, TEXT, ARRAY, OBJECT };
 
 class Document;
 
-// A value of a document, which must outlive it. An object's members are keys and values in turn.
+// A value in a document, which must outlive the value. An object's members are alternating keys and values.
 class Value {
 public:
     Value(const Document& document, uint32_t at) : document_(&document), at_(at) {}
@@ -21,9 +21,9 @@ public:
     bool is_null() const { return kind() == Kind::NOTHING; }
     bool boolean(const char* what) const;
     double number(const char* what) const;
-    int32_t integer(const char* what) const;  // from 0 on
+    int32_t integer(const char* what) const;  // 0 or more
     std::string_view text(const char* what) const;
-    Value member(std::string_view name) const;  // null if an object lacks it; the last one if a name is repeated
+    Value member(std::string_view name) const;  // null if the object lacks it; if a name is repeated, the last one
     bool flag(std::string_view name, bool otherwise) const;
     std::string_view text_of(std::string_view name) const { return member(name).text(name.data()); }
 
@@ -56,12 +56,12 @@ private:
     friend class Reader;
     struct Node {
         Kind kind;
-        uint32_t end;  // the node after this one and its content
+        uint32_t end;  // the node after this node and its contents
         double number;
         std::string_view text;
     };
     std::vector<Node> nodes_;
-    std::deque<std::string> decoded_;  // of texts with escapes; the others are views of the source
+    std::deque<std::string> decoded_;  // strings with escapes; all others are views of the source
 };
 
 }  // namespace likewise::json

@@ -61,7 +61,7 @@ void lowercase(Characters& characters) {
     characters.apply(changes);
 }
 
-// Marks behind a starter in the order of their classes; equal ones stay as they are (UAX #15, D109).
+// Sorts the marks after a starter by class; marks of the same class keep their order (UAX #15, D109).
 void reorder(std::vector<Change>& changes) {
     const auto mark = [](const Change& one) { return properties(one.character).combining; };
     for (auto at = changes.begin(); at != changes.end();) {
@@ -92,11 +92,11 @@ std::vector<Change> decomposed(const std::u32string& text, bool compatible) {
     return changes;
 }
 
-// Canonical composition (UAX #15, D117): a starter takes each mark that no mark of the same or a higher class blocks.
+// Canonical composition (UAX #15, D117): a starter absorbs each mark not blocked by one of the same or a higher class.
 std::vector<Change> recomposed(const std::vector<Change>& parts) {
     std::vector<Change> out;
     size_t starter = SIZE_MAX;
-    int last_class = -1;  // of the marks kept behind the starter
+    int last_class = -1;  // of the marks kept after the starter
     for (const Change& part : parts) {
         const int order = properties(part.character).combining;
         const bool blocked = last_class >= order && last_class != -1;
@@ -210,7 +210,7 @@ private:
     std::u32string text_;
 };
 
-// Every occurrence of a text, or of two spaces and more, becomes another text.
+// Replaces every occurrence of a text, or of two or more spaces, with another text.
 class Replace : public Normalizer {
 public:
     Replace(std::u32string searched, bool repeated, std::u32string content)

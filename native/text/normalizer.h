@@ -1,4 +1,4 @@
-// Normalizers: the steps that change a text's characters before it is split, and where in the text each came from.
+// Normalizers: steps that change a text's characters before it is split, and track where each character came from.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct Span {
     uint32_t start, stop;  // in characters of the text
 };
 
-// A character and how it came about: 1 where it was added behind the one before, 0 where it stands for one character,
-// -n where it stands for one and the n that follow were removed.
+// A character and its origin: 1 if it was inserted after the previous one, 0 if it replaces one character, -n if it
+// replaces one character and the n characters after that were removed.
 struct Change {
     char32_t character;
     int change;
@@ -28,7 +28,7 @@ struct Characters {
     bool spanned = false;
 
     void apply(const std::vector<Change>& changes, size_t removed_first = 0);
-    void prepend(char32_t c);  // with the span of the first character
+    void prepend(char32_t c);  // gets the span of the first character
 };
 
 class Normalizer {
@@ -54,7 +54,7 @@ struct BertOptions {
     bool clean, chinese, strip_accents, lowercase;
 };
 
-// The normalizer of tokenizer.json; null if there is none. Throws LW_BAD_DESCRIPTION for a kind that is not supported.
+// The normalizer in tokenizer.json, or null if it defines none. Throws LW_BAD_DESCRIPTION for unsupported kinds.
 std::unique_ptr<Normalizer> read_normalizer(const json::Value&);
 
 BertOptions bert_options(const json::Value&);

@@ -13,7 +13,7 @@ namespace {
 
 using Text = std::u32string;
 
-// Puts the parts in place of each range: `split` is given a range and calls `put` for its parts.
+// Replaces each range by its parts: `split` receives a range and calls `put` for each part.
 template <class Split>
 void split_ranges(Words& words, Split split) {
     std::vector<std::pair<uint32_t, uint32_t>> parts;
@@ -24,7 +24,7 @@ void split_ranges(Words& words, Split split) {
     words.ranges = std::move(parts);
 }
 
-// Writes a character before each range that `wants` it; it comes from where the range's first one does.
+// Inserts a character before each range that `wants` it, with the span of the range's first character.
 template <class Wants>
 void prepend_to_ranges(Words& words, char32_t c, Wants wants) {
     Characters out;
@@ -46,7 +46,7 @@ void prepend_to_ranges(Words& words, char32_t c, Wants wants) {
     words.characters = std::move(out);
 }
 
-// Splits at white space, which is left out, and makes each punctuation mark a word.
+// Splits at white space, which is dropped, and makes each punctuation mark a word.
 class BertWords : public PreTokenizer {
 public:
     BertWords(uint16_t separators, uint16_t alone) : separators_(separators), alone_(alone) {}
@@ -89,7 +89,7 @@ public:
     }
 };
 
-// As in SentencePiece: spaces become a marker, and each word begins with one.
+// As in SentencePiece: spaces become a marker, and each word starts with the marker.
 class Metaspace : public PreTokenizer {
 public:
     Metaspace(char32_t mark, bool prepend, bool only_first, bool split)
@@ -141,7 +141,7 @@ size_t others(const Text& text, size_t at, size_t stop) {
     return at;
 }
 
-// The end of 's, 't, 're, 've, 'm, 'll or 'd; `at` if there is none. ſ is an s in either case.
+// The end of 's, 't, 're, 've, 'm, 'll or 'd, or `at` if none of them follows. ſ is an s in either case.
 size_t contraction(const Text& text, size_t at, size_t stop, bool any_case) {
     if (text[at] != U'\'' || at + 1 == stop) return at;
     const auto letter = [&](size_t i) -> char32_t {
@@ -154,7 +154,7 @@ size_t contraction(const Text& text, size_t at, size_t stop, bool any_case) {
     return ((one == U'r' || one == U'v') && two == U'e') || (one == U'l' && two == U'l') ? at + 3 : at;
 }
 
-// White space, all of it at the end of the text, else all but the last character, which may begin the next word.
+// A run of white space: all of it at the end of the text, otherwise without its last character, which may start a word.
 size_t spaces(const Text& text, size_t at, size_t stop) {
     size_t end = at;
     while (end < stop && has(text[end], SPACE)) end++;
@@ -172,7 +172,7 @@ size_t gpt2_word(const Text& text, size_t at, size_t stop) {
 
 bool is_newline(char32_t c) { return c == U'\r' || c == U'\n'; }
 
-// As cl100k splits, with at most `digits` digits in a word; the patterns are in PATTERNS below.
+// Splits like cl100k, with at most `digits` digits per word; the patterns are in PATTERNS below.
 template <int digits>
 size_t cl100k_word(const Text& text, size_t at, size_t stop) {
     if (const size_t end = contraction(text, at, stop, true); end > at) return end;

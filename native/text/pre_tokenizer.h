@@ -1,4 +1,4 @@
-// Pre-tokenizers: normalized text to the words that a word model reads one by one.
+// Pre-tokenizers: split normalized text into the words that a word model reads one by one.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace likewise::text {
 
-// Part of a text: its characters, and the ranges of them that are words, in their order.
+// Part of a text: its characters, and the ranges that are words, in order.
 struct Words {
     Characters characters;
     std::vector<std::pair<uint32_t, uint32_t>> ranges;
@@ -22,11 +22,11 @@ public:
 };
 
 struct PreTokenizerNeeds {
-    bool byte_level = false;  // the word model must work on bytes
-    bool spans = false;       // the characters must have spans
+    bool byte_level = false;  // whether the word model must work on bytes
+    bool spans = false;       // whether the characters must have spans
 };
 
-// The pre-tokenizer of tokenizer.json, or null. Throws LW_BAD_DESCRIPTION if it is not supported.
+// The pre-tokenizer in tokenizer.json, or null. Throws LW_BAD_DESCRIPTION if it is not supported.
 std::unique_ptr<PreTokenizer> read_pre_tokenizer(const json::Value&, PreTokenizerNeeds&);
 
 }  // namespace likewise::text

@@ -11,7 +11,7 @@ using namespace unicode;
 
 namespace {
 
-// The file is the size of a double-array trie (darts-clone's layout), the trie, then texts that end with 0.
+// The file holds the size of a double-array trie (darts-clone layout), the trie, and null-terminated texts.
 class Precompiled : public Normalizer {
 public:
     explicit Precompiled(const std::string& bytes) {
@@ -24,8 +24,8 @@ public:
         texts_ = bytes.substr(4 + size) + '\0';
     }
 
-    // A grapheme of fewer than 6 bytes is looked up whole, and the shortest match stands for all of it; a longer one
-    // goes character by character. That is what the models were trained with.
+    // A grapheme of fewer than 6 bytes is looked up as a whole, and the shortest match replaces all of it. Longer
+    // graphemes are processed character by character. The models were trained this way.
     void apply(Characters& characters) const override {
         std::vector<Change> changes;
         changes.reserve(characters.text.size());
@@ -43,7 +43,7 @@ private:
     std::vector<uint32_t> units_;
     std::string texts_;
 
-    // As far as it matters here: what else joins characters has 6 bytes and more (UAX #29, GB3 to GB9b).
+    // Sufficient here, because all other graphemes of several characters have 6 bytes or more (UAX #29, GB3 to GB9b).
     static size_t grapheme_end(const std::u32string& text, size_t at) {
         size_t end = at + 1;
         if (text[at] == U'\r' && end < text.size() && text[end] == U'\n') return end + 1;
@@ -89,7 +89,7 @@ private:
         if (more < 0 && !changes.empty()) changes.back().change += more;
     }
 
-    // The replacement for the shortest prefix in the trie; null if there is none.
+    // The replacement for the shortest prefix in the trie; null if no prefix matches.
     const char* find(const char* bytes, int size) const {
         const auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & (1U << 9)) >> 6); };
         size_t place = offset(units_[0]);

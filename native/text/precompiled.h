@@ -1,4 +1,4 @@
-// SentencePiece's compiled normalizer: a trie of characters and what replaces them (the rule nmt_nfkc, say).
+// SentencePiece's compiled normalizer: a trie that maps characters to replacements (such as the rule nmt_nfkc).
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace likewise::text {
 
-// The normalizer of a charsmap in Base64, as tokenizer.json has it.
+// The normalizer for a Base64 charsmap, as stored in tokenizer.json.
 std::unique_ptr<Normalizer> read_precompiled(std::string_view base64);
 
 }  // namespace likewise::text

@@ -12,11 +12,11 @@ using namespace unicode;
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte of eight must be the lowest");
 
-// A word of at most 22 bytes: the bytes, zeros behind them, and their number.
+// A word of at most 22 bytes: the bytes, padded with zeros, and their number.
 struct ShortWord {
     uint64_t first, second, third;
 
-    static constexpr size_t LONGEST = 22, PADDING = 16;  // bytes after a word that may be read
+    static constexpr size_t LONGEST = 22, PADDING = 16;  // readable bytes after a word
 
     ShortWord(uint64_t eight, size_t bytes) : first(eight), second(0), third(uint64_t{bytes} << 48) {}
     ShortWord(const char* word, size_t bytes)
@@ -38,7 +38,7 @@ private:
     }
 };
 
-// The ids of recent words: a hash selects two slots, of which the first has the more recent word.
+// A cache of the ids of recent words: a hash selects two slots, of which the first holds the more recent word.
 class WordCache {
 public:
     static constexpr size_t MOST_IDS = 10;
@@ -74,7 +74,7 @@ private:
     }
 };
 
-// Eight bytes of a text: how many of them, at the beginning, are ASCII letters and digits; and these in lower case.
+// Eight bytes of a text: the number of leading ASCII letters and digits, and the bytes in lower case.
 struct EightBytes {
     uint64_t lowered;
     size_t letters;
@@ -88,7 +88,7 @@ struct EightBytes {
         letters = others ? static_cast<size_t>(__builtin_ctzll(others)) / 8 : 8;
     }
 
-    // The first of fewer than eight.
+    // For fewer than eight remaining bytes: only the first.
     static EightBytes one(unsigned char byte, bool lowercase) {
         const unsigned char bytes[8] = {byte};
         return EightBytes(bytes, lowercase);
@@ -96,30 +96,30 @@ struct EightBytes {
 
 private:
     static constexpr uint64_t EACH = 0x0101010101010101U, HIGH = EACH * 0x80;
-    // The highest bit of each byte, none of which has it, says whether it is in the range.
+    // Sets the highest bit of each byte in the range; no input byte may have its highest bit set.
     static uint64_t between(uint64_t bytes, unsigned char least, unsigned char most) {
         return (bytes + EACH * (0x80U - least)) & ~(bytes + EACH * (0x7FU - most));
     }
 };
 
-constexpr size_t KEPT_BYTES = 1 << 16;  // of a workspace's longest word and ids of its longest text, from one call to the next
+constexpr size_t KEPT_BYTES = 1 << 16;  // of a workspace's buffers for words and ids, kept between calls
 
 struct Workspace {
     WordCache cache;
     std::vector<char> word = std::vector<char>(1024);
     std::vector<Piece> pieces;
-    std::vector<int32_t> ids = std::vector<int32_t>(1024);  // of a text
+    std::vector<int32_t> ids = std::vector<int32_t>(1024);  // ids of a text
 };
 
 namespace {
 
-constexpr char32_t SPACE_LETTER = 0x120;  // stands for a space in byte-level vocabularies
+constexpr char32_t SPACE_LETTER = 0x120;  // represents a space in byte-level vocabularies
 
 bool is_space(char32_t c) { return has(c, SPACE); }
 
 enum Class : uint8_t { LETTERS, BLANK, ALONE, GONE, WIDE };
 
-// How BERT's normalizer and pre-tokenizer handle each ASCII byte; WIDE begins a non-ASCII character.
+// How BERT's normalizer and pre-tokenizer handle each ASCII byte; WIDE starts a non-ASCII character.
 std::array<uint8_t, 256> byte_classes(bool clean) {
     std::array<uint8_t, 256> classes;
     classes.fill(WIDE);
@@ -208,19 +208,19 @@ public:
 private:
     const Tokenizer& tokenizer_;
     Tokens& out_;
-    const bool spanned_, tracks_;  // whether spans are requested; whether they are kept
+    const bool spanned_, tracks_;  // whether spans are requested; whether they are tracked
     std::unique_ptr<Workspace> workspace_;
     int32_t word_number_ = 0;
     size_t count_ = 0;                   // ids of the text
-    size_t bytes_ = 0, characters_ = 0;  // of the current word
+    size_t bytes_ = 0, characters_ = 0;  // in the current word
 
     bool may_hold_added(const unsigned char* at, const unsigned char* end) const {
         if (tokenizer_.raw_.empty()) return false;
         return std::any_of(at, end, [&](unsigned char byte) { return tokenizer_.raw_.may_begin_with(byte); });
     }
 
-    // The path for BERT's pipeline: characters go straight into the current word. Does nothing and returns
-    // false if marks that are kept would have to be reordered.
+    // The fast path for BERT's pipeline: characters go straight into the current word. Does nothing and returns
+    // false if combining marks that are kept would have to be reordered.
     bool bert(const unsigned char* at, const unsigned char* end) {
         const size_t long_words = out_.long_words.size();
         bytes_ = characters_ = 0;
@@ -246,7 +246,7 @@ private:
         return true;
     }
 
-    // Reads some bytes of a word, eight at once if so many are left; the next place to read is returned.
+    // Reads some bytes of a word, eight at once if that many are left; returns the next position to read.
     const unsigned char* letters(const unsigned char* at, const unsigned char* end) {
         const bool lowercase = tokenizer_.bert_.lowercase;
         const EightBytes eight = end - at < 8 ? EightBytes::one(*at, lowercase) : EightBytes(at, lowercase);
@@ -316,7 +316,7 @@ private:
         if (bytes_ + ROOM > workspace_->word.size()) grow();
     }
 
-    static constexpr size_t ROOM = ShortWord::PADDING + 8;  // behind a word that is being read
+    static constexpr size_t ROOM = ShortWord::PADDING + 8;  // after a word that is being read
 
     void grow() { workspace_->word.resize(workspace_->word.size() * 2); }
 
@@ -326,7 +326,7 @@ private:
         finish();
     }
 
-    // Appends the ids of the current word, if there is one.
+    // Appends the ids of the current word, if it is not empty.
     void finish() {
         if (bytes_ == 0) return;
         if (tokenizer_.model_->overlong(characters_))
@@ -386,7 +386,7 @@ private:
         return ids.data() + count_;
     }
 
-    // The path for everything else: steps over characters, with their spans if requested.
+    // The general path: applies the steps to characters, and tracks their spans if requested.
     void general(const unsigned char* at, const unsigned char* end) {
         const std::u32string text = decoded(reinterpret_cast<const char*>(at), static_cast<size_t>(end - at));
         tokenizer_.raw_.split(
@@ -403,7 +403,7 @@ private:
             });
     }
 
-    // An added token, which is text[start:stop].
+    // Appends an added token, which covers text[start:stop].
     void added(int32_t id, const std::u32string& text, size_t start, size_t stop, Span span) {
         if (spanned_) {
             const auto blank = [&](size_t i) { return is_space(text[i]) || text[i] == SPACE_LETTER; };
@@ -536,9 +536,9 @@ Tokenizer::~Tokenizer() = default;
 
 namespace {
 
-bool continues(unsigned char byte) { return (byte & 0xC0) == 0x80; }  // a character that began before
+bool continues(unsigned char byte) { return (byte & 0xC0) == 0x80; }  // whether a byte continues a character
 
-// The place behind so many characters: as many bytes further, and as many more as of these began no character.
+// The position after this many characters: skips as many bytes, then one more for each that continued a character.
 const unsigned char* behind(const unsigned char* at, const unsigned char* end, int64_t characters) {
     while (characters > 0 && at < end) {
         const unsigned char* const stop = at + std::min<int64_t>(characters, end - at);

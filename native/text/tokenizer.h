@@ -1,4 +1,4 @@
-// A tokenizer: texts to ids, as tokenizer.json describes it and as Hugging Face's library computes it.
+// A tokenizer that maps texts to ids as described in tokenizer.json, with the same results as the tokenizers library.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@
 namespace likewise::text {
 
 struct LongWord {
-    int64_t text;      // its number
-    int64_t position;  // of its token in the text
+    int64_t text;      // the index of the text
+    int64_t position;  // of the word's token in the text
     int64_t length;    // in characters
 };
 
-// The tokens of several texts, end to end. Spans and words are filled only if requested.
+// The tokens of several texts, concatenated. Spans and words are filled only if requested.
 struct Tokens {
     std::vector<int32_t> ids;
-    std::vector<int64_t> ends;  // of each text, in ids
+    std::vector<int64_t> ends;  // per text, in ids
     std::vector<LongWord> long_words;
     std::vector<Span> spans;
     std::vector<int32_t> words;  // the index, within its text, of the word that contains the token
@@ -42,9 +42,9 @@ public:
     void sort();
     bool empty() const { return tokens_.empty(); }
     static constexpr size_t MOST_ALIKE = 256;  // added tokens with the same first character; each is compared
-    bool may_begin_with(unsigned char byte) const { return first_bytes_[byte]; }  // of UTF-8
+    bool may_begin_with(unsigned char byte) const { return first_bytes_[byte]; }  // the first byte in UTF-8
 
-    // Calls `text(start, stop)` for the text between tokens and `token(id, start, stop)` for each, in order.
+    // In order, calls `text(start, stop)` for each text between tokens and `token(id, start, stop)` for each token.
     template <class Text, class Token>
     void split(const std::u32string& characters, Text text, Token token) const;
 
@@ -70,7 +70,7 @@ private:
     std::unique_ptr<WordModel> model_;
     AddedTokens raw_, normalized_;  // found before and after normalization
     BertOptions bert_{};
-    bool is_bert_ = false;        // BERT's normalizer and pre-tokenizer: one pass over the bytes does all of it
+    bool is_bert_ = false;        // BERT's normalizer and pre-tokenizer, which run in one pass over the bytes
     std::array<uint8_t, 256> byte_classes_;  // how BERT's pipeline handles each byte
     bool reads_short_words_ = false;  // words of up to eight characters are never too long
     PreTokenizerNeeds needs_;

@@ -9,7 +9,7 @@ namespace likewise::text {
 namespace {
 
 constexpr size_t BLOCK = 256;
-constexpr size_t TRIES = 64;  // number of free places tried for a node's children before a block is added
+constexpr size_t TRIES = 64;  // free places to try for a node's children before adding a block
 
 }  // namespace
 
@@ -18,7 +18,7 @@ Trie::Trie(std::vector<std::pair<std::string_view, int32_t>> pieces) {
         if (piece.first.size() > LONGEST) refuse("a token of ", piece.first.size(), " bytes is not supported");
     std::stable_sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     struct Range {
-        uint32_t node, begin, end, depth;  // the pieces that share the node's bytes
+        uint32_t node, begin, end, depth;  // the range of pieces that share the node's bytes
     };
     add_block();
     free_.pop_back();  // the root's place
@@ -26,7 +26,7 @@ Trie::Trie(std::vector<std::pair<std::string_view, int32_t>> pieces) {
     std::vector<Range> ranges{{ROOT, 0, static_cast<uint32_t>(pieces.size()), 0}};
     std::vector<unsigned char> labels;
     std::vector<uint32_t> begins;
-    while (!ranges.empty()) {  // a subtree at a time, so that the nodes of a word are near each other
+    while (!ranges.empty()) {  // one subtree at a time, so that the nodes of a word are close together
         auto [node, at, end, depth] = ranges.back();
         ranges.pop_back();
         for (; at < end && pieces[at].first.size() == depth; at++)
@@ -49,13 +49,13 @@ Trie::Trie(std::vector<std::pair<std::string_view, int32_t>> pieces) {
     free_ = {};
 }
 
-// Finds room for a node's children: among the free places added last, or in a block of their own.
+// Finds room for a node's children: among the free places added last, or in a new block.
 uint32_t Trie::place(uint32_t parent, const std::vector<unsigned char>& labels) {
     uint32_t base = NONE;
     size_t tried = 0;
     for (size_t i = free_.size(); i > 0 && tried < TRIES && base == NONE; i--) {
         const uint32_t at = free_[i - 1];
-        if (nodes_[at].parent != NONE) {  // taken since
+        if (nodes_[at].parent != NONE) {  // has been taken since
             free_.erase(free_.begin() + static_cast<long>(i - 1));
             continue;
         }

@@ -1,4 +1,4 @@
-// A vocabulary as a trie over bytes: the pieces that a text begins with, shortest first.
+// A vocabulary as a trie over bytes, which finds the pieces that a text starts with, shortest first.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace likewise::text {
 
-// A double array (Aoe 1989): a node's child for a byte lies at `base ^ byte` if the node there names it as its parent,
-// so a step is one look and no search.
+// A double array (Aoe 1989): a node's child for a byte is at `base ^ byte` if the node there has it as its parent, so
+// each step is a single lookup without a search.
 class Trie {
 public:
-    // Of equal pieces the last one counts; empty ones are left out. Longer ones than LONGEST are refused: from each
-    // byte of a text a walk may take as many steps.
+    // Of equal pieces, the last one counts; empty pieces are ignored. Pieces longer than LONGEST are rejected, because
+    // a walk from each byte of a text may take that many steps.
     explicit Trie(std::vector<std::pair<std::string_view, int32_t>> pieces);
 
     static constexpr uint32_t ROOT = 0, NONE = UINT32_MAX;
@@ -24,7 +24,7 @@ public:
         return nodes_[at].parent == node ? at : NONE;
     }
 
-    int32_t id(uint32_t node) const { return nodes_[node].id; }  // -1 where no piece ends
+    int32_t id(uint32_t node) const { return nodes_[node].id; }  // -1 if no piece ends here
 
     // The id of a piece, or -1.
     int32_t find(std::string_view piece) const {
@@ -41,14 +41,14 @@ public:
     }
 
 private:
-    static constexpr uint32_t NO_PARENT = NONE - 1;  // the root's
+    static constexpr uint32_t NO_PARENT = NONE - 1;  // the parent of the root
     struct Node {
         uint32_t base = 0;
-        uint32_t parent = NONE;  // which a free place has
+        uint32_t parent = NONE;  // NONE: a free place
         int32_t id = -1;
     };
-    std::vector<Node> nodes_;  // blocks of 256 places, so that every `base ^ byte` is one
-    std::vector<uint32_t> free_;  // while it is built: places that may be free, of the last blocks
+    std::vector<Node> nodes_;  // blocks of 256 places, so that every `base ^ byte` is in range
+    std::vector<uint32_t> free_;  // during construction: possibly free places in the last blocks
 
     uint32_t place(uint32_t parent, const std::vector<unsigned char>& labels);
     bool fits(uint32_t base, const std::vector<unsigned char>& labels) const;

@@ -1,4 +1,4 @@
-// Code points: what is known of each, UTF-8, canonical and compatibility decomposition, composition (UAX #15).
+// Code points: their properties, UTF-8, canonical and compatibility decomposition, and composition (UAX #15).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace likewise::unicode {
 
 constexpr char32_t REPLACEMENT = 0xFFFD;
-constexpr char32_t DOTTED_I = 0x130;  // the only one whose lower case is two characters: i and U+0307
+constexpr char32_t DOTTED_I = 0x130;  // the only code point whose lower case has two characters, i and U+0307
 constexpr char32_t DOT_ABOVE = 0x307;
 
 inline const CodePoint& properties(char32_t c) {
@@ -19,7 +19,7 @@ inline bool has(char32_t c, uint16_t flags) { return properties(c).flags & flags
 
 inline char32_t lower(char32_t c) { return static_cast<char32_t>(static_cast<int32_t>(c) + properties(c).lower); }
 
-// The code point at `at`, which moves behind it. Invalid bytes become U+FFFD, as many as in Python's decoder.
+// Reads the code point at `at` and advances `at`. Invalid bytes become as many U+FFFD as in Python's decoder.
 inline char32_t decode(const unsigned char*& at, const unsigned char* end) {
     const unsigned char first = *at++;
     if (first < 0x80) return first;
@@ -60,16 +60,16 @@ struct Parts {
     int count;  // 0: the code point has no decomposition
 };
 
-// The full decomposition of a code point that is no Hangul syllable.
+// The full decomposition of a code point that is not a Hangul syllable.
 Parts decomposition(char32_t c, bool compatible);
 
 constexpr char32_t FIRST_SYLLABLE = 0xAC00, FIRST_L = 0x1100, FIRST_V = 0x1161, FIRST_T = 0x11A7;
 constexpr int SYLLABLES = 11172, L_COUNT = 19, V_COUNT = 21, T_COUNT = 28;
 
-// Writes the two or three letters of a Hangul syllable; 0 if it is none.
+// Writes the two or three letters of a Hangul syllable and returns their number; 0 for other code points.
 int hangul_letters(char32_t c, char32_t out[3]);
 
-// What two code points are composed to; 0 if they are not.
+// The composition of two code points; 0 if they do not compose.
 char32_t composed(char32_t first, char32_t second);
 
 }  // namespace likewise::unicode

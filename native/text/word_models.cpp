@@ -37,7 +37,7 @@ size_t characters(std::string_view text) {
     return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// The longest piece of the vocabulary again and again; all but a word's first have a prefix (Wu et al. 2016).
+// WordPiece: repeatedly takes the longest matching piece; all pieces but a word's first have a prefix (Wu et al. 2016).
 class WordPiece : public WordModel {
 public:
     explicit WordPiece(const json::Value& value) : trie_(read_vocabulary(value.member("vocab"))) {
@@ -92,7 +92,7 @@ private:
     Trie trie_;
 };
 
-// The bytes that a byte-level vocabulary writes as characters, most of them as themselves (Radford et al. 2019).
+// The characters that represent bytes in a byte-level vocabulary, mostly the bytes themselves (Radford et al. 2019).
 class ByteLetters {
 public:
     ByteLetters() {
@@ -104,7 +104,7 @@ public:
         }
     }
 
-    // The bytes of a piece; false if a character stands for none.
+    // The bytes of a piece; returns false if a character represents no byte.
     bool decode(std::string_view piece, std::string& out) const {
         out.clear();
         for (const char32_t c : unicode::decoded(piece.data(), piece.size())) {
@@ -156,7 +156,7 @@ public:
     }
 
 private:
-    static constexpr size_t FEW = 40;  // up to which every pair is examined in each round
+    static constexpr size_t FEW = 40;  // up to this many pieces, each round examines every pair
     struct Merge {
         uint32_t rank = UINT32_MAX;
         int32_t id = 0;
@@ -204,7 +204,7 @@ private:
 
     void merge_few(std::vector<Piece>& out) const {
         if (out.size() < 2) return;
-        std::array<Merge, FEW> ahead;  // of each piece with the next one
+        std::array<Merge, FEW> ahead;  // the merge of each piece with the next one
         Piece* pieces = out.data();
         size_t left = out.size();
         for (size_t i = 0; i + 1 < left; i++) ahead[i] = merge_of(pieces[i].id, pieces[i + 1].id);
@@ -223,7 +223,7 @@ private:
         out.resize(left);
     }
 
-    // The same by a heap: n log n for a word of n bytes.
+    // The same with a heap: O(n log n) for a word of n bytes.
     void merge_many(std::vector<Piece>& out) const {
         const size_t count = out.size();
         Piece* pieces = out.data();
@@ -237,7 +237,7 @@ private:
         };
         for (uint32_t i = 0; i < count; i++) {
             next[i] = i + 1;
-            previous[i] = i - 1;  // of the first: the largest number
+            previous[i] = i - 1;  // for the first: the largest number
         }
         for (uint32_t i = 0; i < count; i++) consider(i);
         while (!heap.empty()) {
@@ -246,7 +246,7 @@ private:
             const auto [rank, at] = place;
             if (pieces[at].id < 0 || next[at] >= count) continue;
             const Merge now = merge_of(pieces[at].id, pieces[next[at]].id);
-            if (now.rank != rank || now.id != id) continue;  // one of the two has been merged with another meanwhile
+            if (now.rank != rank || now.id != id) continue;  // one of the two has been merged in the meantime
             const uint32_t gone = next[at];
             pieces[at] = {id, pieces[at].start, pieces[gone].stop};
             pieces[gone].id = -1;

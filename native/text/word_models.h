@@ -1,4 +1,4 @@
-// Word models: a word to the ids of its pieces. WordPiece, byte-level BPE, Unigram, or one id for each word.
+// Word models, which map a word to the ids of its pieces: WordPiece, byte-level BPE, Unigram, or one id per word.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct Piece {
 class WordModel {
 public:
     virtual ~WordModel() = default;
-    // Writes the pieces of a non-empty word; `out` is empty.
+    // Writes the pieces of a non-empty word to `out`, which must be empty.
     virtual void encode(std::string_view word, std::vector<Piece>& out) const = 0;
-    // Whether a word of this many characters is too long, and becomes one unknown token.
+    // Whether a word of this many characters is too long, so that it becomes a single unknown token.
     virtual bool overlong(size_t) const { return false; }
-    int32_t unknown() const { return unknown_; }  // -1: there is no such token
+    int32_t unknown() const { return unknown_; }  // -1: no unknown token
 
 protected:
     int32_t unknown_ = -1;

@@ -1,4 +1,4 @@
-"""The mean of scores on several tasks that share items, with its interval."""
+"""The mean score over several tasks that share items, with its confidence interval."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Table 6: three poolings on NLI and on STS-B, and seven ways to concatenate u and v on NLI (section 6).
+"""Table 6: three pooling modes on NLI and on STS-B, and seven ways to concatenate u and v on NLI (section 6).
 
 There are twelve runs, each in its own folder; scores are on STS-B's development split at the end of an epoch.
 """

@@ -1,4 +1,4 @@
-"""Wikipedia sections: a sentence is nearer to one from its own section than to one from another (sections 3.3 and 4.4).
+"""Wikipedia sections: a sentence is closer to one from its own section than from another (sections 3.3 and 4.4).
 
 Trains for one epoch on triplets, with Euclidean distances and a margin of 1. Dor et al. 2018 had 1.8 million triplets;
 our data set is small, but built in the same way.

@@ -1,4 +1,4 @@
-"""Makes texts by slightly changing others, so that a student learns how its teacher rates small differences.
+"""Generates texts by slightly changing others, so that a student learns how its teacher rates small differences.
 
 Similarity is often needed between nearly identical texts, which are rare in corpora. A teacher can rate two texts that
 differ in one word, have the same words in another order, or ask for something else in the same words. These texts need

@@ -1,10 +1,11 @@
-"""A finished student whose vectors are turned to their principal axes and evened out by one linear layer.
+"""Adds a linear layer to a finished student: it rotates vectors to their principal axes and partially whitens them.
 
     python -m papers.recipes.distillation.evened out/small -o out/likewise-small
 
-Vectors learned from E5 have cosines from 0.5 to 1, since all of them share one direction; evened out, their cosines
-spread almost as widely as other models'. In the order of the principal axes, the first dimensions alone are the best of
-their number (`truncate_dim`). Nothing is trained: the layer is computed from vectors of training texts.
+Vectors learned from E5 have cosines from 0.5 to 1, because all of them share one direction; after whitening, their
+cosines spread almost as widely as those of other models. Since dimensions follow the order of the principal axes, the
+first k dimensions are the best k to keep (`truncate_dim`). Nothing is trained: the layer is computed from vectors of
+training texts.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Trains on texts with their neighbours: a student learns their vectors, and which neighbours are nearer.
+"""Trains on texts with their neighbours: a student learns their vectors and the ranking of the neighbours.
 
 A student that learns only vectors does well on texts that are far apart, as most texts are. A row here is a text, seven
 of its neighbours according to the teacher, from the nearest to the 64th, and one random text. The student learns the
 vectors of all nine (mean squared error) and, by CoSENT (Su 2022), the order of the text's cosines with the other eight.
-This is a second stage: a student that knows little does not profit from neighbours.
+This is a second stage: an untrained student does not benefit from neighbours.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Unsupervised SimCSE: each sentence is its own positive, with different dropout (Gao, Yao and Chen 2021).
 
-As in the paper: batch size 64, learning rate 3e-5, one epoch, temperature 0.05, CLS pooling. Unlike here, the authors
-had a million sentences from Wikipedia and a dense layer on top of CLS during training.
+As in the paper: batch size 64, learning rate 3e-5, one epoch, temperature 0.05, CLS pooling. Unlike this
+recipe, the authors used a million sentences from Wikipedia and a dense layer on top of CLS during training.
 """
 
 from collections.abc import Sequence

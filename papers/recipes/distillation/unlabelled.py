@@ -1,4 +1,4 @@
-"""Unlabelled texts for distillation: the texts of several data sets, except every text that occurs in a test."""
+"""Unlabelled texts for distillation: the texts of several data sets, except those that occur in a test set."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
