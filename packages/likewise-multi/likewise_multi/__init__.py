@@ -1,1 +1,1 @@
-"""The folder of the model likewise-multi, which `Embedder.load("likewise-multi")` finds once this is installed."""
+"""The model folder of likewise-multi, which `Embedder.load("likewise-multi")` finds once this package is installed."""

@@ -1,1 +1,1 @@
-"""The folder of the model likewise-small, which `Embedder.load("likewise-small")` finds once this is installed."""
+"""The model folder of likewise-small, which `Embedder.load("likewise-small")` finds once this package is installed."""
