@@ -212,9 +212,7 @@ class ModelThread:
         return call.future
 
     def _post(self, one: Job | Call) -> None:
-        """Wake the thread once per iteration of the event loop, because each wake-up makes both threads wait for the
-        GIL.
-        """
+        """Wake the thread once per iteration of the event loop; each wake-up makes both threads wait for the GIL."""
         if not self._posted:
             self._loop.call_soon(self._send)
         self._posted.append(one)

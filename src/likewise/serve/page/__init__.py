@@ -1,3 +1,1 @@
-"""The web page at `/`: HTML, CSS and JavaScript modules, served without a build step; it loads nothing from other
-sites.
-"""
+"""The web page at `/`: HTML, CSS and JavaScript modules without a build step; it loads nothing from other sites."""
