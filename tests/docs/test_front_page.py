@@ -54,5 +54,5 @@ def test_the_sizes_that_the_page_states_are_those_of_the_models(engine):
         files = [path for place, path in front_page_files(engine).items() if f"models/{name}/" in place]
         return round(sum(path.stat().st_size for path in files) / 1e6)
 
-    assert f"A model of {megabytes('likewise-static')} MB" in PAGE
+    assert f"A {megabytes('likewise-static')} MB model" in PAGE
     assert f"likewise-mini, {megabytes('likewise-mini')} MB more" in PAGE

@@ -128,7 +128,7 @@ def _copy_files(target: Path, folder: Path, base: Path) -> None:
 
 
 def _deltas(adapter: WeightReader, weights: WeightReader, settings: Mapping[str, Any]) -> Iterator[tuple[str, Delta]]:
-    """Yield the update of each adapted weight matrix, after the name of the matrix in the base model's file."""
+    """Yield the name of each adapted weight matrix, as in the base model's file, and its update."""
     for name in adapter.names:
         match = re.fullmatch(r"(?:base_model\.model\.)?(.+)\.lora_([AB])\.weight", name)
         if match is None:
@@ -154,7 +154,7 @@ def _narrow(adapter: WeightReader, name: str, weights: WeightReader, found: str)
 
 
 def _in_base(adapter: WeightReader, weights: WeightReader, module: str) -> str | None:
-    """The name of a module's weight matrix in the base model's file; a prefix such as `bert.` may differ.
+    """The name of a module's weight matrix in the base model's file; only one of the names may have a prefix (`bert.`).
 
     None if the module is a pooler that the file lacks, because embeddings do not depend on the pooler.
     """

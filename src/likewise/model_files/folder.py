@@ -23,7 +23,7 @@ from .saving import LENGTH_FILES, check_saved
 
 POOLING_FOLDER = "1_Pooling"
 MAX_MODULES = 100
-UNLIMITED = 1 << 30  # limits from here on mean "no limit", for which transformers writes 10^30
+UNLIMITED = 1 << 30  # limits of this size or more mean "no limit"; transformers writes 10^30
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' similarity functions
 OWN = "likewise."  # prefix of module types that sentence-transformers lacks and therefore rejects
 OWN_POOLING = f"{OWN}pooling."
@@ -323,7 +323,7 @@ def _newer_pooling(mode: object, path: Path) -> str:
 
 
 def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
-    """The pooling in the older format: the methods whose flags are true, at least one."""
+    """The pooling in the older format: the methods whose flags are true, of which there must be at least one."""
     from ..arrays.reductions import POOLING_FLAGS  # imported here, so that --help does not load NumPy
 
     flags = {key: boolean_setting(config, key, False, path) for key in config if key.startswith("pooling_mode")}

@@ -127,7 +127,7 @@ def _checked(unscored: Any, **given: Any) -> TokenVectors:
         )
     if not isinstance(given["attends_expansion"], bool):
         raise BadModel(
-            "whether the late-interaction model attends to expansion tokens is given as "
+            "whether the late-interaction model attends to its mask tokens is given as "
             f"{given['attends_expansion']!r:.100}; expected true or false"
         )
     return TokenVectors(**given, unscored=tuple(unscored))

@@ -56,7 +56,7 @@ class PairManifest:
 
     @property
     def kind(self) -> str | None:
-        """What computes the scores: the type of a module of likewise, or "modules"; None: a classification head."""
+        """What computes the scores: the type of likewise's own module, or "modules"; None: a classification head."""
         if self.late is not None:
             return self.late.kind
         return MODULES if self.heads else None

@@ -173,7 +173,7 @@ PER_WINDOW = ("places", "content_lengths", "hidden")
 
 @dataclass(frozen=True)
 class TokenizedTexts:
-    """Texts as token ids, each after the prompt's, without special tokens or truncation."""
+    """Texts as token ids, each preceded by the prompt's ids, without special tokens or truncation."""
 
     tokenizer: Tokenizer
     prompt: str

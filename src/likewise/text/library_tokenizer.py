@@ -73,7 +73,7 @@ class LibraryTokenizer:
         return EncodedText(ids, spans.reshape(-1, 2), np.asarray(words, np.int32))
 
     def _long_words(self, texts: Sequence[str], found: EncodedTexts) -> np.ndarray:
-        """As `EncodedTexts.long_words`; only texts with the unknown token are tokenized again."""
+        """Compute `EncodedTexts.long_words`; only texts with the unknown token are tokenized again."""
         words: list[tuple[int, int, int]] = []
         if self._limit is not None:
             places = np.flatnonzero(found.ids == self._unknown)

@@ -108,7 +108,7 @@ class ReferenceTokenizer:
                     yield from ((word, None) for word in self._pre_tokenizer([piece]) if word)
 
     def _span(self, token: Text, *, first: bool) -> tuple[int, int]:
-        """The span of a token, for byte-level tokens without the spaces around it. `first`: it is the first token."""
+        """The span of a token, excluding the spaces around a byte-level token. `first`: it is the first token."""
         start, stop = token[0].start, token[-1].stop
         if self._trims is None:
             return start, stop

@@ -63,7 +63,7 @@ def _folded_character(character: str) -> str | None:
         return None
     if kind == "Mn":
         return None if position == 1 or 10 <= position <= 36 or position >= 200 else character
-    if kind in ("So", "Co", "Cn"):  # also unassigned characters, such as the emoji of a later Unicode
+    if kind in ("So", "Co", "Cn"):  # also unassigned characters, such as the emoji of a later Unicode version
         return f" {character} "
     return character if kind[0] in "LMN" else " "
 

@@ -66,7 +66,8 @@ class _Reader:
     def _want(self, count: int) -> None:
         if count > len(self.whole) - self.at:
             raise self.broken(
-                f"expected {count:,} bytes at offset {self.at:,}, but it ends at {len(self.whole):,}; truncated?"
+                f"expected {count:,} bytes at offset {self.at:,}, but it ends at {len(self.whole):,}; it may be "
+                "truncated"
             )
 
 

@@ -15,7 +15,7 @@ from ...array_types import Float
 from ..cached import cached_folder
 from ..folder import Manifest, write_json, write_manifest
 
-FORMAT = 1  # version of the converted folders; a new version makes all of them be converted again
+FORMAT = 1  # version of the converted folders; changing it causes all of them to be converted again
 UNKNOWN = "[UNK]"
 WORDS_OR_MARKS = r"[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]"
 """How texts are split: into runs of letters, combining marks and digits; any other non-space character is a token."""
