@@ -36,7 +36,7 @@ def test_pandas_and_polars_get_a_column_of_vectors(embedder):
 def test_a_frame_without_the_column_is_refused(embedder):
     with pytest.raises(BadInput, match="no column 'text'; it has name"):
         with_vectors(pl.DataFrame({"name": TEXTS}), embedder)
-    with pytest.raises(BadInput, match="expected a pandas or polars frame; got a list"):
+    with pytest.raises(BadInput, match="expected a pandas or polars DataFrame; got a list"):
         with_vectors(TEXTS, embedder)
 
 
@@ -51,9 +51,9 @@ def test_an_arrow_column_shares_the_vectors_memory(embedder):
     for empty in (column[:0], pa.chunked_array([column[:0], column[:0]]), pa.chunked_array([], column.type)):
         assert vectors_of_column(empty).shape == (0, 384)
     np.testing.assert_array_equal(vectors_of_column(pa.chunked_array([column[:0], column])), vectors)
-    with pytest.raises(BadInput, match="expected lists of equal size without nulls"):
+    with pytest.raises(BadInput, match="expected fixed-size lists without nulls"):
         vectors_of_column(pa.array([[1.0], None]))
-    with pytest.raises(BadInput, match="the vectors hold 1 nulls"):
+    with pytest.raises(BadInput, match="the vectors contain 1 nulls"):
         vectors_of_column(pa.array([[1.0, None], [1.0, 2.0]], pa.list_(pa.float32(), 2)))
     with pytest.raises(BadInput, match=r"got shape \(384,\)"):
         arrow_column(vectors[0])

@@ -81,5 +81,5 @@ def test_prompts_go_to_the_side_that_they_are_meant_for(embedder):
 
 
 def test_what_would_do_nothing_is_refused(embedder):
-    with pytest.raises(BadInput, match="encode for mteb has no option precision"):
+    with pytest.raises(BadInput, match="encode does not support precision in mteb"):
         for_mteb(embedder).encode([], task_metadata=None, hf_split="", hf_subset="", precision="int8", batch_size=8)
