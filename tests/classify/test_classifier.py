@@ -301,7 +301,7 @@ def test_a_folder_without_a_classifier_is_named(tmp_path):
 TWO = ["a", "a", "b", "b"]
 BAD_LABELS = {
     "too few": (["a", "b"], "4 texts and 2 labels"),
-    "one class": (["a"] * 4, "1 classes; expected at least 2"),
+    "one class": (["a"] * 4, "the number of classes is 1; expected at least 2"),
     "alone": (["a", "a", "a", "b"], "class 'b' has only one text, in row 3"),
     "mixed types": (["a", "a", 1, 1], r"labels\[2\] has 1; expected labels of type str"),
     "floats": ([0.5, 0.5, 1.0, 1.0], r"labels\[0\] is 0.5"),
@@ -314,7 +314,7 @@ BAD_LABELS = {
     "on all, numbers": ([[0, 1], [0, 1, 2], [0, 2], [0]], "all 4 texts have the label 0.*leave it out$"),
     "one str": ("aabb", "labels is one str"),
     "rows of 0 and 1": ([[1, 0], [0, 1]] * 2, "leave it out, or, if these are rows of 0 and 1, pass lists of labels"),
-    "no labels at all": ([[], [], [], []], "0 classes; expected at least 1"),
+    "no labels at all": ([[], [], [], []], "the number of classes is 0; expected at least 1"),
 }
 
 

@@ -292,7 +292,7 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"anchors": [], "positives": []}, "expected as many of each, at least 1"),
+        ({"anchors": [], "positives": []}, "expected the same number, at least 1"),
         ({"anchors": ["a"]}, "1 anchors and 2 positives"),
         ({"anchors": "ab"}, "anchors is 'ab' .*; expected a list of texts"),
         ({"positives": ["x", None]}, "positives, row 1: None is not a text"),

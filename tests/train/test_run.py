@@ -283,7 +283,7 @@ WRONG = {
     "data": ("pairs.csv", r"data is 'pairs.csv'; expected load_data\(file, objective\)"),
     "settings": ({"epochs": 1}, "settings is {'epochs': 1}; expected TrainSettings"),
     "output": (3, "output is 3; expected a folder"),
-    "evaluator": (3, "evaluator is 3; expected a callable, or pairs"),
+    "evaluator": (3, "evaluator is 3; expected a callable, or a file or data set of pairs"),
     "callbacks": (["print"], r"callbacks is \['print'\]; expected a list of callables"),
 }
 

@@ -196,7 +196,7 @@ class Classifier:
 
 
 Encoded = Callable[[Bool[np.ndarray, " N"]], tuple[Embedder, Float[np.ndarray, "N D"]]]
-"""Maps a mask of rows to an embedder and its vectors of all rows; if it is trained, then only on the masked rows."""
+"""Maps a mask of rows to an embedder and its vectors of all rows; if it is trained, only on the selected rows."""
 
 
 def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: float = 0.0) -> Classifier:

@@ -85,7 +85,7 @@ def _check_types(sets: Sequence[Sequence[Label]]) -> None:
 
 def _check_counts(counts: Counter[Label], sets: Sequence[Sequence[Label]], is_multi_label: bool) -> None:
     if len(counts) < (1 if is_multi_label else 2):
-        raise BadInput(f"the labels have {len(counts)} classes; expected at least {1 if is_multi_label else 2}")
+        raise BadInput(f"the number of classes is {len(counts)}; expected at least {1 if is_multi_label else 2}")
     for label, count in counts.items():
         row = next(i for i, row in enumerate(sets) if label in row)
         if count == 1:

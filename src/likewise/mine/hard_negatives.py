@@ -55,7 +55,7 @@ def mine_negatives(
     rows = _checked_texts("anchors", anchors), _checked_texts("positives", positives)
     if len(rows[0]) != len(rows[1]) or not rows[0]:
         raise BadInput(
-            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected as many of each, at least 1"
+            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected the same number, at least 1"
         )
     given = None if corpus is None else _checked_texts("corpus", corpus)
     source = rows[1] if given is None else given

@@ -208,7 +208,7 @@ def with_data_prompts(evaluator: PairEvaluator, sources: Sequence[DataSource]) -
 
 
 def _prompts_by_column(source: DataSource, names: Sequence[str]) -> Mapping[str, str | None]:
-    """The prompt of each text column; a stream's only prompt applies to all of these names, known or not."""
+    """The prompt of each text column; for a stream, whose columns are unknown, one prompt applies to all names."""
     rows = source.rows
     if isinstance(rows, TrainingRows):
         return {name: rows.prompts.get(name) for name in rows.texts}

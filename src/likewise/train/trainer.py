@@ -67,7 +67,7 @@ class Trainer:
     settings: TrainSettings = field(default_factory=TrainSettings)
     evaluator: Evaluator | None = None
     callbacks: Sequence[Callback] = ()
-    checkpoint_folder: Path | None = None  # if it holds a checkpoint of the same run, training resumes
+    checkpoint_folder: Path | None = None  # training resumes from a checkpoint here of the same run
     identity: Mapping[str, Any] = field(default_factory=dict)  # must also match for a run to resume
     schedule: Schedule | None = None  # the batches of each step; by default, a `BatchSchedule`
     rate_factor: RateFactor = learning_rate_factor

@@ -32,7 +32,7 @@ class Batch:
 
     texts: tuple[tuple[str, ...], ...]
     numbers: Mapping[str, Shaped[Tensor, "N ..."]]
-    gathered_names: Int[Tensor, "M C"] | None = None  # from all processes, as are then the numbers
+    gathered_names: Int[Tensor, "M C"] | None = None  # from all processes; when set, so are the numbers
     prompts: tuple[str | None, ...] = ()  # of each text column; None or () means the model's own prompt
 
     def __len__(self) -> int:

@@ -33,7 +33,9 @@ class TSDAE(Objective):
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         if not vocabulary:
-            raise BadInput(f"the model has a vocabulary of {vocabulary} tokens; TSDAE needs one to reconstruct texts")
+            raise BadInput(
+                f"the model has a vocabulary of {vocabulary} tokens; TSDAE needs tokens to reconstruct texts"
+            )
         if dimension % self.decoder_heads:
             raise BadInput(
                 f"the dimension {dimension} is not divisible by decoder_heads={self.decoder_heads}; choose a divisor"
