@@ -305,7 +305,7 @@ def test_gains_and_losses_are_the_largest_differences(folder):
         shift[shift < 0]
     )
     report = format_retrieval_report(results, queries=True)
-    assert "bm25: the largest gains against letters" in report
+    assert "bm25: the largest gains compared with letters" in report
 
 
 def test_the_randomisation_test_is_that_over_all_signs():

@@ -62,7 +62,7 @@ def test_a_fusion_begins_as_the_last_layer_pooled_and_is_a_linear_map_of_the_sta
 def test_a_fusion_is_for_encoders_of_its_width():
     fusion = Fusion(Stack(Reduce.parse("cls+max"), 0, 1), WIDTH)
     assert fusion.width(WIDTH) == 2 * WIDTH
-    with pytest.raises(BadModel, match="an encoder of width 5, not 6"):
+    with pytest.raises(BadModel, match="an encoder of width 5; this one's is 6"):
         fusion.width(6)
 
 

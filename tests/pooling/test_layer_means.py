@@ -81,7 +81,7 @@ def test_its_name_and_its_settings_are_read_back_as_itself(numbers, reduce):
         ("mean:layers=²", "is unknown; expected a reduction and layer numbers"),
         ("mean:layers=1+1", "names a layer twice"),
         ("mean:layers=4", "reads layer 4, but the last layer of this encoder is 3"),
-        ("median:layers=1", "the pooling 'median' is unknown"),
+        ("median:layers=1", "the pooling mode 'median' is unknown"),
     ],
 )
 def test_names_of_layers_that_cannot_be_are_refused(spec, message):

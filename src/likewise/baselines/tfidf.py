@@ -56,7 +56,9 @@ class TfIdf:
     @property
     def fingerprint(self) -> str:
         """A digest of 32 hexadecimal digits that changes with everything that affects the vectors."""
-        settings = repr((self.dimension, False, self.texts, sorted(self.rarity.items())))  # False: counts are linear
+        settings = repr(
+            (self.dimension, False, self.texts, sorted(self.rarity.items()))
+        )  # False stands for linear term counts
         return hashlib.sha256(settings.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def fitted(self, texts: Iterable[str]) -> Callable[[Sequence[str]], Float[np.ndarray, "N E"]]:
@@ -98,7 +100,7 @@ class TfIdf:
 
 def _check_list(texts: object) -> None:
     if isinstance(texts, str):
-        raise BadInput(f"texts is one str, {texts[:40]!r}; expected a list of them")
+        raise BadInput(f"texts is one str, {texts[:40]!r}; expected a list of strings")
 
 
 def words_in(text: str) -> list[str]:

@@ -56,7 +56,7 @@ class Calibration:
     def check_model(self, model: ModelIdentity) -> None:
         """Raise if cosines are from another model, or mix int8 with another precision."""
         if difference := self.model.difference(model):
-            raise BadInput(f"the calibration is for {difference}. To calibrate this one: likewise calibrate")
+            raise BadInput(f"the calibration is for {difference}. To calibrate this model: likewise calibrate")
 
     def check_pairs(self, *, with_queries: bool) -> None:
         """Raise if the random pairs were two texts, but cosines are of a query and a text, or the reverse."""

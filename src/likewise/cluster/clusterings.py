@@ -58,7 +58,7 @@ def cluster_vectors(
 
     Args:
         method: average, complete, ward, kmeans, communities or hdbscan.
-        k: the number of clusters (average, complete, ward, kmeans); kmeans returns fewer for fewer distinct directions.
+        k: the number of clusters (average, complete, ward, kmeans); kmeans returns fewer if there are fewer directions.
         threshold: the minimum cosine within a cluster: for average and complete, the mean or the minimum cosine between
             two clusters that merge; for communities, the cosine to the centre.
         min_size: clusters with fewer rows are dissolved (default: depends on the method; 1 if k is given).

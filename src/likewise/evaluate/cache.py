@@ -150,7 +150,7 @@ class CachedVectors:
         return found
 
     def add(self, texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
-        """Store more vectors in one file; if the disk is not writable, nothing is stored."""
+        """Store these vectors in one file; if the disk is not writable, nothing is stored."""
         keys = b"".join(text_key(text) for text in texts)
         path = self.folder / f"{hashlib.sha256(keys).hexdigest()[:24]}.safetensors"
         try:

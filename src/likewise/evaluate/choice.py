@@ -31,7 +31,7 @@ from .statistics.significance import Interval
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way of computing scores: a model with options; None keeps the model's own setting.
+    """One way to compute scores: a model with options; None keeps the model's own setting.
 
     `hybrid` is the weight of the vector ranking when it is fused with the BM25 ranking; None uses vectors alone.
     """
@@ -172,8 +172,8 @@ def choose(
     Args:
         models: names of models, embedders, or functions of a list of texts; or a mapping of names to these. A name can
             have options in parentheses, such as another pooling mode, which makes it a separate candidate.
-        data: triplets, pairs, labelled or scored pairs, as for `data_task`; or a collection (see `read_collection`).
-        columns: how the data's columns map, as for `data_task`.
+        data: triplets, pairs, or labelled or scored pairs, as for `data_task`; or a collection (see `read_collection`).
+        columns: your names for the expected columns, as for `data_task`.
         variations: precisions, dimensions and hybrid weights to try with each model.
         rule: the margin, the probability of an error, and the seed.
         load: loads a model by name and precision (default: `load_named_embedder`).

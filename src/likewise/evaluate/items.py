@@ -49,7 +49,7 @@ class ItemSource:
 def items_of_data(
     data: str | Path | DatasetColumns, columns: Mapping[str, str] | Sequence[str] | None = None, seed: int = 0
 ) -> ItemSource:
-    """The items of triplets, pairs, labelled or scored pairs; `seed` decides which two rows form an item."""
+    """The items of triplets, pairs, or labelled or scored pairs; `seed` decides which two rows form an item."""
     title, expected, values, unused = own_columns(data, columns)
     notes = (f"not used: {', '.join(unused)}",) if unused else ()
     if expected == SIDES:

@@ -43,7 +43,7 @@ class OpenedModel:
 
 
 def models_by_name(models: Any) -> dict[str, Any]:
-    """Name the given model or models (or mapping of names to models); a repeated name gets a number."""
+    """Map names to models, unless `models` already does; a repeated name gets a number."""
     if isinstance(models, Mapping):
         named = dict(zip(distinct_names(map(str, models)), models.values(), strict=True))
     else:
@@ -73,7 +73,7 @@ def _opened(model: Any) -> OpenedModel:
     given, notes = getattr(model, "fingerprint", None), getattr(model, "notes", ())
     fingerprint = given if isinstance(given, str) else None
     if fingerprint is not None and isinstance(model, Embedder | Reranker):
-        fingerprint = f"{fingerprint} {computation_of(model)}"  # other engines and precisions give other scores
+        fingerprint = f"{fingerprint} {computation_of(model)}"  # other engines and precisions give different scores
     notes = tuple(map(str, notes)) if isinstance(notes, list | tuple) else ()
     fit = getattr(model, "fitted", None)
     if callable(fit):

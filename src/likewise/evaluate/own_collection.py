@@ -109,7 +109,7 @@ def known_items(collection: JudgedCollection, *, count: int = MAX_QUERIES, seed:
 def _without_sentences(
     collection: JudgedCollection, order: list[int], count: int, seed: int
 ) -> tuple[list[str], list[int], list[str]]:
-    """The texts after a sentence was removed from each chosen one, the chosen rows, and the removed sentences."""
+    """All texts, without the sentences removed from the chosen ones; the chosen rows; and the removed sentences."""
     bodies, chosen, queries = list(collection.documents), list[int](), list[str]()
     draw = random.Random(seed)
     for row in order:

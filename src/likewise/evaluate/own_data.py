@@ -35,7 +35,8 @@ def data_task(
 
     Args:
         data: a file (.csv, .tsv, .jsonl, .parquet), the name of a data set ("stsb/dev"), or a mapping of columns.
-        columns: how your columns map: {"sentence1": "question", "score": "rating/5"}, or ["sentence1=question", …].
+        columns: your names for the expected columns: {"sentence1": "question", "score": "rating/5"}, or
+            ["sentence1=question", …].
         name: the name of the task in results (default: the file as given).
 
     Raises:

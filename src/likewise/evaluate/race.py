@@ -16,7 +16,7 @@ from ..runtime.arguments import whole_number
 from .statistics.anytime import BETS, PairedBets
 
 FIRST, GROWTH = 16, 8
-"""FIRST items are scored before the first look; each further look adds a fraction 1 / GROWTH (at least FIRST items)."""
+"""FIRST items are scored before the first look; each later look adds 1 / GROWTH of the items so far (FIRST or more)."""
 ScoreItems = Callable[[Int[np.ndarray, " k"], Int[np.ndarray, " n"]], Float[np.ndarray, "k n"]]
 """Scores candidates on items; the bets need scores from 0 to 1."""
 
@@ -92,7 +92,7 @@ def race(
         scores[alive, done : done + len(drawn)] = rows
         bets.update(alive, rows)
         done += len(drawn)
-        left = alive & ~bets.better[alive].any(0)  # those that drop out have lost to one that was in the race
+        left = alive & ~bets.better[alive].any(0)  # a candidate drops out if it has lost to one that is in the race
         alive = left if left.any() else alive
         best = int(np.argmax(np.where(alive, scores[:, :done].sum(1), -np.inf)))
         others = np.delete(bets.close[best], best)[np.delete(alive, best)]

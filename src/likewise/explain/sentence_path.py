@@ -34,7 +34,7 @@ class SentencePath:
     between_layers: Float[np.ndarray, "L L"]
     """The mean cosine between words at one layer and the same words at another."""
     context: Float[np.ndarray, " L"]
-    """The mean cosine between different words of the sentence; near 1, they have become alike."""
+    """The mean cosine between different words of the sentence; near 1, all words have become alike."""
     places: Float[np.ndarray, "L t 2"]
     """The position of each word at each layer, along the two directions in which all these vectors vary most."""
 

@@ -21,7 +21,7 @@ from ..search.texts.passages import embedded_text
 from .vector_map import VectorMap
 
 MOST_PASSES = 10
-"""The maximum number of passes over the old index; each pass picks up writes made during the one before it."""
+"""The maximum number of passes over the old index: the last one finds nothing to do, and writes cause further ones."""
 EncodeRecords = Callable[[list[str]], Float[np.ndarray, "n E"]]
 
 
@@ -48,7 +48,7 @@ class Migration:
         Args:
             old: the index that is searched until the new one is complete.
             new: the index to fill; it contains only records from this migration.
-            encode: embeds texts with the new model. Each text is a record's, preceded by its title and headings if
+            encode: embeds texts with the new model. Each is the text of a record, preceded by its title and headings if
                 the new index has `model.headings`.
             query_map: maps the new model's vectors to the old model's; `search` needs it until the migration is done.
 

@@ -23,7 +23,9 @@ def recall_kept(
     Row i of both tables belongs to the same text; the search is among the exact vectors of all other texts.
     """
     if len(exact) < 2:
-        raise BadInput(f"there are {len(exact)} texts; recall needs at least 2, so that a text has another to find")
+        raise BadInput(
+            f"there are {len(exact)} texts; recall needs at least 2, so that each text has another one to find"
+        )
     k = min(k, len(exact) - 1)
     approximate, exact = unit(approximate), unit(exact)
     shares = [_shared(approximate[start : start + BLOCK], exact, start, k) for start in range(0, len(exact), BLOCK)]
@@ -55,7 +57,7 @@ def fit_map(
     *,
     seed: int = 0,
 ) -> VectorMap:
-    """Fit maps from one model's vectors to another's on texts encoded by both; return the one that keeps most recall.
+    """Fit maps from one model's vectors to another's on texts encoded by both; return the one with the highest recall.
 
     Row i of both tables belongs to the same text, and each text occurs once. Candidates are fitted on three fifths of
     the sample and chosen by the recall@10 of mapped queries on one fifth; the reported recall is measured on the last

@@ -3,7 +3,7 @@
     notes.index                      searched and written to while the new one is filled
     notes.index.migrating            the new model's, until it is complete
     notes.index.migrating-from       the old model's, once both are renamed; then it is removed, and files in it that do
-                                     not belong to a collection, such as those of repair, are moved to notes.index
+                                     not belong to a collection, such as those of `repair`, are moved to notes.index
     notes.index.before-migration     the old model's if it is to be kept: renamed last, and never touched again
 
 If the process is killed at any moment, the same call resumes the migration.
@@ -74,7 +74,7 @@ def migrate_in_place(
 def migrate_into(
     old: str, new: str, model: ModelIdentity, dimension: int, encode: EncodeRecords, show_progress_bar: Progress = None
 ) -> MigrationReport:
-    """Fill an index with the records of another one, embedded with the new model (with headings, if it has them).
+    """Fill an index with another's records, embedded with the new model, and with headings if the old index has them.
 
     If the process is killed at any moment, the same call resumes.
 
@@ -154,7 +154,7 @@ def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
 
 
 def _free(path: Path) -> Path:
-    """The path or, if it exists, the path with the first ending that makes it new."""
+    """The path or, if it is taken, the path with KEPT appended until it is free."""
     while os.path.lexists(path):
         path = path.with_name(path.name + KEPT)
     return path

@@ -18,7 +18,7 @@ from .reductions import LayerMean, Reduce
 
 @runtime_checkable
 class Pooling(Protocol):
-    """A pooling method: a function `(layers, tokens) → vectors` with a `spec` by which it is saved and loaded."""
+    """A pooling method: a function `(layers, tokens) → vectors` that knows how it is saved in a model folder."""
 
     @property
     def spec(self) -> str: ...

@@ -1,4 +1,4 @@
-"""SBERT-WK (Wang and Kuo 2020): words as weighted sums of layers, sentences as sums weighted by importance.
+"""SBERT-WK (Wang and Kuo 2020): words as weighted sums of layers, sentences as importance-weighted sums of words.
 
 The published procedure factorizes a small matrix for every word and layer, but needs only the cosines between a word's
 layers. So we compute these cosines for many words at once; what remains is Gaussian elimination on small matrices,

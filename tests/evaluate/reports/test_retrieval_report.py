@@ -49,11 +49,11 @@ better         95.83    94.44   94.44  +32.74 [+24.41, +36.91]  0.0100*  11     
 other          54.17    38.89   38.89    -8.93 [-13.09, -0.59]  0.0498*   1    11  10.0
 failed             –        –       –                        –        –   –     –     –
 
-better: the largest gains against first (nDCG@10)
+better: the largest gains compared with first (nDCG@10)
    63.09 → 100.00  q0: what is 0
 """
 LOSSES = """\
-other: the largest losses against first (nDCG@10)
+other: the largest losses compared with first (nDCG@10)
    63.09 →  50.00  q11: what is 11
    63.09 →  50.00  q10: what is 10
    63.09 →  50.00  q9: what is 9
@@ -77,7 +77,7 @@ better        95.83 +32.74 [+24.41, +36.91] 0.0100* 11    1    –
 def test_a_report_looks_like_this(results):
     report = format_retrieval_report(results, queries=True)
     assert report.startswith(WIDE) and LOSSES in report and "– own: no luck" in report
-    assert "better: the largest losses against first (nDCG@10)\n   63.09 →  50.00  q11: what is 11\n\n" in report
+    assert "better: the largest losses compared with first (nDCG@10)\n   63.09 →  50.00  q11: what is 11\n\n" in report
     narrow = format_retrieval_report(results, width=64)
     assert NARROW in narrow and "largest" not in narrow and max(map(len, narrow.splitlines())) == 64
     assert "precision@" in format_retrieval_report(results, width=200) and "precision@" not in report
@@ -89,7 +89,9 @@ def test_a_ranker_that_gains_nowhere_has_no_gains(results):
     equal = Results(("first", "same"), results.tasks, {**results.cells, ("same", "own"): results["first", "own"]},
                     results.settings)  # fmt: skip
     report = format_retrieval_report(equal, queries=True)
-    assert all(f"same: the largest {what} against first (nDCG@10): none" in report for what in ("gains", "losses"))
+    assert all(
+        f"same: the largest {what} compared with first (nDCG@10): none" in report for what in ("gains", "losses")
+    )
 
 
 def test_each_ranker_is_compared_with_the_first_if_that_has_rankings(results):

@@ -178,7 +178,7 @@ def test_folds_are_too_uneven_where_a_component_has_more_than_two_folds_of_its_t
 
     assert notes((8, 8)) == []
     (note,) = notes((9, 8))
-    assert "in 1 of 2 topics one component is too large for 10 even folds (up to 22 % of a topic)" in note
+    assert "in 1 of 2 topics, one component is too large for 10 even folds (up to 22 % of a topic)" in note
     assert "in 2 of 2 topics" in notes((9, 30))[0] and "(up to 75 % of a topic)" in notes((9, 30))[0]
 
 

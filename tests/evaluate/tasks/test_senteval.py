@@ -249,7 +249,7 @@ def test_a_class_of_two_is_reported_and_scored(three_folds, short):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"text": ["a"], "label": [2]}, "labels 0, 1 in mr/all; found 1 other label, first 2"),
+        ({"text": ["a"], "label": [2]}, "labels 0, 1 in mr/all; found 1 other label, such as 2"),
         ({"text": [], "label": []}, "found no rows"),
         ({"sentence": ["a"], "label": [1]}, "needs a column 'text' in mr/all; found sentence, label"),
         ({"text": ["a"]}, "needs a column 'label'"),
@@ -295,7 +295,7 @@ def test_classes_that_a_task_does_not_name_are_those_of_its_training_texts(three
         (score.name, score.value) for score in theirs.scores
     ]
     text, label = DATA["banking77/test"]["text"], ["WHY", *DATA["banking77/test"]["label"][1:]]
-    with pytest.raises(BadInput, match=r"labels 'ABBR', .* in banking77/test; found 1 other label, first 'WHY'"):
+    with pytest.raises(BadInput, match=r"labels 'ABBR', .* in banking77/test; found 1 other label, such as 'WHY'"):
         run("banking77", data={**DATA, "banking77/test": {"text": text, "label": label}})
     with pytest.raises(BadInput, match="'label' in banking77/train; found text"):
         run("banking77", data={**DATA, "banking77/train": {"text": text}})

@@ -34,7 +34,7 @@ def map_figure(shown: ClusterMap) -> Figure:
     axes.set_aspect("equal", adjustable="box")
     axes.set_axis_off()
     axes.set_title(_literal(shown.title), loc="left")
-    figure.draw_without_rendering()  # fixes the scale in which overlaps are measured
+    figure.draw_without_rendering()  # fixes the scale at which overlaps are measured
     _name_clusters(axes, shown)
     return figure
 

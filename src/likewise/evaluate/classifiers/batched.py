@@ -197,7 +197,7 @@ def linear_weights(random: np.random.RandomState, into: int, out: int) -> Float[
 
 
 def kept_by_dropout(random: np.random.RandomState, size: tuple[int, int], p: float) -> Bool[np.ndarray, "_ _"]:
-    """True with probability p, drawn as in torch: the low 53 bits of two 32-bit draws, the first of them on top."""
+    """True with probability p, drawn as in torch: the low 53 bits of two 32-bit draws, the first one high."""
     high, low = np.moveaxis(random.randint(0, 1 << 32, (*size, 2), np.uint32).astype(np.uint64), -1, 0)
     return np.asarray(((high << np.uint64(32) | low) & np.uint64((1 << 53) - 1)) / (1 << 53) < p)
 

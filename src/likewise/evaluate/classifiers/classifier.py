@@ -33,7 +33,7 @@ class ClassifierRecipe:
 
 @dataclass(frozen=True)
 class Fold:
-    """The training rows, the rows for early stopping (None: 5 % of the training rows), and the L2 values to try."""
+    """Rows to train on, rows for early stopping (None: a random 5 % of the training rows), and L2 values to try."""
 
     train: Indices
     dev: Indices | None
@@ -42,7 +42,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class TrainedClassifier:
-    """A trained classifier, with the weights of its best accuracy on the dev set."""
+    """A trained classifier, with the weights that had the best dev accuracy."""
 
     layers: tuple[Float[np.ndarray, "_ _"], ...]  # (out, in and bias), with the bias as the last column
     dev_accuracy: float

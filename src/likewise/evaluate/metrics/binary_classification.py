@@ -44,7 +44,7 @@ def best_f1(scores: Numbers, gold: Truth, *, positives: int | None = None) -> Th
 
 
 def best_accuracy(scores: Numbers, gold: Truth) -> ThresholdDecision:
-    """The highest accuracy, at the highest threshold that reaches it; rejecting every pair is one candidate."""
+    """The highest accuracy, at the highest threshold that reaches it; one candidate rejects every pair."""
     selected, correct, total = _selections(scores, gold, None)
     wrong = (selected - correct) + (total - correct)
     return _decision(scores, selected, correct, total, 1 - wrong / selected[-1])
@@ -68,7 +68,10 @@ def binary_decisions(scores: Numbers, gold: Truth, threshold: float) -> tuple[fl
 
 
 def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """How many pairs each threshold selects (first none), how many of those are positive, and how many are in total."""
+    """The numbers of pairs selected by each threshold, and of positives among them; and the number of all positives.
+
+    The first threshold selects no pairs.
+    """
     scores, positive = _checked_pairs(scores, gold)
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]

@@ -107,7 +107,7 @@ def _changes(results: Results, task: str, width: int) -> Iterator[str]:
             texts = [f"{key}: {' '.join(text.split())}" for key, text in queries]
             for what, rows in zip(("gains", "losses"), query_changes(first, other), strict=True):
                 lines = (f"  {old[i]:6.2f} → {new[i]:6.2f}  {texts[i]}" for i in rows)
-                title = f"{model}: the largest {what} against {results.models[0]} (nDCG@10)"
+                title = f"{model}: the largest {what} compared with {results.models[0]} (nDCG@10)"
                 yield "\n".join([title, *(line[:width] for line in lines)] if rows else [f"{title}: none"])
 
 

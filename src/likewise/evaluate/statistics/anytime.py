@@ -65,7 +65,7 @@ class PairedBets:
         """Add the scores of k candidates on n more items; the evidence about the other candidates does not change."""
         rows = np.flatnonzero(candidates)
         for i, row in enumerate(rows):
-            gains = (scores[i] - scores)[..., None]  # (k, n, 1): of this candidate over each of the k
+            gains = (scores[i] - scores)[..., None]  # (k, n, 1): the gains of this candidate over each of the k
             for null, mean in enumerate((1.0, 1.0 - self.margin)):  # differences + 1, which are never below 0
                 self._logs[null, row, rows] += np.log1p(BETS * ((1 + gains) / mean - 1)).sum(1)
         at = np.ix_(np.arange(2), rows, rows)

@@ -99,7 +99,7 @@ def average_precisions(predicted: Sequence[Numbers], gold: Numbers | None) -> Re
 
 
 class _Ranks:
-    """Converts counts to each item's rank minus the mean rank, and the sum of squares of these over the resample."""
+    """Converts counts to each item's rank minus the mean rank, and the sum of its squares over the resample."""
 
     def __init__(self, x: Numbers) -> None:
         self.order, self.first, run = ties(x)

@@ -94,7 +94,7 @@ def holm_adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _classical_tests(ours: Evidence, theirs: Evidence) -> dict[str, float]:
-    """The p-value of each test that applies; none applies to means over groups."""
+    """The p-value of each test that applies; no test applies to means over groups."""
     if ours.groups is not None:
         return {}
     if ours.statistic in CORRELATIONS and ours.gold is not None and len(ours.values) > 3:

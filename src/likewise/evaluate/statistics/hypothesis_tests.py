@@ -50,7 +50,8 @@ def steiger(ours: float, theirs: float, between: float, n: int) -> TestResult:
 def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) -> TestResult:
     """Test whether one model is right more often: an exact binomial test on the items that only one of them gets right.
 
-    McNemar 1947. Each sequence holds 1 (right) or 0 (wrong) per item; the statistic is how many more `ours` gets right.
+    McNemar 1947. Each sequence holds 1 (right) or 0 (wrong) per item; the statistic is how many more
+    items `ours` gets right.
     """
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     if ours.shape != theirs.shape or ours.ndim != 1 or not np.isin([ours, theirs], (0, 1)).all():
@@ -83,7 +84,7 @@ def randomisation(ours: Float[np.ndarray, " n"], theirs: Float[np.ndarray, " n"]
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Adjust the p-values of several tests, so that the probability of any false positive is at most the level.
+    """Adjust the p-values of several tests, so that the probability of any false positive is at most alpha.
 
     S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
     """

@@ -34,7 +34,7 @@ class Interval:
         return self.format("")
 
     def format(self, sign: str) -> str:
-        """The value and the ends × 100, signed if `sign` is "+" (for differences); no ends if not informative."""
+        """The value and the ends × 100, signed if `sign` is "+" (for differences); uninformative ends are omitted."""
         ends = f" [{100 * self.low:{sign}.2f}, {100 * self.high:{sign}.2f}]"
         return f"{100 * self.value:{sign}.2f}{ends if self.is_informative else ''}"
 

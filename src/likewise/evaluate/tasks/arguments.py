@@ -39,7 +39,7 @@ METHOD = "ridge regression on [|u−v|, u∗v] of frozen vectors (the papers fin
 class ArgumentSet:
     """A set of argument pairs: its file, the column of ratings, and the number that each label represents.
 
-    Pairs with a label in `undecided` also have a degree; an additional score excludes these pairs.
+    Pairs with a label in `undecided` also have a number; an additional score excludes these pairs.
     """
 
     data: str
@@ -208,7 +208,7 @@ def _uneven_folds(pairs: RatedPairs, schemes: Schemes) -> Iterator[str]:
         largest[topic] = max(largest[topic], len(test))
     if (large := largest > 2 * sizes / FOLDS).any():
         yield (
-            f"group-aware: in {large.sum()} of {len(sizes)} topics one component is too large for {FOLDS} even folds "
+            f"group-aware: in {large.sum()} of {len(sizes)} topics, one component is too large for {FOLDS} even folds "
             f"(up to {100 * (largest / sizes).max():.0f} % of a topic): its pairs are predicted from few others, so "
             "the score describes the folds more than the vectors; `without_shared_sentences` leaks just as little"
         )

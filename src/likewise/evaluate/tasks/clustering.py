@@ -18,14 +18,14 @@ LABELLED_FILES = {
     "trec-clusters": ("label", ("trec/train", "trec/test"), "questions by type (six types)"),
     "ukp-topics": ("topic", ("ukp_aspect/all",), "arguments by their topic (28)"),
 }
-"""The label column, files, and summary of each task of the suite clustering."""
+"""The label column, files, and summary of each task in the suite `clustering`."""
 DOMAIN_FILES = {
     "banking77-clusters": ("label", ("banking77/test",), "questions from a bank's customers, by intent (77)"),
     "stackoverflow-clusters": ("label", ("cluster_stackoverflow/test",), "question titles by subject (20)"),
     "search-snippets-clusters": ("label", ("cluster_search_snippets/test",), "web search results by subject (8)"),
     "agnews-clusters": ("label", ("cluster_agnews8000/test",), "news by subject (4)"),
 }
-"""The same for the suite `domains`."""
+"""The label column, files, and summary of each clustering task in the suite `domains`."""
 TEXTS = ("text", "sentence1", "sentence2")
 
 

@@ -1,7 +1,7 @@
 """SentEval's ten probing tasks: classifiers that predict length, words, tree depth, tense and so on from vectors.
 
 Conneau, Kruszewski, Lample, Barrault and Baroni 2018, "What you can cram into a single vector". The classifier has one
-hidden sigmoid layer, with its width, dropout and L2 value chosen on dev; for word content, it has no hidden layer.
+hidden sigmoid layer, whose size, dropout and L2 value are chosen on dev; for word content, it has no hidden layer.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ WITHOUT_HIDDEN = "word-content"  # a thousand classes
 
 
 def run_probing(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str, file: str) -> Result:
-    """Run one probing task with its predefined splits; a non-zero `settings.hidden` is the only hidden width tried."""
+    """Run one probing task with its predefined splits; a non-zero `settings.hidden` is the only hidden size tried."""
     rows = {split: _rows_of_split(read(file), split, file) for split in PROBING_SPLITS}
     classes = tuple(sorted(set(rows["tr"]["label"])))
     source = SentEvalData(name, (file,), classes, TEXT)

@@ -59,7 +59,7 @@ class SentEvalSplit:
         number = {name: i for i, name in enumerate(source.classes)}
         unknown = [label for label in columns["label"] if label not in number]
         if unknown or not len(columns["label"]):
-            found = f"{counted(len(unknown), 'other label')}, first {unknown[0]!r}" if unknown else "no rows"
+            found = f"{counted(len(unknown), 'other label')}, such as {unknown[0]!r}" if unknown else "no rows"
             classes = ", ".join(map(repr, source.classes))
             raise BadInput(f"{source.name} needs the labels {classes} in {file}; found {found}")
         y = np.array([number[label] for label in columns["label"]])
