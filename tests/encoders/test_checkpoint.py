@@ -109,7 +109,7 @@ BROKEN_INDEXES = [[], {}, {"weight_map": 3}, {"weight_map": {"a": ["b"]}}, {"wei
 BIAS, UP = "encoder.layer.1.output.dense.bias", "encoder.layer.0.intermediate.dense.weight"
 SPOILED = {
     **{f"shard {name!s:.20}": (_named({"weight_map": {"a": name}}), "not a file in this folder") for name in OUTSIDE},
-    **{f"index {i}": (_named(i), "lists no shards|lists the shard|expected an object") for i in BROKEN_INDEXES},
+    **{f"index {i}": (_named(i), "lists no shards|lists the shard|expected a JSON object") for i in BROKEN_INDEXES},
     "missing shard": (_without_a_shard, "lacks the shard model-00002"),
     **{name: (_pickled(name), r"only safetensors is supported.*save_pretrained") for name in weight_files.PICKLED},
     "pickle of another architecture": (_pickled("pytorch_model.bin", model_type="xlnet"), "only safetensors"),

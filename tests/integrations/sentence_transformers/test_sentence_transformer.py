@@ -266,7 +266,7 @@ def test_the_device_is_the_one_that_is_there(model, folders):
     assert model.to("cpu") is model.cpu() is model.eval() is model
     other = SentenceTransformer(str(folders("bert")), device="cpu")
     if not torch.cuda.is_available():
-        with pytest.raises(BadInput, match="the device 'cuda' cannot be used here"):
+        with pytest.raises(BadInput, match="the device 'cuda' cannot be used on this machine"):
             other.encode(TEXTS, device="cuda")
 
 
