@@ -135,7 +135,7 @@ POOLINGS = [
     ({"pooling_mode_mean_tokens": 1}, "pooling_mode_mean_tokens = 1; expected true or false"),
     ({"pooling_mode": []}, r"pooling_mode = \[\]; expected a name or a list of names"),
     ({"pooling_mode": ["mean", None]}, "expected a name or a list of names"),
-    ({"pooling_mode": "median"}, "the pooling 'median' is unknown"),
+    ({"pooling_mode": "median"}, "the pooling mode 'median' is unknown"),
     ({"pooling_mode": ["mean", "cls"]}, r"expected cls\+mean, the order in which likewise concatenates them"),
     ({"pooling_mode": "mean", "include_prompt": "no"}, "include_prompt = 'no'; expected true or false"),
 ]

@@ -39,7 +39,7 @@ def test_copies_have_cosine_one_and_are_left_out_below_one():
     ("given", "message"),
     [
         ({"vectors": object()}, "vectors is a object"),
-        ({"vectors": np.eye(2)[0]}, "got the shape"),
+        ({"vectors": np.eye(2)[0]}, "got shape"),
         ({"vectors": np.diag([1, 1, np.nan])}, r"vectors\[2\] contains NaN or infinity"),
         ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
         ({"below": "0.5"}, "below is '0.5'; expected a number"),

@@ -30,7 +30,7 @@ REFUSED = {  # the arguments of Records
     "texts[0] has a null character at position 2": (["a"], ONE, ["no\0"]),
     "texts[0] has half of a surrogate pair": (["a"], ONE, ["\udfff"]),
     "metadata[0] is a list": (["a"], ONE, None, [[]]),
-    "metadata[0] has the name 'a b'": (["a"], ONE, None, [{"a b": 1}]),
+    "metadata[0] has the key 'a b'": (["a"], ONE, None, [{"a b": 1}]),
     "metadata[0]['x'] is a list": (["a"], ONE, None, [{"x": []}]),
     "metadata[0]['x'] is nan": (["a"], ONE, None, [{"x": float("nan")}]),
     "metadata[0]['x'] is 9223372036854775808; expected an integer that fits in 64 bits": (

@@ -72,7 +72,7 @@ class DissectionSettings:
         known = [field.name for field in fields(cls)]
         if name != NAME or len(options) < len(parts) or not set(options) <= set(known):
             raise BadModel(
-                f"the pooling {spec!r} is unknown; expected {NAME}:key=value,… with keys from {', '.join(known)}"
+                f"the pooling mode {spec!r} is unknown; expected {NAME}:key=value,… with keys from {', '.join(known)}"
             )
         built = cls(**options)
         if "start" not in options:

@@ -43,7 +43,7 @@ class LayerMeanSettings:
         names, key, numbers = spec.partition(KEY)
         parts = numbers.split("+")
         if not key or not all(part.isascii() and part.isdecimal() for part in parts):
-            raise BadModel(f"the pooling {spec!r} is unknown; {EXPECTED}")
+            raise BadModel(f"the pooling mode {spec!r} is unknown; {EXPECTED}")
         layers = [int(part) for part in parts]
         if len({*layers}) < len(layers):
             raise BadModel(f"the pooling {spec!r} names a layer twice; {EXPECTED}")

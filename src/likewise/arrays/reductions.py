@@ -103,7 +103,7 @@ def reduction_names(spec: str) -> tuple[str, ...]:
     names = spec.split("+")
     if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
         raise BadModel(
-            f"the pooling {spec!r} is unknown; expected one of {', '.join(REDUCTIONS)}, several joined by +, "
+            f"the pooling mode {spec!r} is unknown; expected one of {', '.join(REDUCTIONS)}, several joined by +, "
             "or a layer mean such as mean:layers=0+6"
         )
     return tuple(name for name in REDUCTIONS if name in names)

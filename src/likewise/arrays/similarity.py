@@ -13,7 +13,7 @@ from ..array_types import Float, Int, Shaped
 from ..errors import BadInput
 
 _BLOCK = 1 << 22  # floats in the temporary array of one step
-_DOUBT = 64.0  # in rounding errors of squared lengths; squared distances below it are recomputed from differences
+_DOUBT = 64.0  # squared distances below this many rounding errors of squared lengths are computed from differences
 _ROWS = 8192  # rows checked at a time
 
 

@@ -148,7 +148,7 @@ def check_only_output(folder: Path) -> None:
 
 
 def remove_output(folder: Path) -> None:
-    """Remove only the files that `likewise encode` wrote to a folder; the manifest, which marks it as output, last."""
+    """Remove only what `likewise encode` wrote to a folder; the manifest, which marks it as output, is removed last."""
     for path in (folder / SHARDS_FOLDER).glob("*"):
         if SHARD_NAME.fullmatch(path.name):
             path.unlink()

@@ -87,7 +87,7 @@ class BestRows(NamedTuple):
 
 
 class RowsAbove(NamedTuple):
-    """Rows above a threshold, by query and row."""
+    """Rows above a threshold, ordered by query, then row."""
 
     queries: Int[Array, " P"]
     rows: Int[Array, " P"]
@@ -142,7 +142,7 @@ class Scan:
         library: CompiledLibrary | None = None,
         instructions: str | None = None,
     ) -> RowsAbove | None:
-        """All rows whose score is at least the threshold, by query and row; None if there are more than `room`.
+        """All rows that reach the threshold, ordered by query, then row; None if there are more than `room`.
 
         If the row number `later_than` is given, query i is only compared with the rows after `later_than + i`.
         """
@@ -259,7 +259,7 @@ def _above(scan: Scan, first: int, threshold: float, begin: int) -> Iterator[Row
 
 
 def row_blocks(scan: Scan) -> Iterator[slice]:
-    """Blocks of rows of bounded size; none if the corpus is empty."""
+    """Blocks of rows of bounded size; yields nothing if the corpus is empty."""
     step = STREAMED // max(1, scan.corpus[:1].nbytes) // 8 * 8 or 8
     for start in range(0, len(scan.corpus), step):
         yield slice(start, min(start + step, len(scan.corpus)))

@@ -11,7 +11,7 @@ THREADS_VARIABLE = "OMP_NUM_THREADS"  # the environment variable that limits thr
 
 
 def allowed_cpus(cgroup: Path = CGROUP) -> int:
-    """The number of CPUs that this process may use: its affinity, or the container's quota if that is less."""
+    """The number of CPUs that this process may use: its affinity, or the container's quota if that is lower."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cpu_quota(cgroup)
     return cpus if quota is None else max(1, min(cpus, int(quota)))

@@ -107,7 +107,7 @@ class CrossEncoder(TorchReranker, JointReranker):
         return Ragged.of(ids, self.device, kinds)
 
     def save(self, folder: str | Path) -> None:
-        """Write a folder that `load`, transformers and sentence-transformers (`CrossEncoder`) can read.
+        """Write a folder for `load`, transformers (sequence classifier) and sentence-transformers (`CrossEncoder`).
 
         A new folder appears only when complete; an existing one is replaced as in `Embedder.save`.
 

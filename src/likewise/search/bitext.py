@@ -16,7 +16,7 @@ from ..runtime.arguments import real_number, whole_number
 from .exact import search
 from .pairs import ScoredPair, checked_vectors
 
-NEIGHBOURS = 4  # k of Artetxe and Schwenk
+NEIGHBOURS = 4  # the k that Artetxe and Schwenk use
 
 
 def mine_bitext(

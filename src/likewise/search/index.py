@@ -196,12 +196,12 @@ class Index(ABC):
         if recorded is not None and prompt is not None and recorded != prompt:
             raise BadInput(
                 f"the texts of {self.location} were embedded with the prompt {recorded!r}, and the new ones with "
-                f"{prompt!r}: expected the same prompt for both. To use that prompt, embed the new texts with likewise "
-                "encode --prompt, and add its output with likewise index copy"
+                f"{prompt!r}: expected the same prompt for both. likewise encode --prompt embeds with any prompt, "
+                "and likewise index copy adds its output to the index"
             )
 
     def check_headings(self, headings: bool) -> None:
-        """Raise an error unless new passages are embedded with or without titles and headings as the old ones were."""
+        """Raise an error if new passages would be embedded with headings and stored ones were not, or vice versa."""
         recorded = headings if self.model is None else self.model.headings
         if recorded != headings:
             first, second = ("with", "without") if recorded else ("without", "with")

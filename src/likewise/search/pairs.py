@@ -88,7 +88,7 @@ def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray
     """The vectors as a table; raises an error if its rows cannot be compared."""
     table = number_table(vectors, what)
     if table.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), one row per text; got the shape {table.shape}")
+        raise BadInput(f"expected a table of vectors (N, D), one row per text; got shape {table.shape}")
     check_finite_rows(table, what)
     return table
 

@@ -179,7 +179,7 @@ def check_metadata(row: Any, i: int) -> None:
         raise BadInput(f"metadata[{i}] is a {type(row).__name__}; expected a mapping from names to values")
     for name, value in row.items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise BadInput(f"metadata[{i}] has the name {name!r}; expected letters, digits and underscores")
+            raise BadInput(f"metadata[{i}] has the key {name!r}; expected a name of letters, digits and underscores")
         if not isinstance(value, VALUE_TYPES):
             expected = "a string, a number, a boolean or None"
             raise BadInput(f"metadata[{i}][{name!r}] is a {type(value).__name__}; expected {expected}")

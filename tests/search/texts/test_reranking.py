@@ -63,7 +63,7 @@ def test_the_order_is_that_of_the_scored_ones_by_score_and_time_is_kept(numbers,
 
 @pytest.mark.parametrize("budget", [0, -1])
 def test_a_budget_of_no_time_is_refused(budget):
-    with pytest.raises(BadInput, match="expected seconds above 0"):
+    with pytest.raises(BadInput, match="expected a positive number of seconds"):
         rerank("q", ["1"], Clock().score, budget)
 
 

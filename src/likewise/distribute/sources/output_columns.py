@@ -61,7 +61,7 @@ class ColumnKinds:
                 self._kinds.setdefault(name, set()).add("str" if is_text else column_kind(value))
 
     def columns(self) -> tuple[OutputColumn, ...]:
-        """All carried-over columns, in order of first appearance; raises an error if one to keep is in no source."""
+        """All carried-over columns, in order of first appearance; raises an error if no source has a column to keep."""
         missing = [name for name in self._chosen.keep or () if name not in self._stored]
         if missing and self._stored:  # sources without rows may lack any column
             found = ", ".join(self._stored)
@@ -92,7 +92,7 @@ def type_name(found: Any) -> str:
     """An Arrow type as a string for the manifest: its name if it is simple, otherwise its serialized form in base64."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(found):  # all sources together may have more distinct values than each has
+    if pa.types.is_dictionary(found):  # the sources combined may have more distinct values than each alone
         found = pa.dictionary(pa.int32(), found.value_type)
     serialized = base64.b64encode(pa.schema([pa.field("", found)]).serialize())
     return str(found) if str(found) in TYPES else serialized.decode()

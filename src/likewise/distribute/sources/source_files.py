@@ -18,7 +18,7 @@ NamedRow = tuple[str, LinePlace, Values]
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """Which source columns to use; None stands for the usual text column, and for row numbers as ids."""
+    """Which source columns to use; without `text`, the usual text column; without `id`, row numbers become ids."""
 
     text: str | None = None
     id: str | None = None

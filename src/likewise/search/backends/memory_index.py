@@ -1,4 +1,4 @@
-"""MemoryIndex: an index of NumPy arrays and dictionaries: a slow, simple reference, also useful for temporary data.
+"""MemoryIndex: NumPy arrays and dictionaries; a slow, simple reference that is also useful for temporary data.
 
 The data under a name (`memory:NAME`) lives as long as the process and is shared by everyone who opens it.
 """

@@ -69,7 +69,7 @@ class Collection(Index):
         checked = checked_records(records, self.dimension)
         try:
             self._store(checked, replace=False)
-        except IntegrityError:  # checking beforehand would take one look-up per record
+        except IntegrityError:  # checking beforehand would take one lookup per record
             with self._files.reading() as (db, _):
                 known = keys_of(db, checked.ids)
             name = next(name for name in checked.ids if name in known)

@@ -207,7 +207,7 @@ def _metadata(db: sqlite3.Connection, first: int, end: int) -> Iterator[tuple[in
 
 
 class OpenFiles:
-    """Transactions on the files of a collection, which can only be read if no writer lock is held."""
+    """Transactions on the files of a collection; without a `lock`, they are read-only."""
 
     def __init__(self, folder: Path, journal: Journal, settings: CollectionSettings, lock: WriterLock | None) -> None:
         self.folder, self.journal, self.settings, self.lock = folder, journal, settings, lock

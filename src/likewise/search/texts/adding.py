@@ -34,7 +34,7 @@ class AddReport:
 
 
 class PassageBlock(NamedTuple):
-    """Passages stored together, how many documents end in this block, and the texts read to their end."""
+    """Passages stored together, how many documents end in this block, and which texts or files are finished."""
 
     passages: Sequence[Passage]
     read: int  # documents, with or without text
@@ -79,7 +79,7 @@ class PassageWriter:
         return self.report
 
     def _store(self, block: PassageBlock, new: Records | None, old: Sequence[Passage]) -> int:
-        """Store a block, delete passages that its texts no longer have, and return the number of documents read."""
+        """Store a block, delete passages that its texts no longer contain, and return the number of documents read."""
         moved = self._moved(old)
         for records in (new, moved):
             if records is not None and len(records):

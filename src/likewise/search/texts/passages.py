@@ -77,7 +77,7 @@ class PassageReader:
             yield Passage(self._key(document.source, embedded), text, metadata)
 
     def _chunks(self, document: Document) -> list[Chunk]:
-        """The chunks of a document; a text with at most as many bytes as the token limit fits without counting."""
+        """The chunks of a document; tokens are not counted if the text has no more bytes than the limit has tokens."""
         text = document.text
         if document.has_headings or len(text) > self.settings.size or len(text.encode()) > self.settings.size:
             settings = ChunkSettings(self.settings.size, self.settings.overlap, document.has_headings)

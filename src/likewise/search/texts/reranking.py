@@ -44,7 +44,7 @@ def rerank(
     """
     at_once, limit = whole_number("at_once", at_once), float("inf") if budget is None else real_number("budget", budget)
     if limit <= 0:
-        raise BadInput(f"budget is {budget}; expected seconds above 0, or None for no limit")
+        raise BadInput(f"budget is {budget}; expected a positive number of seconds, or None for no limit")
     began = before = clock()
     slowest, scores = 0.0, list[float]()
     while len(scores) < len(candidates):

@@ -97,8 +97,8 @@ class TextIndex:
             name: the name that a new index records for an embedder, so that it can be loaded again; by default its
                 folder.
             chunking: how documents are split; by default into chunks of at most 200 tokens.
-            headings: whether titles and headings are embedded before each passage; by default as when the index was
-                created, and true for a new index.
+            headings: whether titles and headings are embedded before each passage; by default, the setting with which
+                the index was created, or true for a new index.
             allow: `"int8"` accepts a model in int8 for an index of another precision, or the reverse, for searches
                 only. Other engines and precisions need no consent; another model is never accepted.
 
@@ -145,8 +145,8 @@ class TextIndex:
         """Split texts into passages and add them under new ids; passages already in the index are not embedded again.
 
         Documents from files are identified by their file: adding a file again updates it and deletes passages that it
-        no longer has. Texts without an id are identified by their content. Texts that `show_progress_bar` has counted
-        are stored; if adding files is interrupted, repeat the call to continue.
+        no longer contains. Texts without an id are identified by their content. Texts that `show_progress_bar` has
+        counted are stored; if adding files is interrupted, repeat the call to continue.
 
         Args:
             texts: strings; dictionaries with `text`, optionally `id`, and metadata under all other keys; or documents
@@ -287,7 +287,7 @@ def reciprocal_rank_fusion(
 ) -> list[tuple[Ranked, float]]:
     """All ranked items with the sum of weight / (k + rank) over the rankings (ranks start at 1), best first.
 
-    The method is from Cormack, Clarke and Buettcher 2009, whose k is 60. In a tie, the item that occurs first wins.
+    The method is from Cormack, Clarke and Buettcher 2009, who use k = 60. In a tie, the item that occurs first wins.
     """
     scores: dict[Ranked, float] = defaultdict(float)
     for ranking, weight in zip(rankings, weights, strict=False):
