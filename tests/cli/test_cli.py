@@ -59,7 +59,7 @@ def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeyp
             ["model", "show", "bert-cls(x)", "--pooling", "mean"],
             "pooling=cls, which contradicts the option pooling=mean",
         ),
-        (["model", "show", "all-MiniLM-L6-v2", "--pooling", "median"], "the pooling 'median' is unknown"),
+        (["model", "show", "all-MiniLM-L6-v2", "--pooling", "median"], "the pooling mode 'median' is unknown"),
     ],
 )
 def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
