@@ -39,5 +39,5 @@ def test_only_what_was_killed_counts_as_a_kill_and_none_is_refused(tmp_path, mon
     counts = kills.tortured(tmp_path, 1, 4, 0.0, random.Random(0))
     assert counts["kills"] == counts["kills that left a checkpoint to resume from"] == 1
     monkeypatch.setattr(sys, "argv", ["kills", "--kills", "0"])
-    with pytest.raises(SystemExit, match="--kills is 0; expected 1 or more"):
+    with pytest.raises(SystemExit, match="--kills is 0; expected at least 1"):
         kills.main()
