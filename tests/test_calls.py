@@ -123,7 +123,7 @@ def test_rank_returns_documents_where_asked(reranker):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_one_sentence(folders):
-    with pytest.raises(BadInput, match="the device 'cuda' cannot be used here") as torchs:
+    with pytest.raises(BadInput, match="the device 'cuda' cannot be used on this machine") as torchs:
         Embedder.load(folders("bert"), device="cuda")
     with pytest.raises(BadInput, match="device is 'cuda'; the NumPy engine supports 'cpu' only"):
         Embedder.load(folders("bert"), device="cuda", engine="numpy")
@@ -134,7 +134,7 @@ def test_a_gpu_that_is_not_there_is_one_sentence(folders):
 def test_a_model_that_is_moved_to_a_gpu_that_is_not_there_says_so_in_one_sentence(tiny, reranker):
     for model in (tiny, reranker):
         for move in (lambda m: m.to("cuda"), lambda m: m.to(device=torch.device("cuda")), lambda m: m.cuda()):
-            with pytest.raises(BadInput, match="the device 'cuda' cannot be used here"):
+            with pytest.raises(BadInput, match="the device 'cuda' cannot be used on this machine"):
                 move(model)
         with pytest.raises(BadInput, match="unknown device 'graphics'; expected cpu, cuda"):
             model.to("graphics")

@@ -86,7 +86,7 @@ def test_a_token_that_the_encoder_has_no_vector_for_is_named_where_it_occurs(own
 
 
 def test_special_tokens_without_vectors_are_of_another_model(own):
-    with pytest.raises(BadModel, match="unknown words ids up to 3, but the encoder has vectors for 3 ids"):
+    with pytest.raises(BadModel, match="unknown words, but the encoder has vectors for only 3 ids"):
         TorchEmbedder.load(own(changes={"vocab_size": 3}))
 
 

@@ -76,7 +76,7 @@ def test_tf_idf_has_a_width():
         ("bert-avg(x):3", {}, "only random"),
         ("tf-idf:", {"pooling": "cls"}, "tf-idf has no option pooling"),
         ("tf-idf:wide", {}, "dimension 'wide'"),
-        ("tf-idf:0", {}, "dimension 0"),
+        ("tf-idf:0", {}, "dimension is 0"),
         ("random(tf-idf)", {}, "fitted on the texts of a task"),
         ("bert-avg(tf-idf:9)", {}, "fitted on the texts of a task"),
     ],

@@ -104,7 +104,7 @@ def test_a_device_that_is_not_here_is_told_in_one_line(monkeypatch):
     for move, device in ((lambda m: m.to(torch.float32), "cuda"), (lambda m: m.to("cuda:7"), "cuda:7")):
         with pytest.raises(BadInput, match=f"the device '{device}' cannot be used on this machine: x{{160}}$"):
             move(Moved(1, 1))
-    with pytest.raises(BadInput, match="the device 'cuda:1' cannot be used here"):
+    with pytest.raises(BadInput, match="the device 'cuda:1' cannot be used on this machine"):
         Moved(1, 1).cuda(torch.device("cuda:1"))
 
 

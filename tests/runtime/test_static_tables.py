@@ -165,7 +165,7 @@ def tensors(**arrays):
 
 LONG_TABLE = np.zeros((115, WIDTH), np.float32)
 BAD = {
-    "fewer rows than tokens": (tensors(embeddings=LONG_TABLE), "embeddings in .* has 115 rows, and .* 116 tokens"),
+    "fewer rows than tokens": (tensors(embeddings=LONG_TABLE), "embeddings in .* has 115 rows, but .* 116 tokens"),
     "no table": (tensors(embeddings=None, other=LONG_TABLE), "lacks the tensor embeddings"),
     "a list": (tensors(embeddings=np.zeros(116, np.float32)), "embeddings in .* expected a matrix"),
     "no columns": (tensors(embeddings=np.zeros((116, 0), np.float32)), "expected a matrix"),

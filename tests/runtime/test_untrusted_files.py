@@ -42,7 +42,7 @@ STRANGE = {
     "a terabyte": (_huge, "expected at most 16,777,216"),
     "Latin-1": (_half, "is not UTF-8 text"),
     "half an object": (lambda path: path.write_text('{"a"'), "is not valid JSON"),
-    "a number": (lambda path: path.write_text("3"), "expected an object"),
+    "a number": (lambda path: path.write_text("3"), "expected a JSON object"),
     "depths": (lambda path: path.write_text("[" * 100_000), "is not valid JSON"),
     "a number of 10,000 digits": (lambda path: path.write_text("9" * 10_000), "is not valid JSON"),
 }
