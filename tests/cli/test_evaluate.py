@@ -68,7 +68,7 @@ def test_the_first_of_three_models_is_compared_with_each_other_one(capsys, json_
     shown = " ".join(capsys.readouterr().out.split())
     for other in others:
         assert f"A is {MODEL}, B is {other}." in shown
-    assert shown.count("McNemar: exact.") == 1
+    assert shown.count("McNemar: exact test.") == 1
     told = json_output([*argv, "--json"])
     assert [*told["comparisons"]] == others and "comparison" not in told
     assert json_output([*argv[:3], *argv[4:], "--json"])["comparison"] == told["comparisons"][others[0]]

@@ -137,7 +137,7 @@ def calibrate(
     overflow: Overflow = "warn",
     show_progress_bar: Progress = None,
 ) -> Calibration:
-    """Encode a sample of texts and count the cosines of random pairs; blank and repeated texts are skipped.
+    """Encode a sample of texts and measure the cosines of random pairs; blank and repeated texts are skipped.
 
     A random pair is never a text with itself, nor a query with an equal text.
 

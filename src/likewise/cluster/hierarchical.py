@@ -50,7 +50,7 @@ def check_memory(count: int, memory: int) -> None:
     if needed > memory:
         raise BadInput(
             f"distances between {count:,} vectors take {needed / 1e9:.1f} GB, above the {memory / 1e9:.1f} GB allowed: "
-            "allow more (memory=, from Python), or use kmeans or communities, which store no matrix"
+            "raise the limit (memory= in Python), or use kmeans or communities, which store no matrix"
         )
 
 

@@ -104,7 +104,7 @@ class Anatomy:
         }[self.verdict]
 
     def _on_one_word(self) -> list[str]:
-        """A warning if a single word piece, such as a full stop, accounts for much of all importance."""
+        """A warning if a single word piece, such as a full stop, accounts for a large part of all importance."""
         shares = {word: word.importance * word.seen / self.tokens for word in self.words}
         top = max(shares, key=shares.__getitem__, default=None)
         if top is None or shares[top] < MAX_WORD_SHARE:

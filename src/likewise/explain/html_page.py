@@ -14,7 +14,7 @@ STRONGEST = 0.85  # opacity of the largest contribution
 
 
 def explanation_page(explanation: PairExplanation, model: str) -> str:
-    """The page: both texts in colour, a table of word pairs and, if there are several layers, a table of layers."""
+    """An HTML page with both texts in colour, a table of word pairs and, for several layers, a table of layers."""
     totals = explanation.word_totals
     most = max(float(np.abs(total).max()) for total in totals) or 1.0
     sides = "\n".join(

@@ -91,7 +91,7 @@ def _parts(parts: Float[Array, "S t E"], sources: Sequence[int], weights: Float[
 def _fused_parts(
     shape: FusionShape, stored: Mapping[str, Array], layers: Float[Array, "L t D"], weights: Float[Array, " t"]
 ) -> TokenParts:
-    """The parts of a fused vector: each layer goes through its own columns of the map."""
+    """The parts of a fused vector: each layer is multiplied by its own columns of the map."""
     arrays = {name: array.astype(np.float64) for name, array in stored.items()}
     numbers = range(shape.first, shape.last + 1)
     maps = np.split(arrays["map.weight"], len(numbers), axis=1)

@@ -90,7 +90,7 @@ def tsne_layout(
 
 
 class _PrintedSteps(io.TextIOBase):
-    """Standard output that reports the numbers of t-SNE's steps instead of printing them."""
+    """A replacement for standard output that reports t-SNE's progress instead of printing it."""
 
     def __init__(self, report: Callable[[float], None]) -> None:
         self._report = report
