@@ -143,7 +143,8 @@ def test_what_needs_other_packages_is_drawn_once_they_are_here_and_else_said(is_
     drawn = {slip.file for slip in command.drawable("search/backends")}
     assert any("/milvus" in file for file in drawn) == is_made and any("/faiss_index" in file for file in drawn)
     said = [*command.left_out(["search/backends", "text"])]
-    assert said == [] if is_made else len(said) == 1 and "files of search/backends, because `make integration`" in said[0]
+    why = "files of search/backends, because `make integration`"
+    assert said == [] if is_made else len(said) == 1 and why in said[0]
 
 
 def test_every_file_of_integration_tests_that_is_named_is_there():

@@ -27,7 +27,8 @@ def index(request, tmp_path):
     [
         ("label = '3'", ["label contains numbers, not texts: write label = 3"]),
         ("label >= '4.5' and code = 7", [
-            "label contains numbers, not texts: write label >= 4.5", 'code contains texts, not numbers: write code = "7"',
+            "label contains numbers, not texts: write label >= 4.5",
+            'code contains texts, not numbers: write code = "7"',
         ]),
         ("label = 'three'", ["label contains numbers, not texts"]),
         ("label in ('3', '4')", ["label contains numbers, not texts"]),

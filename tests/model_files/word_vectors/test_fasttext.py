@@ -183,7 +183,8 @@ def test_a_file_cut_within_its_matrix_says_what_is_missing(tmp_path):
     path = tmp_path / "m.bin"
     path.write_bytes(data[:-1])
     at = len(data) - 40
-    with pytest.raises(BadModel, match=f"expected 40 bytes at offset {at}, but it ends at {len(data) - 1}; it may be truncated"):
+    expected = f"expected 40 bytes at offset {at}, but it ends at {len(data) - 1}; it may be truncated"
+    with pytest.raises(BadModel, match=expected):
         read_fasttext(path)
     path.write_bytes(data[: HEAD + 28 + 2])
     with pytest.raises(BadModel, match="a word in its dictionary is not terminated"):
