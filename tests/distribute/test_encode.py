@@ -343,3 +343,4 @@ def test_a_model_s_notes_reach_the_caller(static, tmp_path):
     with pytest.warns(UserWarning) as expected:
         static.encode(["red house " * 3000, "a red house"], overflow="warn")
     assert list(static_notes) == [str(note.message) for note in expected]
+    (_,) = encoded([source, source], tmp_path / "twice", static, settings(shard_rows=2)).notes  # two equal shards

@@ -158,7 +158,7 @@ def test_a_text_whose_vector_is_not_finite_is_named_by_its_id(folder, monkeypatc
         def broken(texts, text=text):
             return np.array([[np.nan if one == text else 1.0, 2.0] for one in texts])
 
-        with pytest.raises(BadInput, match=f"of 1 texts are NaN or infinite; the first is {kind} '{place}'"):
+        with pytest.raises(BadInput, match=f"1 text has a vector with NaN or infinity; the first is {kind} '{place}'"):
             EmbeddingRanker(broken).rank(collection, {})
 
 

@@ -59,7 +59,7 @@ def of_blocks(own, blocks: int) -> Embedder:
 
 
 def test_a_model_without_two_blocks_is_refused(own):
-    with pytest.raises(BadInput, match="the model has 1 blocks; expected at least 2 to compare layers"):
+    with pytest.raises(BadInput, match="the model has 1 block; expected at least 2 to compare layers"):
         sentence_path(of_blocks(own, 1), "a cat")
     assert len(sentence_path(of_blocks(own, 2), "a cat").novelty) == 3
 

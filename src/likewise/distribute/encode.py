@@ -78,7 +78,7 @@ def encode_to_folder(
                     notes += record.notes
         if not output.is_complete:
             output.finish()
-    found = tuple(damaged.values()), tuple(notes)
+    found = tuple(damaged.values()), tuple(dict.fromkeys(notes))
     return EncodeReport(job.plan.rows, len(job.plan.shards), len(missing), job.plan.left_out, *found)
 
 

@@ -24,6 +24,7 @@ from ..search.bm25 import BM25Index
 from ..search.exact import BLOCK
 from ..search.texts.reranking import PairScorer
 from ..search.texts.text_index import reciprocal_rank_fusion
+from ..wording import counted
 from .collection import JudgedCollection
 from .rankings import Rankings, read_run
 from .task import Encode, as_vectors
@@ -230,5 +231,6 @@ def _finite(encoded: np.ndarray, texts: Sequence[str], kind: str, ids: Sequence[
     rows = as_vectors(encoded, len(texts))
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):
-        raise BadInput(f"the vectors of {len(bad):,} texts are NaN or infinite; the first is {kind} {ids[bad[0]]!r}")
+        found = counted(len(bad), "text has a vector", "texts have vectors")
+        raise BadInput(f"{found} with NaN or infinity; the first is {kind} {ids[bad[0]]!r}")
     return rows

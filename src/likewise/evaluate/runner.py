@@ -15,6 +15,7 @@ from ..data.columns import columns_digest
 from ..errors import BadInput, DataNotFound, LikewiseError
 from ..model_files.provenance import Provenance
 from ..runtime.progress import format_duration
+from ..wording import counted
 from .cache import Cache, CachedEncode, TextsCallback, json_digest, source_digest
 from .models import ROLES, FitModel, LoadModel, OpenedModel, models_by_name, open_model
 from .rankers import EmbeddingRanker
@@ -243,8 +244,8 @@ def _distinct(messages: Iterable[str]) -> Iterator[str]:
     for message in messages:
         similar.setdefault(NUMBERS.sub("#", message), []).append(message)
     for same in similar.values():
-        others = f" (for one slice of the texts; {len(same) - 1} similar warnings)" if len(set(same)) > 1 else ""
-        yield same[0] + others
+        others = counted(len(same) - 1, "similar warning")
+        yield same[0] + (f" (for one slice of the texts; {others})" if len(set(same)) > 1 else "")
 
 
 def _fitted_encode(fit: FitModel) -> Encode:

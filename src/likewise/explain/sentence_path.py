@@ -11,6 +11,7 @@ from ..arrays.similarity import unit
 from ..embedder import Embedder
 from ..errors import BadInput
 from ..text.truncation import Overflow
+from ..wording import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,9 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
         BadInput: the model has fewer than two blocks, so no layer has neighbours on both sides.
     """
     if embedder.encoder.depth < 2:
-        raise BadInput(f"the model has {embedder.encoder.depth} blocks; expected at least 2 to compare layers")
+        raise BadInput(
+            f"the model has {counted(embedder.encoder.depth, 'block')}; expected at least 2 to compare layers"
+        )
     (layers,) = embedder.encode_layers([text], overflow=overflow)
     (pieces,) = embedder.pieces([text])
     before, after = len(embedder.tokenizer.prefix), len(embedder.tokenizer.suffix)

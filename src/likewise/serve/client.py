@@ -19,6 +19,7 @@ import numpy as np
 from ..array_types import Float
 from ..errors import BadInput, ServerUnavailable
 from ..runtime.arguments import whole_number
+from ..wording import counted
 
 AGAIN = (429, 502, 503, 504)
 """HTTP statuses after which a retry may succeed."""
@@ -91,7 +92,8 @@ class Client:
             parts.append(np.frombuffer(answer.body, "<f4").reshape(shape))
             cut += int(answer.headers["x-truncated-inputs"])
         if cut:
-            warnings.warn(f"{cut} texts were truncated to the model's limit; truncate=False rejects them", stacklevel=2)
+            what = f"{counted(cut, 'text was', 'texts were')} truncated to the model's limit"
+            warnings.warn(f"{what}; with truncate=False the request would be rejected", stacklevel=2)
         return np.concatenate(parts).astype(np.float32) if parts else np.empty((0, 0), np.float32)
 
     def similarity(self, texts: Sequence[str], *, model: str | None = None) -> Float[np.ndarray, "N N"]:

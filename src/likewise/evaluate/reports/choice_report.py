@@ -29,10 +29,12 @@ def verdict(choice: Choice) -> str:
             f"{name} is good enough: after {items}, {counted(left, 'other candidate is', 'other candidates are')} "
             f"left, and none of them is better by {margin} or more."
         )
-    more = f"about {choice.needed:,} items would settle it" if choice.needed else "no number of items would settle it"
+    more = "no number of items would settle it; a larger margin might"
+    if choice.needed:
+        more = f"about {choice.needed:,} items would settle it; a larger margin needs fewer"
     return (
         f"Undecided: {name} leads after {items}, but another candidate could still be better by {margin} or "
-        f"more. If the difference stays as it is, {more}; a larger margin needs fewer."
+        f"more. If the difference stays as it is, {more}."
     )
 
 
