@@ -42,7 +42,7 @@ def test_what_the_server_refuses_is_a_bad_input_in_its_words(client):
 
 def test_truncation_is_a_warning_or_an_error(client):
     long = ["cat " * 5000]
-    with pytest.warns(UserWarning, match="1 texts were truncated"):
+    with pytest.warns(UserWarning, match="1 text was truncated"):
         client.embed(long)
     with pytest.raises(BadInput, match="reads"):
         client.embed(long, truncate=False)
