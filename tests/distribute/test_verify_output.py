@@ -120,6 +120,9 @@ def test_as_many_rows_are_computed_again_as_asked_for_others_by_another_seed(sta
             verify_output(output, static, sample=3, seed=seed, show_progress_bar=False).compared == 3 == len(chosen[-1])
         )
     assert len(set.union(*chosen)) == 10
+    chosen.append(set())
+    verify_output(output, static, sample=3, show_progress_bar=False)
+    assert chosen[-1] == chosen[0]  # the seed is 0 by default
 
 
 def test_what_is_missing_or_strange_is_a_problem(static, output):
