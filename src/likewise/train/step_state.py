@@ -20,7 +20,7 @@ class StepState:
     gradient_norm: float = float("nan")
     rows: int = 0
     tokens: int = 0
-    seconds: float = 0.0  # since the run began
+    seconds: float = 0.0  # of the whole run so far, without interruptions
     scores: Mapping[str, float] = field(default_factory=dict)
     best_score: float | None = None  # highest value of the first score so far
 

@@ -228,7 +228,8 @@ class SentenceTransformer(DropInModel):
     def _current_manifest(self) -> Any:
         if self.truncate_dim is not None:
             load = f"Embedder.load(name, truncate_dim={self.truncate_dim})"
-            raise BadInput(f"vectors are truncated to {self.truncate_dim} dimensions, which save ignores; save {load}")
+            what = f"vectors are truncated to {self.truncate_dim} dimensions, which a saved folder would not record"
+            raise BadInput(f"{what}; save {load} instead")
         chosen = self.loaded.manifest.similarity or self.similarity_fn_name != "cosine"
         return replace(super()._current_manifest(), similarity=self.similarity_fn_name if chosen else None)
 

@@ -177,7 +177,7 @@ def similarity_name(function: Any) -> str:
     name = getattr(function, "value", function)
     if name not in _FUNCTIONS:
         known = ", ".join(_FUNCTIONS)
-        raise BadInput(f"similarity_fn_name is {name!r}; it only supports {known}, none of MultiVectorEncoder")
+        raise BadInput(f"similarity_fn_name is {name!r}; it only supports {known} (not those of MultiVectorEncoder)")
     return str(name)
 
 
