@@ -4,7 +4,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import BadModel
@@ -80,8 +80,12 @@ def reading_one_model(folder: Path) -> Iterator[Path]:
 
 def _entry_states(folder: Path) -> list[tuple[int, int]]:
     """The inodes and times of the folder's entry files, which every save removes and writes again."""
-    states = [(folder / name).stat() for name in ENTRY_FILES if (folder / name).exists()]
-    return [(state.st_ino, state.st_mtime_ns) for state in states]
+    states = []
+    for name in ENTRY_FILES:
+        with suppress(OSError):  # at any moment, a save may remove it
+            state = (folder / name).stat()
+            states.append((state.st_ino, state.st_mtime_ns))
+    return states
 
 
 def staging_parent(folder: Path) -> Path:
