@@ -29,7 +29,7 @@ def bert(folders):
     [
         ({"ids": np.asarray([1, 2**31])}, "ids range from 1 to 2147483648, outside the int32 range"),
         ({"ids": np.asarray([1, -(2**31) - 1])}, "outside the int32 range"),
-        ({"ids": np.asarray([1.0, 2.0])}, "ids are float64 of shape .2,.; expected a row of whole numbers"),
+        ({"ids": np.asarray([1.0, 2.0])}, "ids are float64 of shape .2,.; expected a 1-D array of integers"),
         ({"lengths": np.asarray([[2]])}, r"lengths are int64 of shape \(1, 1\)"),
         ({"segments": np.zeros(3, int)}, "2 ids in 1 sentences require a segment per id"),
         ({"skips": np.zeros(2, int)}, "a skip per sentence"),

@@ -1,8 +1,8 @@
 """torch's GPU kernel for packed sentences, used only after its results match padded attention on this machine.
 
 The kernel is new: its signature differs between torch versions, and some GPUs do not support it. Before its first use
-with a combination of device, dtype, head width, length, window, and with or without gradients, it is tested on random
-sentences, which takes a few milliseconds. If it fails, sentences are padded instead, which is slower and needs more
+with a given device, dtype, head width, length and window, with or without gradients, it is tested on random sentences,
+which takes a few milliseconds. If it fails, sentences are padded instead, which is slower and needs more
 memory, and a warning is issued once. Set `LIKEWISE_GPU=plain` in the environment to always pad.
 """
 

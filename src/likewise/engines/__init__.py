@@ -1,1 +1,1 @@
-"""Engines, which compute vectors, one package per engine."""
+"""Engines that compute vectors, one package per engine."""

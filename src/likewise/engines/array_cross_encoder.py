@@ -129,7 +129,7 @@ class ArrayCrossEncoder(JointReranker, Loadable):
             self.manifest, self._files = replace(self.manifest, encoder=target), file_states(target)
 
     def _stored_tensors(self, config: Config) -> dict[str, StoredTensor]:
-        """The tensors of the encoder and of a head stored with it, by their names in files."""
+        """The tensors of the encoder and of a head stored with it, keyed by their names in the files."""
         folder = self.manifest.encoder
         row = None if self.manifest.heads else head_of(model_type(config, folder), f"{folder} holds")
         prefix, head = (row.prefix, stored_head(folder, config, row)) if row else ("", {})
@@ -160,7 +160,7 @@ class NumpyCrossEncoder(ArrayCrossEncoder):
 
 
 def stored_head(folder: Path, config: Config, head: ClassificationHead) -> dict[str, StoredTensor]:
-    """The tensors of a model folder's classification head, as stored, by our names."""
+    """The tensors of a model folder's classification head, as stored, keyed by our names."""
     with ExitStack() as stack:
         stored = StoredWeights(folder, stack)
         shapes = head.shape(config).tensors

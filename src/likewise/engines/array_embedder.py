@@ -1,4 +1,4 @@
-"""ArrayEmbedder: what embedders without torch share: reading a folder, windowing texts, and heads, in NumPy."""
+"""ArrayEmbedder: the base class of embedders without torch, which reads folders, windows texts and applies heads."""
 
 import json
 from abc import abstractmethod

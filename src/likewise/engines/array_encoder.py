@@ -10,7 +10,7 @@ from ..arrays.sequences import Sequences
 
 Array = np.ndarray
 Skips = Int[Array, " N"] | None  # the number of tokens at the start of each sentence (the prompt) excluded from pooling
-Segments = Int[Array, " T"] | None  # each token's segment: 0 or 1, for the text of a pair; None: 0 for all
+Segments = Int[Array, " T"] | None  # each token's segment: 0 (first text of a pair) or 1 (second); None: all 0
 
 
 @runtime_checkable

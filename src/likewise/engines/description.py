@@ -165,7 +165,7 @@ class _Weights:
         return LinearWeights(self.tensor(f"{name}.weight", width), self.tensor(f"{name}.bias", width) if bias else None)
 
     def parts(self, count: int, name: str, outputs: int, inputs: int, bias: bool) -> list[LinearWeights | None]:
-        """A layer as stored: split into `count` layers of equally many outputs, or one layer followed by None."""
+        """The stored layers: `count` of them with equally many outputs, or one fused layer, padded with None."""
         weights, biases = file_names(f"{name}.weight", self.names), file_names(f"{name}.bias", self.names)
         rows = outputs // len(weights)
         found = [
@@ -218,7 +218,7 @@ def _bert_block(shape: BertShape, weights: _Weights, at: str) -> BlockWeights:
 
 
 def _block(shape: BertShape | T5Shape, weights: _Weights, at: str, biases: Mapping[str, bool]) -> BlockWeights:
-    """A block's weights; the files may fuse queries, keys and values into one layer, and values and gates too."""
+    """A block's weights; files may fuse queries, keys and values into one layer, and values and gates into another."""
     width, wide = shape.width, (2 if shape.gated else 1) * shape.inner
     query, key, value = weights.parts(3, f"{at}.qkv", 3 * width, width, biases["attention"])
     up, gate = weights.parts(2, f"{at}.up", wide, width, biases["up"])

@@ -30,7 +30,7 @@ EXPONENT = 0x7F80  # the exponent bits of a bfloat16; if all are set, the value 
 class StoredTensor:
     """Stored weights: an fp32, fp16 or int8 array, or bfloat16 as `uint16`; int8 weights have one scale per row.
 
-    A smoothed int8 matrix also has one scale per column; int8 kernels multiply the inputs by it instead.
+    A smoothed int8 matrix also has one scale per column, by which int8 kernels multiply the inputs instead.
     """
 
     values: Array

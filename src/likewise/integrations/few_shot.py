@@ -65,7 +65,7 @@ class FewShotClassifier:
 
 
 def label_pairs(texts: Sequence[str], truth: Float[np.ndarray, "N C"], count: int, seed: int) -> dict[str, list[Any]]:
-    """For each text, `count` pairs with a common label, with score 1, and `count` without one, with score 0.
+    """For each text, `count` pairs with a common label (score 1) and `count` without one (score 0).
 
     A text without candidates for one kind of pair gets no pairs of that kind.
     """

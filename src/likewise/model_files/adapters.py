@@ -59,7 +59,7 @@ def _settings(folder: Path) -> dict[str, Any]:
             raise bad_setting(path, key, settings[key], "plain LoRA without this option")
     patterns = settings.setdefault("alpha_pattern", {}) or {}
     if not isinstance(patterns, dict) or not all(re.fullmatch(r"[\w.]+", key) for key in patterns):
-        raise bad_setting(path, "alpha_pattern", patterns, "a map from names of modules to numbers")
+        raise bad_setting(path, "alpha_pattern", patterns, "an object that maps module names to numbers")
     for key, value in {"lora_alpha": settings.setdefault("lora_alpha", 8), **patterns}.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LARGEST_ALPHA:
             raise bad_setting(path, key, value, f"a number above 0 and below {LARGEST_ALPHA:,}")

@@ -71,7 +71,7 @@ def _stanford(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, An
 
 
 def _pylate(folder: Path, parts: Sequence[ModulePart], spoken: Mapping[str, Any]) -> Described:
-    """The PyLate format: Transformer and Dense modules; the model's settings include those of queries and documents."""
+    """The PyLate format: Transformer and Dense modules; query and document options are in the model's settings."""
     expands, length = spoken.get("do_query_expansion", True), spoken.get("query_length", 32)
     words = spoken.get("skiplist_words")
     settings = _checked(
@@ -153,4 +153,4 @@ FORMS: dict[str, Callable[[Path, Sequence[ModulePart], Mapping[str, Any]], Descr
     "ColBERT": _pylate,
     "MultiVectorEncoder": _multi_vector,
 }
-"""A reader for each format, by `model_type` in config_sentence_transformers.json or the architecture in config.json."""
+"""The readers, keyed by `model_type` in config_sentence_transformers.json or by the architecture in config.json."""

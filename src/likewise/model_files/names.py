@@ -1,4 +1,4 @@
-"""Finds a model's folder by name: as a path, in LIKEWISE_MODELS, downloads and packaged models, then on the hub.
+"""Finds a model's folder by name: as a path, in LIKEWISE_MODELS, among downloads and packaged models, then on the hub.
 
 `avg-glove(PATH)` and `avg-fasttext(PATH)` name the model folder to which a file of word vectors is converted, once.
 """
@@ -95,7 +95,7 @@ def locate(name: str | Path) -> Path:
 
 
 def _located(name: str | Path, adapters: Sequence[Path] = ()) -> Path:
-    """The folder with this name, which may contain an adapter; skips `adapters`, whose base model is looked for."""
+    """The folder with this name, which may contain an adapter; skips `adapters`, whose base model is being sought."""
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
         raise ModelNotFound(f"expected a model's name or folder, not {name!r}")
     tried: list[str] = []
@@ -135,7 +135,7 @@ def _hint(name: str) -> str:
 
 
 def nearest_model(name: str) -> str | None:
-    """The local or packaged model whose name best matches a name or path: equal, containing it, or similar."""
+    """The local or packaged model whose name equals, contains or resembles the given name or path, in this order."""
     sought = short_name(name).rstrip("/").rpartition("/")[2].casefold()
     known = {model.casefold(): model for model in local_models()}
     containing = [model for model in known if len(sought) >= MIN_NAME_PART and sought in model]

@@ -16,7 +16,7 @@ FILE = "likewise.json"
 
 @dataclass(frozen=True)
 class Provenance:
-    """The data sets, by their names in likewise, on which the model or its teacher was trained.
+    """The data sets on which the model or its teacher was trained, under their names in likewise.
 
     `trained_on`: data sets used in full; `less_tests`: data sets used without the texts that also occur in a test set.
     """
@@ -25,7 +25,7 @@ class Provenance:
     less_tests: tuple[str, ...] = ()
 
     def after(self, trained_on: Iterable[str] = (), less_tests: Iterable[str] = ()) -> "Provenance":
-        """The provenance after further training on these data sets; for a split such as "stsb/train", its data set."""
+        """The provenance after further training on these data sets; the split "stsb/train" counts as "stsb"."""
         sets = [[name.split("/")[0] for name in names] for names in (trained_on, less_tests)]
         all_of, less = ((*before, *new) for before, new in zip((self.trained_on, self.less_tests), sets, strict=True))
         return Provenance(tuple(dict.fromkeys(all_of)), tuple(dict.fromkeys(less)))

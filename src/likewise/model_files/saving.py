@@ -129,7 +129,7 @@ def _replace_model(partial: Path, folder: Path, new: Sequence[Path]) -> None:
 
 
 def _check_room(folder: Path, new: Sequence[Path]) -> None:
-    """Check before removing anything that no file has the name of a folder to be created, or vice versa."""
+    """Before anything is removed, check that no file has the name of a folder to be created, or vice versa."""
     for name in new:
         parents = [folder / parent for parent in name.parents]
         wrong = next((path for path in parents if path.exists() and not path.is_dir()), None)

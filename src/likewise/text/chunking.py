@@ -42,7 +42,7 @@ class ChunkSettings:
 
 
 class Chunk(NamedTuple):
-    """`text[start:stop]` of a document, and the headings that it is under, the outermost first."""
+    """`text[start:stop]` of a document, and the headings above it, outermost first."""
 
     start: int
     stop: int
@@ -60,9 +60,9 @@ class Section:
 
 
 def split_document(text: str, count_tokens: CountTokens, settings: ChunkSettings | None = None) -> list[Chunk]:
-    """The chunks of a document, in order; they contain all of its characters except white space.
+    """The chunks of a document, in order; they contain all of its characters except whitespace.
 
-    Sentences (`sentence_spans`) are joined as long as they fit. A sentence that is too long is cut at white space into
+    Sentences (`sentence_spans`) are joined as long as they fit. A sentence that is too long is cut at whitespace into
     parts that fit. Tokens are counted for each sentence separately, and these counts are added up.
     """
     settings = settings or ChunkSettings()
@@ -132,7 +132,7 @@ def _section_spans(text: str, section: Section) -> list[Span]:
 
 
 def _fitting(text: str, span: Span, tokens: int, count_tokens: CountTokens, size: int) -> Iterator[tuple[Span, int]]:
-    """Yield the span with its token count if it fits; otherwise split it at white space and yield parts that fit."""
+    """Yield the span with its token count if it fits; otherwise split it at whitespace and yield parts that fit."""
     length = span[1] - span[0]
     if tokens <= size or length < 2:
         yield span, tokens

@@ -115,4 +115,4 @@ DECODERS: dict[str, Decoder] = {
     "Strip": _strip,
     "WordPiece": _wordpiece,
 }
-"""The supported decoders, by their type in tokenizer.json."""
+"""The supported decoders, keyed by their type in tokenizer.json."""

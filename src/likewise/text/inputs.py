@@ -123,7 +123,7 @@ TEXTS: TextName = "texts[{}]".format
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Inputs of the encoder: whole texts, their beginnings, or several windows per text, next to each other."""
+    """Encoder inputs: whole texts, their beginnings, or several windows per text, stored consecutively."""
 
     tokens: Sequences
     """The token ids of each window, including special tokens."""
@@ -161,7 +161,7 @@ class Windows:
 
     @classmethod
     def chosen(cls, places: "Sequence[tuple[Windows, int]]") -> "Windows":
-        """The windows at these indices, in order; if they are all windows of one part, that part itself."""
+        """The windows at `places`, in order, without a copy if these are exactly the windows of one part."""
         whole = places[0][0]
         if [*places] == [*zip(repeat(whole), range(len(whole)))]:
             return whole

@@ -1,4 +1,4 @@
-"""LibraryTokenizer: Hugging Face's tokenizers library (extra `tokenizers`), for models that need more than ours."""
+"""LibraryTokenizer: Hugging Face's tokenizers library (extra `tokenizers`), for features that ours lacks."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def library_object(description: str, why: str) -> Any:
 
 
 class LibraryTokenizer:
-    """A tokenizer from that library, with the interface of `NativeTokenizer`."""
+    """A tokenizer from the tokenizers library, with the interface of `NativeTokenizer`."""
 
     def __init__(self, description: str, why: str) -> None:
         self._description, self._why = description, why

@@ -159,7 +159,7 @@ def _trimming(processor: Settings | None) -> bool | None:
 
 
 def _split_at_added(text: Text, tokens: Sequence[Settings]) -> Iterator[tuple[Text, int | None]]:
-    """Yield the text between added tokens, and the added tokens with their ids; if several match, the longest."""
+    """Yield the text between added tokens, and the added tokens with their ids; the longest match wins."""
     letters = [character.letter for character in text]
     whole, done, at = "".join(letters), 0, 0
     while tokens and at < len(text):
@@ -189,7 +189,7 @@ def _split_at_added(text: Text, tokens: Sequence[Settings]) -> Iterator[tuple[Te
 
 
 def is_space(letter: str) -> bool:
-    """Whether Unicode calls a character white space; Python's isspace includes four more control characters."""
+    """Whether Unicode calls a character whitespace; Python's isspace includes four more control characters."""
     return letter.isspace() and letter not in "\x1c\x1d\x1e\x1f"
 
 
@@ -465,7 +465,7 @@ Words = list[Text]
 
 
 def _grouped(kind: Callable[[str], Any], alone: Any = None) -> Callable[[Words], Words]:
-    """Split into runs of one kind of character; kind None separates words, each character of kind `alone` is a word."""
+    """Split where the kind of character changes; drop kind None, and make each character of kind `alone` a word."""
 
     def split(parts: Words) -> Words:
         words = Words()
@@ -525,7 +525,7 @@ SPACES = r"\s"
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern, with Unicode categories, which Python's `re` lacks, replaced by character classes."""
+    """Compile a pattern after replacing Unicode categories, which Python's `re` lacks, with character classes."""
     for name, ranges in _classes().items():
         parts = re.split(r"(\[[^\]]*\])", pattern)  # every second part is a class
         written = [part.replace(name, ranges if i % 2 else f"[{ranges}]") for i, part in enumerate(parts)]
@@ -535,7 +535,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @cache
 def _classes() -> dict[str, str]:
-    """The ranges of characters in each Unicode category, and of white space."""
+    """Maps each major Unicode category that patterns use, and whitespace, to its character ranges."""
     kinds = [unicodedata.category(chr(code))[0] for code in range(0x110000)]
     found = {}
     for kind in "LMN":

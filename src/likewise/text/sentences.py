@@ -1,6 +1,6 @@
 """Where sentences end: a few rules about punctuation and a list of abbreviations, without a model.
 
-A sentence ends at `.`, `!`, `?` or `…` before white space, unless a lower-case letter follows, or the full stop follows
+A sentence ends at `.`, `!`, `?` or `…` before whitespace, unless a lower-case letter follows, or the full stop follows
 a known abbreviation or an initial; at Chinese and Japanese marks (。！？), which need no space after them; at Arabic,
 Urdu and Devanagari marks; and at an empty line. The abbreviations are English. Languages without sentence marks (Thai,
 Lao, Khmer) are not split; an abbreviation that is not listed may end a sentence too early.
@@ -26,7 +26,7 @@ LONGEST_WORD = 12  # characters examined before a full stop
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Start and stop of every sentence, without white space around it; all other characters are in some sentence."""
+    """Start and stop of every sentence, without whitespace around it; all other characters are in some sentence."""
     ends = [match.end() for match in CANDIDATE.finditer(text) if _ends_sentence(text, match)]
     bounds = [0, *ends, len(text)]
     trimmed = (trim(text, start, stop) for start, stop in pairwise(bounds))
@@ -34,7 +34,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def trim(text: str, start: int, stop: int) -> tuple[int, int]:
-    """The span without white space at its ends; empty if it contains nothing else."""
+    """The span without whitespace at its ends; empty if it contains nothing else."""
     part = text[start:stop]
     stripped = part.lstrip()
     start += len(part) - len(stripped)

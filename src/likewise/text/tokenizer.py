@@ -296,8 +296,8 @@ def max_input_length(requested: int | None, configured: int | None, limit: int) 
 def truncate_longest_first(first: int, second: int, limit: int) -> tuple[int, int]:
     """How many tokens of two texts to keep so that they have at most `limit`: the longer text is truncated first.
 
-    As in Hugging Face's tokenizers, the longer text gets what the shorter one does not need of its half; if both need
-    more than half, the longer text (the second, if both have the same length) gets the odd token.
+    As in Hugging Face's tokenizers, the part of its half that the shorter text does not need goes to the longer one. If
+    both need more than half, the odd token goes to the longer text (the second, if both have the same length).
     """
     if first + second <= limit:
         return first, second

@@ -73,7 +73,7 @@ def read_described(folder: Path) -> Described:
 
 
 def canonical(described: Mapping[str, Any]) -> str:
-    """The description in canonical form: without truncation and padding, defaults written out, the vocabulary by id."""
+    """The description in canonical form: no truncation or padding, explicit defaults, and vocabulary sorted by id."""
     model = described["model"]
     model = {"type": model["type"], **MODEL_FIELDS.get(model["type"], {}), **model}
     if isinstance(model["vocab"], dict):

@@ -105,7 +105,7 @@ class TruncationCounter:
         )
 
     def warn(self) -> None:
-        """Warn of truncated texts under "warn", of over-long words, and of texts without any known word."""
+        """Warn of truncated texts and over-long words, depending on `overflow`, and of texts without any known word."""
         if self.unread.count and self.overflow in ("warn", "mean"):
             warnings.warn(
                 f"{self._subject(self.unread.count, 'has', 'have')} words of more than {self.word_limit} characters, "
@@ -137,7 +137,7 @@ class TruncationCounter:
 
 
 def longest_words(long_words: Int[np.ndarray, "W 3"], rows: Int[np.ndarray, " n"] | None = None) -> dict[int, int]:
-    """The length of each text's longest unread word (`EncodedTexts.long_words`), by the text's index.
+    """The length of each text's longest unread word (`EncodedTexts.long_words`), keyed by the text's index.
 
     `rows`, if passed, gives the index of the distinct text for each text that is counted.
     """

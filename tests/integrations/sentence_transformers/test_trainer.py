@@ -349,7 +349,7 @@ def test_data_without_rows_are_refused(data, words):
 def test_one_of_the_evaluation_sets_is_evaluated_by_its_name(folders, how):
     trainer = SentenceTransformerTrainer(SentenceTransformer(str(folders("bert"))), eval_dataset={"a": ROWS}, **how)
     assert trainer.evaluate("a")["eval_loss"] == trainer.evaluate()["eval_a_loss"]
-    with pytest.raises(BadInput, match="there is no evaluation data set 'zzz'; there are: a"):
+    with pytest.raises(BadInput, match="there is no evaluation data set 'zzz'; named data sets: a"):
         trainer.evaluate("zzz")
 
 
@@ -619,7 +619,7 @@ def test_the_trainers_arguments_may_be_given_by_position_as_in_sentence_transfor
 
 
 def test_nothing_is_pushed_to_the_hub(made):
-    with pytest.raises(BadInput, match=r"no push_to_hub; save_pretrained\(folder\), then hf upload"):
+    with pytest.raises(BadInput, match=r"no push_to_hub; call save_pretrained\(folder\), then run: hf upload"):
         made().push_to_hub("a message", private=True)
 
 

@@ -130,7 +130,7 @@ def test_a_run_stops_after_so_many_evaluations_that_are_no_better(options, value
 
 def test_early_stopping_needs_a_metric_and_evaluations():
     for patience, threshold in ((0, 0.0), (1, -0.1)):
-        with pytest.raises(BadInput, match="expected at least 1, and 0 or more"):
+        with pytest.raises(BadInput, match="expected a patience of at least 1 and a threshold of 0 or more"):
             EarlyStoppingCallback(patience, threshold)
     plain = EarlyStoppingCallback()
     assert (plain.early_stopping_patience, plain.early_stopping_threshold) == (1, 0.0)

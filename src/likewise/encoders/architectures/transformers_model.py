@@ -39,8 +39,8 @@ INCIDENTAL = ("_name_or_path", "architectures", "transformers_version", "dtype",
 
 MOST_LABELS = 100_000
 SPARE_NUMBERS, SPARE_PARTS = 1 << 24, 2000
-"""The numbers of parameters and modules that a model may have on top of the multiples in `_counted`, for parts that are
-not read, such as a pooler or a decoder."""
+"""How many parameters and modules a model may have beyond the multiples in `_counted`, to allow for parts that are not
+used, such as a pooler or a decoder."""
 MOST_BUFFERS = 1 << 29
 """Maximum bytes of buffers that a model computes rather than loads, such as masks and rotary angles."""
 

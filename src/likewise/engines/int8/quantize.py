@@ -1,4 +1,4 @@
-"""quantize: writes a model with int8 weights, and keeps it only if its vectors of bundled texts stay close."""
+"""quantize: writes a model with int8 weights, and keeps it only if its vectors stay close to the originals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,7 +107,8 @@ def quantize(
 
     Raises:
         BelowBar: the model missed the bar; nothing was written, and the error contains the result.
-        BadInput: the model was not loaded by the native engine in fp32, or the folder is its own or not writable.
+        BadInput: the model was not loaded by the native engine in fp32, or the folder is the
+            model's own or is not writable.
     """
     target = target_folder(folder)
     source = _checked(model, target)

@@ -317,7 +317,7 @@ class Heads(_Unique):
 
 
 IDENTITY = -1  # the code for no activation; LW_IDENTITY in native/likewise_native.h
-HEAD_KINDS = {"Dense": 0, "LayerNorm": 1, "Normalize": 2}  # `lw_head_kind`, by the names of `module_registry.HEADS`
+HEAD_KINDS = {"Dense": 0, "LayerNorm": 1, "Normalize": 2}  # `lw_head_kind`, keyed as `module_registry.HEADS`
 
 
 def _head(head: NumpyHead, alive: list[Any]) -> _Head:
@@ -342,7 +342,7 @@ def _whole(**rows: Array | None) -> dict[str, Array]:
         if row is not None:
             array = np.asarray(row)
             if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-                raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; expected a row of whole numbers")
+                raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; expected a 1-D array of integers")
             if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
                 raise BadInput(f"{name} range from {array.min()} to {array.max()}, outside the int32 range")
             arrays[name] = np.ascontiguousarray(array, np.int32)

@@ -138,7 +138,7 @@ OWN_POOLINGS: dict[str, Callable[[Mapping[str, Any], Path, int], ArrayPooling]] 
     "Dissection": ArrayDissection.read,
     "Fusion": ArrayFusion.read,
     "LayerMean": ArrayLayerMean.read,
-}  # functions from settings, folder and depth to the NumPy pooling, by the names in `likewise.pooling.OWN_POOLINGS`
+}  # keyed like `likewise.pooling.OWN_POOLINGS`; each function maps settings, folder and depth to a NumPy pooling method
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ HEADS: dict[str, Callable[[str], Callable[..., Array]]] = {
     "Dense": lambda activation: partial(_dense, HEAD_ACTIVATIONS[activation]),
     "LayerNorm": lambda _: _norm,
     "Normalize": lambda _: _normalised,
-}  # functions from the activation to the NumPy head, by the names in `likewise.module_registry.HEADS`
+}  # keyed like `likewise.module_registry.HEADS`; each function maps an activation's name to a NumPy head
 
 
 def _dense(activation: Callable[[Array], Array], x: Array, weight: Array, bias: Array | float = 0.0) -> Array:

@@ -52,7 +52,7 @@ class TorchEmbedder(MovableModule, Embedder, Loadable):
 
     Several threads can use one embedder at the same time. `encode` and its relatives put it into eval mode, as in
     sentence-transformers: call `train()` before the next step of your own training loop. Change weights under
-    `torch.no_grad()` or by an optimizer: an in-place change through `weight.data` bypasses version tracking, and
+    `torch.no_grad()` or with an optimizer: an in-place change through `weight.data` bypasses version tracking, and
     `encode` on a CPU would not see it.
     """
 

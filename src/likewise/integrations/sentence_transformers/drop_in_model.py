@@ -155,7 +155,7 @@ class DropInModel:
         self.loaded.manifest, self.max_seq_length = manifest, max_seq_length
 
     def _use(self, device: Any, pool: Any, chunk_size: int | None) -> None:
-        """Move to the device given for a call; a pool or several CPUs mean this process, which uses all cores."""
+        """Move the model to a call's device; a pool or a list of CPUs stands for this process, which uses all cores."""
         if chunk_size is not None:
             whole_number("chunk_size", chunk_size)
         if pool is not None:
@@ -240,7 +240,8 @@ class DropInModel:
 
     def push_to_hub(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
         """Raise BadInput, because this library does not upload to the hub; the message says what to do instead."""
-        raise BadInput(f"{type(self).__name__} has no push_to_hub; save_pretrained(folder), then hf upload NAME FOLDER")
+        way = "call save_pretrained(folder), then run: hf upload NAME FOLDER"
+        raise BadInput(f"{type(self).__name__} has no push_to_hub; {way}")
 
     def save_pretrained(self, path: str | Path, **options: Any) -> None:
         self.save(path, **options)

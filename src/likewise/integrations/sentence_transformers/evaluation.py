@@ -1,4 +1,4 @@
-"""The supported evaluators of sentence-transformers, under their original names; they return metrics by name."""
+"""The supported sentence-transformers evaluators, under their original names; they return dictionaries of metrics."""
 
 # ruff: noqa: ARG002, no result depends on the batch size
 

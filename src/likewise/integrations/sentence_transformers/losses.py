@@ -274,7 +274,7 @@ class ContrastiveLoss(MarginPairs):
 
 
 class OnlineContrastiveLoss(MarginPairs):
-    """The sum, not the mean, over a batch's hard pairs; if all labels are equal, pairs beyond their mean are hard."""
+    """The sum, not the mean, over hard pairs; if all labels are equal, the mean distance decides which are hard."""
 
     def __init__(
         self, model: Any, distance_metric: str = SiameseDistanceMetric.COSINE_DISTANCE, margin: float = 0.5
@@ -335,20 +335,20 @@ class BatchSemiHardTripletLoss(BatchHardTripletLoss):
 
 
 class BatchAllTripletLoss(BatchHardTripletLoss):
-    """Every triplet of the batch that violates the margin."""
+    """Every triplet in the batch that violates the margin."""
 
     strategy_name = "all"
 
 
 class MSELoss(Distillation):
-    """Squared error between the vectors of all texts in a row and the label, a teacher's vector."""
+    """Squared error between the vector of each text in a row and the row's label, which is a teacher's vector."""
 
     def __init__(self, model: Any, projection_dim: int | None = None) -> None:
         super().__init__(projection_dim)
 
 
 class MarginMSELoss(MarginMSE):
-    """Squared error between the margin of the dot products and the label, a teacher's margin."""
+    """Squared error between the margin of the dot products and the label, which is a teacher's margin."""
 
     def __init__(self, model: Any, similarity_fct: Any = pairwise_dot_score) -> None:
         super().__init__("cosine" if similarity_fct is pairwise_cos_sim else "dot")

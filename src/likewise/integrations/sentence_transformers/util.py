@@ -52,13 +52,13 @@ def as_array(vectors: Table) -> Shaped[np.ndarray, "..."]:
 
 
 def as_rows(vectors: Table) -> Any:
-    """Convert to a tensor (N, D), or an array without torch; a vector becomes a row, and half precision float32."""
+    """Convert to a tensor (N, D) or, without torch, an array; one vector becomes a row, and half precision float32."""
     rows = at_least_float32(vectors)
     return rows[None] if rows.ndim == 1 else rows
 
 
 def at_least_float32(vectors: Table) -> Any:
-    """Convert to a tensor, or an array without torch; half precision becomes float32, so that fewer scores tie."""
+    """Convert to a tensor or, without torch, an array; half precision becomes float32, so that fewer scores tie."""
     if not has_torch():
         found = as_array(vectors)
         return found.astype(np.float32) if found.dtype == np.float16 else found
@@ -214,7 +214,7 @@ def semantic_search(
     top_k: int = 10,
     score_function: Compare = cos_sim,
 ) -> list[list[dict[str, int | float]]]:
-    """Find the `top_k` most similar corpus rows of each query, as `corpus_id` and `score`, best first.
+    """Find the `top_k` most similar corpus rows for each query, as `corpus_id` and `score`, best first.
 
     Chunk sizes are accepted but ignored, because they do not affect the result.
 

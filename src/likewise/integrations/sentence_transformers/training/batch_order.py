@@ -24,7 +24,7 @@ MORE_PASSES = 2  # the maximum number of reshuffles if a pass without duplicates
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OrderedSource(DataSource):
-    """A data set with what its sampler reads: the texts as given (without prompts), and the labels, if any."""
+    """A data set and what its sampler reads: the texts as given (without prompts), and the labels, if any."""
 
     rows: TrainingRows
     texts: Sequence[Sequence[str]]  # by column
@@ -100,7 +100,7 @@ def _one_pass(sampling: Sampling) -> Iterator[Rows]:
 
 
 def _grouped_by_label(sampling: Sampling) -> Iterator[Rows]:
-    """Labels take turns contributing two rows, in a new order each round, until fewer than two have rows left."""
+    """Each label contributes two rows per round, in a new order, while at least two labels have rows left."""
     sampling.generator.manual_seed(sampling.seed)
     queues: dict[float, deque[int]] = {}
     for label, rows in label_groups(sampling.rows, sampling.batch_size).items():

@@ -70,7 +70,7 @@ class EarlyStoppingCallback(TrainerCallback):
         if early_stopping_patience < 1 or early_stopping_threshold < 0:
             raise BadInput(
                 f"early_stopping_patience is {early_stopping_patience} and early_stopping_threshold "
-                f"{early_stopping_threshold}; expected at least 1, and 0 or more"
+                f"{early_stopping_threshold}; expected a patience of at least 1 and a threshold of 0 or more"
             )
         self.early_stopping_patience = early_stopping_patience
         self.early_stopping_threshold = early_stopping_threshold

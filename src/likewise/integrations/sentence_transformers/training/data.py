@@ -60,7 +60,9 @@ def check_losses(what: str, data: Any, losses: Any) -> None:
         return
     names, known = set_names(data), ", ".join(losses)
     if not names:
-        raise BadInput(f"losses are given for {known}, but {what} is a single data set; expected a dictionary by name")
+        raise BadInput(
+            f"losses are given for {known}, but {what} is a single data set; expected a dictionary of data sets by name"
+        )
     if missing := [name for name in names if name not in losses]:
         raise BadInput(f"{what} contains {missing[0]!r}, which has no loss; losses are defined for {known}")
 
@@ -83,7 +85,7 @@ def columns_of(data: Any, name: str = "") -> Columns:
     if columns is None:
         raise BadInput(
             f"the data are of type {type(data).__name__}; expected a datasets.Dataset, a dictionary of columns, a list "
-            "of rows, or a dictionary of these by name"
+            "of rows, or a dictionary that maps names to such data sets"
         )
     return columns
 

@@ -275,7 +275,7 @@ class SentenceTransformerTrainer:
     def _eval_set(self, name: str) -> Any:
         known = set_names(self.eval_dataset)
         if name not in known:
-            raise BadInput(f"there is no evaluation data set {name!r}; there are: {', '.join(known) or 'none by name'}")
+            raise BadInput(f"there is no evaluation data set {name!r}; named data sets: {', '.join(known) or 'none'}")
         return self.eval_dataset[name]
 
     def _eval_losses(self, data: Any, prefix: str, only: str) -> dict[str, float]:
@@ -333,7 +333,7 @@ class SentenceTransformerTrainer:
         self.model.save_pretrained(output_dir or self.args.output_dir)
 
     def push_to_hub(self, *arguments: Any, **options: Any) -> None:
-        """Raise BadInput that says what to do instead, as the model's method does."""
+        """Raise BadInput, as the model's method does; the message says what to do instead."""
         self.model.push_to_hub(*arguments, **options)
 
 
@@ -356,7 +356,7 @@ REPORTERS: Mapping[str, Callable[[Path, str | None], Any]] = {
     "tensorboard": lambda folder, _: TensorBoard(folder / "runs"),
     "wandb": lambda _, name: WeightsAndBiases(name=name),
 }
-"""The callbacks that log each step, by their names in `report_to`."""
+"""The callbacks that log each step, keyed by their names in `report_to`."""
 
 
 def rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:
@@ -368,7 +368,7 @@ def rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:
 
 
 def rates_by_weight(embedder: Any, rates: Mapping[str, float]) -> dict[str, float]:
-    """The learning rate of each encoder weight that a pattern matches, as `TrainSettings.learning_rates`.
+    """The learning rate of each encoder weight that a pattern matches, in the form of `TrainSettings.learning_rates`.
 
     Raises:
         BadInput: a pattern matches no weight, or only part of a weight that is fused here, such as query without key.
