@@ -320,7 +320,7 @@ def scifact() -> Chart:
 
 def _short(name: str) -> str:
     """Shorten the second half of a long name."""
-    return name.replace(", its best 100 by all-MiniLM-L6-v2's cosine", ", re-ranked by all-MiniLM-L6-v2")
+    return name.replace(", best 100 re-ranked by all-MiniLM-L6-v2's cosine", ", re-ranked by all-MiniLM-L6-v2")
 
 
 FIGURES: dict[str, tuple[Callable[[], Chart], tuple[str, ...]]] = {

@@ -29,7 +29,7 @@ SEARCHES = {
     "hybrid of likewise-mini": "hybrid of likewise-mini",
     "all-MiniLM-L6-v2": "all-MiniLM-L6-v2",
     "hybrid of all-MiniLM-L6-v2": "hybrid of all-MiniLM-L6-v2",
-    "hybrid of likewise-mini, its best 100 by all-MiniLM-L6-v2's cosine": (
+    "hybrid of likewise-mini, best 100 re-ranked by all-MiniLM-L6-v2's cosine": (
         "hybrid of likewise-mini, re-ranked by all-MiniLM-L6-v2"
     ),
 }

@@ -88,7 +88,7 @@ def _overview(results: Sequence[Results]) -> Iterator[str]:
     yield (
         "Drawn by `python -m benchmarks.reproduced_pages` from benchmarks/results/reproduce; `python -m papers all` "
         "remeasures the tables. Figures are comparable only with the papers' own backbones (`--model "
-        "bert-base-uncased`); with the small ones used here, only the signs of differences are."
+        "bert-base-uncased`); with the small backbones used here, only the signs of differences are comparable."
     )
 
 

@@ -59,7 +59,10 @@ def sentence_transformers() -> Iterator[Contender]:
     for precision in ("fp32", "int8"):
         options = {"backend": "onnx", "packages": ("onnxruntime", "optimum-onnx")}
         packages = (base, "optimum-onnx", "onnxruntime")
-        note = "sentence-transformers 5, as optimum-onnx 0.1.0 needs transformers below 4.58, and version 6 needs 5"
+        note = (
+            "measured with sentence-transformers 5, because optimum-onnx 0.1.0 needs transformers below 4.58 and "
+            "sentence-transformers 6 needs transformers 5"
+        )
         yield Contender(f"{base} ONNX {precision}", backend, precision, packages, "peers-onnx", options, note=note)
 
 

@@ -104,8 +104,8 @@ def found_sentence(verdicts: Sequence[str]) -> str:
     counts = {text: sum(verdict.startswith(text) for verdict in verdicts) for text in ("yes", "no,", "not", "one")}
     return (
         f"The papers' claims were tested {len(verdicts)} times, on different backbones and with different settings: "
-        f"the claim holds in {counts['yes']} of these tests, and its opposite in {counts['no,']}; in {counts['not']}, "
-        f"the difference could be due to chance, and in {counts['one']}, there is only one seed."
+        f"the claim held in {counts['yes']} of these tests and its opposite in {counts['no,']}; the difference could "
+        f"be due to chance in {counts['not']}, and there is only one seed in {counts['one']}."
     )
 
 

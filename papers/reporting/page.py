@@ -10,9 +10,9 @@ from .verdict import NOT_COMPARABLE, NOT_PRINTED, VERDICTS
 Values = Mapping[str, Any]
 RECORDED = "(recorded)"
 INTERVAL = (
-    "Each figure is followed by ± half the width of its 95 % interval: a bootstrap over items for one run, Student's t "
-    "over seeds for several. A verdict is *within noise* if the paper's figure lies in our interval; the paper gives "
-    "no intervals."
+    "Each figure is followed by ± half the width of its 95 % interval, from a bootstrap over items for a single "
+    "run or from Student's t over seeds for several runs. A verdict is *within noise* if the paper's figure lies in "
+    "our interval; the paper gives no intervals."
 )
 
 
@@ -26,9 +26,9 @@ def _lines(results: Values) -> Iterator[str]:
     yield f"{_found(results)}\n"
     yield "\n".join([*comparison_chart(results).picture(results["table"]), ""])
     if results["quick"] == "all":
-        yield "**Quick**: measured with fewer rows and steps than the protocol requires; every such row says so.\n"
+        yield "**Quick**: measured with fewer rows and steps than the protocol requires; see the settings column.\n"
     elif results["quick"] == "training":
-        yield "**Quick training**: trained systems used fewer rows than the protocol requires, as their rows say.\n"
+        yield "**Quick training**: trained on fewer rows than the protocol requires; see the settings column.\n"
     yield f"## Measured here\n\n{_measured(results)}\n"
     if any(row["system"].endswith(RECORDED) for row in results["rows"]):
         yield f"Rows marked {RECORDED} come from lists of earlier training runs, given by `--runs`.\n"
