@@ -27,7 +27,7 @@ def test_what_is_saved_anew_says_it_too(own, tmp_path):
 def test_tasks_are_touched_by_their_own_data_and_by_data_that_shares_sentences():
     tasks = (task("stsb", "stsb/test"), task("sts12", "sts12/test"), task("trec", "trec/train", "trec/test"))
     assert leak_note("m", Provenance(("stsb",)), tasks) == (
-        "m saw sentences from the published data of these tasks in training: stsb (stsb); sts12 (stsb)"
+        "m was trained on sentences from the published data of these tasks: stsb (stsb); sts12 (stsb)"
     )
     assert leak_note("m", Provenance(("wiki",)), tasks) == leak_note("m", UNKNOWN_PROVENANCE, tasks) == ""
 
@@ -35,7 +35,7 @@ def test_tasks_are_touched_by_their_own_data_and_by_data_that_shares_sentences()
 def test_data_read_less_the_tests_texts_touch_only_what_is_made_of_them():
     tasks = (task("stsb", "stsb/test"), task("mrpc", "mrpc/train", "mrpc/test"))
     assert leak_note("m", Provenance((), ("mrpc",)), tasks) == (
-        "m, or its teacher, saw sentences from the published data of these tasks in training: mrpc (mrpc)"
+        "m, or its teacher, was trained on sentences from the published data of these tasks: mrpc (mrpc)"
     )
     both = leak_note("m", Provenance(("mrpc",), ("mrpc",)), tasks)
     assert both.endswith("stsb (mrpc); mrpc (mrpc)")

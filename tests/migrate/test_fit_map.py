@@ -153,8 +153,8 @@ def test_what_is_no_map_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        (VECTORS[:499], VECTORS[:499], "expected a table of at least 500 rows"),
-        (VECTORS[:, 0], VECTORS, r"source_vectors has shape \(600,\); expected a table"),
+        (VECTORS[:499], VECTORS[:499], "expected a 2-D array with at least 500 rows"),
+        (VECTORS[:, 0], VECTORS, r"source_vectors has shape \(600,\); expected a 2-D array"),
         (VECTORS, VECTORS[:-1], "600 source vectors and 599 target vectors"),
         (VECTORS, np.full((600, 2), np.nan), "target_vectors.*NaN"),
         (VECTORS, np.tile([1.0, 2], (600, 1)), "all target_vectors have the same direction"),

@@ -33,7 +33,7 @@ class TfIdf:
 
     Args:
         dimension: number of dimensions that words are hashed to; two words with the same hash share a dimension.
-        rarity: the idf of each word, ln((1 + n) / (1 + texts with it)) + 1, when fitted on n texts.
+        rarity: the idf of each word: ln((1 + n) / (1 + number of texts with the word)) + 1, if fitted on n texts.
         texts: the number of texts, n.
     """
 
@@ -49,7 +49,7 @@ class TfIdf:
     def notes(self) -> tuple[str, ...]:
         """Notes for a table of results."""
         return (
-            "tf-idf is fitted on the very texts that it is tested on (transductive): their words, never their labels",
+            "tf-idf is fitted on the very texts that it is tested on (transductive), but never sees their labels",
             f"its words are hashed to {self.dimension:,} dimensions",
         )
 

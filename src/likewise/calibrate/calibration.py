@@ -59,7 +59,7 @@ class Calibration:
             raise BadInput(f"the calibration is for {difference}. To calibrate this model: likewise calibrate")
 
     def check_pairs(self, *, with_queries: bool) -> None:
-        """Raise if the random pairs were two texts, but cosines are of a query and a text, or the reverse."""
+        """Raise if the random pairs were pairs of texts but the cosines compare queries with texts, or vice versa."""
         if with_queries and self.queries is None:
             raise BadInput(
                 "the calibration is for pairs of texts, but these are cosines of a query and a text, which are "

@@ -1,4 +1,4 @@
-"""Choose a cosine cut-off that keeps the fraction of random pairs among those found below a false discovery rate."""
+"""Choose a cosine cut-off that limits the fraction of random pairs among the pairs found: the false discovery rate."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class CutOff:
     p: float
     """The p-value at the cut-off; 0 if there are no discoveries."""
     extrapolated: bool
-    """Whether that p-value comes from the fitted tail because it is smaller than any counted one."""
+    """Whether `p` comes from the fitted tail because it is smaller than any counted one."""
 
 
 def cut_off(calibration: Calibration, cosines: Float[np.ndarray, " n"], *, comparisons: int, fdr: float) -> CutOff:

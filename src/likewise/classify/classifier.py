@@ -196,7 +196,8 @@ class Classifier:
 
 
 Encoded = Callable[[Bool[np.ndarray, " N"]], tuple[Embedder, Float[np.ndarray, "N D"]]]
-"""Maps a mask of rows to an embedder and its vectors of all rows; if it is trained, only on the selected rows."""
+"""Maps a mask of rows to an embedder and its vectors of all rows; if the embedder is trained, it is trained only on the
+selected rows."""
 
 
 def fit_classifier(wanted: Targets, encoded: Encoded, seed: int, abstain_below: float = 0.0) -> Classifier:

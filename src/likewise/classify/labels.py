@@ -115,8 +115,8 @@ def stratified_folds(truth: Float[np.ndarray, "N C"], seed: int) -> Int[np.ndarr
 def _iterative_folds(has: Bool[np.ndarray, "N C"], folds: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
     """The fold of each row with any number of labels: iterative stratification (Sechidis et al. 2011, algorithm 1).
 
-    The label with the fewest rows left comes first; each of its rows goes to the fold with the fewest of them. If
-    possible, no fold gets all rows of a label, because a model trained without that fold would never see the label.
+    The label with the fewest rows left comes first; each of its rows goes to the fold with the fewest such rows.
+    If possible, no fold gets all rows of a label, because a model trained without that fold would never see the label.
     """
     has = np.column_stack([has, ~has.any(1)])  # rows without labels count as a label of their own
     total, held = has.sum(0), np.zeros((folds, has.shape[1]), np.int64)

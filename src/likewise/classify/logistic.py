@@ -39,7 +39,7 @@ def logits_of(weights: Matrix, x: Matrix) -> Matrix:
 
 
 def fit_logistic(x: Matrix, truth: Matrix, l2: float, is_multi_label: bool, start: Matrix | None = None) -> Matrix:
-    """Minimize the mean log loss plus l2 / 2 × the squared weights of standardized features, not biases.
+    """Minimize the mean log loss plus l2 / 2 × the squared weights of standardized features, excluding biases.
 
     Features are centred and divided by a single number, their root mean square, which preserves their geometry. The
     returned weights apply to x itself. `start` is a solution for another l2 on the same rows.

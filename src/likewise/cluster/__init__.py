@@ -1,4 +1,4 @@
-"""Cluster similar vectors without labels, name each cluster by its words, and draw the clusters as a map."""
+"""Cluster similar vectors without labels, label them with their characteristic words, and draw them as a map."""
 
 from .clusterings import CLUSTERINGS, cluster_vectors, members
 from .community_detection import communities

@@ -58,14 +58,15 @@ def cluster_vectors(
 
     Args:
         method: average, complete, ward, kmeans, communities or hdbscan.
-        k: the number of clusters (average, complete, ward, kmeans); kmeans returns fewer if there are fewer directions.
+        k: the number of clusters (average, complete, ward, kmeans); kmeans returns fewer if there are fewer
+            distinct directions.
         threshold: the minimum cosine within a cluster: for average and complete, the mean or the minimum cosine between
             two clusters that merge; for communities, the cosine to the centre.
         min_size: clusters with fewer rows are dissolved (default: depends on the method; 1 if k is given).
         seed: for the initial centres of kmeans, and for the dimensionality reduction before hdbscan.
 
     Raises:
-        BadInput: an option is out of range or not used by this method; vectors are not a table of finite numbers.
+        BadInput: an option is out of range or not used by this method; the vectors are not a matrix of finite numbers.
         MissingExtra: hdbscan needs scikit-learn.
     """
     options = replace(checked_options(method, k, threshold, min_size), seed=seed, show_progress_bar=show_progress_bar)

@@ -149,7 +149,7 @@ def linkage(
         memory: maximum bytes for the distances; N vectors need 8 N².
 
     Raises:
-        BadInput: the vectors are not a table of finite numbers, or need more memory than allowed.
+        BadInput: the vectors are not a matrix of finite numbers, or need more memory than allowed.
     """
     known_name("method", method, LINKAGES)
     distances = cosine_distances(vectors, memory=memory, show_progress_bar=show_progress_bar)

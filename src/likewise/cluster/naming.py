@@ -17,7 +17,7 @@ from .clusterings import members
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 """Words start with a letter, which excludes numbers and symbols. Languages without spaces are not segmented."""
 OVER_REPRESENTED = 2.0
-"""How much more frequent a word must be in a cluster than elsewhere to name it, which keeps "the" out of names."""
+"""How much more frequent a word must be in a cluster than elsewhere to appear in its name (this excludes "the")."""
 COMMON_SHARE, SPREAD, LEAST_SPREAD = 0.05, 0.8, 3
 """A word counts as a stop word if it occurs in at least this fraction of the texts and in at least three clusters, and
 in at least SPREAD times as many clusters as expected by chance."""
@@ -56,7 +56,7 @@ class ClusterSummary:
     central: tuple[int, ...]
     """The rows closest to the cluster's mean direction, closest first."""
     cosine: float
-    """The mean cosine between the cluster's rows and that direction; 1 if all rows are copies."""
+    """The mean cosine between the cluster's rows and its mean direction; 1 if all rows are copies."""
 
     @property
     def name(self) -> str:
@@ -94,8 +94,8 @@ def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: i
 
     The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)), where tf(t, c) is its frequency in c, f(t) its
     frequency in all clusters, and A the mean number of words per cluster; unclustered texts count as one more cluster.
-    Each text counts a word once. Words must be far more frequent in c than elsewhere (OVER_REPRESENTED). Stop words are
-    excluded: FUNCTION_WORDS, and words of many texts in most clusters (COMMON_SHARE, SPREAD). Ties are broken
+    Each word counts once per text. Words must be far more frequent in c than elsewhere (OVER_REPRESENTED). Stop words
+    are excluded: FUNCTION_WORDS, and words that are common across clusters (COMMON_SHARE, SPREAD). Ties are broken
     alphabetically.
     """
     texts, clusters = list(texts), members(labels)

@@ -121,7 +121,7 @@ class Choice:
 
 @dataclass
 class _Model:
-    """A loaded model that counts the texts it encodes and the time that takes."""
+    """A loaded model that counts the texts it encodes and measures the time spent encoding them."""
 
     name: str
     model: Any
@@ -164,13 +164,13 @@ def choose(
     load: Load | None = None,
     callback: Callable[[str], None] | None = None,
 ) -> Choice:
-    """Score candidates on items in random order until one is shown to be the best, or the leader close enough to it.
+    """Score candidates on items in random order until the leader is shown to be the best, or close enough to the best.
 
     With probability 1 − `rule.alpha`, a declared winner or tie is correct: in the population that the rows were sampled
     from, no candidate is better than the chosen one by `rule.margin` or more.
 
     Args:
-        models: names of models, embedders, or functions of a list of texts; or a mapping of names to these. A name can
+        models: model names, embedders, or functions of a list of texts; or a mapping of names to these. A name can
             have options in parentheses, such as another pooling mode, which makes it a separate candidate.
         data: triplets, pairs, or labelled or scored pairs, as for `data_task`; or a collection (see `read_collection`).
         columns: your names for the expected columns, as for `data_task`.

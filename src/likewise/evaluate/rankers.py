@@ -33,7 +33,7 @@ from .tasks.retrieval import DEPTH
 TIMED = 20  # queries that are also ranked one by one, to measure the time per query
 RUN_ENDINGS = (".trec", ".run")
 Earlier = Mapping[str, Rankings]
-"""The rankings computed so far for the same collection, by the name of the ranker."""
+"""The rankings computed so far for the same collection, keyed by the name of the ranker."""
 LoadScorer = Callable[[str], Any]
 
 
@@ -166,7 +166,7 @@ class RunFile(Ranker):
 
 
 def with_baselines(models: Sequence[str], *, rerank: Any = None, load: LoadScorer | None = None) -> dict[str, Any]:
-    """The models, BM25, and each model combined with BM25, by name; with `rerank`, models and BM25 also reranked.
+    """The models, BM25, and each model combined with BM25; with `rerank`, models and BM25 also reranked. Keyed by name.
 
     Args:
         models: names of models and run files (.trec or .run); run files are not combined with BM25.

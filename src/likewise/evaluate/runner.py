@@ -38,10 +38,11 @@ OVERLAPPING_TASKS: dict[str, tuple[str, ...]] = {
     "sick": ("sts12", "stsb", "stsb_multi_mt"),
     "nli": ("sts15", "stsb", "stsb_multi_mt", "sick"),
 }
-"""For each training set, the data sets whose tasks share sentences with it. The numbers of distinct test
-sentences shared, ignoring case and punctuation: Flickr30k contains 1,210 from STS15, 260 from STS-B and 131 from SICK;
-STS-B contains between 363 and 3,346 from each data set; MRPC, 1,485 from STS12 and 276 from STS-B; SICK, 269 from STS12
-and 118 from STS-B; NLI, 170 from STS15, 87 from STS-B and 81 from SICK. The English part of stsb_multi_mt is STS-B."""
+"""For each training set, the data sets whose tasks share sentences with it. Counting distinct test sentences,
+ignoring case and punctuation, Flickr30k contains 1,210 from STS15, 260 from STS-B and 131 from SICK; STS-B contains
+between 363 and 3,346 from each data set; MRPC contains 1,485 from STS12 and 276 from STS-B; SICK contains 269 from
+STS12 and 118 from STS-B; and NLI contains 170 from STS15, 87 from STS-B and 81 from SICK. The English part of
+stsb_multi_mt is STS-B."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def _cell(
     callback: TextsCallback,
     earlier: Mapping[str, Any],
 ) -> Cell:
-    """The cell of a model on a task; `earlier` holds the rankings computed so far for the same collection, by model."""
+    """The cell of a model on a task; `earlier` maps models to their rankings so far, for the same collection."""
     start = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -327,7 +328,7 @@ def leak_note(model: str, provenance: Provenance, tasks: Sequence[Task]) -> str:
     if not affected:
         return ""
     subject = f"{model}, or its teacher," if provenance.less_tests else model
-    return f"{subject} saw sentences from the published data of these tasks in training: {'; '.join(affected)}"
+    return f"{subject} was trained on sentences from the published data of these tasks: {'; '.join(affected)}"
 
 
 def _reason(error: Exception) -> str:

@@ -135,7 +135,7 @@ def _normalized(found: TokenParts, head: HeadWeights) -> TokenParts:  # noqa: AR
 
 
 FOLDED: dict[str, Callable[[TokenParts, HeadWeights], TokenParts]] = {"Dense": _dense, "Normalize": _normalized}
-"""How the linear heads act on parts, by their names in `module_registry.HEADS`."""
+"""How the linear heads act on parts, keyed by their names in `module_registry.HEADS`."""
 
 
 class Word(NamedTuple):

@@ -21,7 +21,7 @@ from ..search.texts.passages import embedded_text
 from .vector_map import VectorMap
 
 MOST_PASSES = 10
-"""The maximum number of passes over the old index: the last one finds nothing to do, and writes cause further ones."""
+"""The maximum number of passes over the old index. The last pass finds nothing to do; writes require further ones."""
 EncodeRecords = Callable[[list[str]], Float[np.ndarray, "n E"]]
 
 
@@ -63,7 +63,10 @@ class Migration:
         self.old, self.new, self.encode, self.query_map, self.complete = old, new, encode, query_map, False
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
-        """Search with the new model's vectors: mapped into the old index until `run` has returned, then in the new."""
+        """Search with the new model's vectors, during the migration and after it.
+
+        Until `run` has returned, the vectors are mapped and the old index is searched; after that, the new index is.
+        """
         if self.complete:
             return self.new.search(queries, k, where)
         if self.query_map is None:

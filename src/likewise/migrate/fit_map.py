@@ -20,7 +20,7 @@ def recall_kept(
 ) -> Float[np.ndarray, " N"]:
     """For each text as a query: the fraction of its k nearest neighbours that its approximate vector finds.
 
-    Row i of both tables belongs to the same text; the search is among the exact vectors of all other texts.
+    Row i of both arrays belongs to the same text. The search is among the exact vectors of all other texts.
     """
     if len(exact) < 2:
         raise BadInput(
@@ -59,13 +59,13 @@ def fit_map(
 ) -> VectorMap:
     """Fit maps from one model's vectors to another's on texts encoded by both; return the one with the highest recall.
 
-    Row i of both tables belongs to the same text, and each text occurs once. Candidates are fitted on three fifths of
+    Row i of both arrays belongs to the same text, and each text occurs once. Candidates are fitted on three fifths of
     the sample and chosen by the recall@10 of mapped queries on one fifth; the reported recall is measured on the last
     fifth.
 
     Raises:
-        BadInput: there are fewer than 500 rows, unequal numbers of rows, NaN or infinite values, or a table whose rows
-            all have the same direction.
+        BadInput: there are fewer than 500 rows, unequal numbers of rows, or NaN or infinite values; or all rows of one
+            array have the same direction.
     """
     before, after = _checked(source_vectors, target_vectors)
     order = np.random.default_rng(seed).permutation(len(before))
@@ -115,7 +115,9 @@ def _checked(
     for what, vectors in (("source_vectors", source_vectors), ("target_vectors", target_vectors)):
         table = number_table(vectors, what)
         if table.ndim != 2 or len(table) < LEAST:
-            raise BadInput(f"{what} has shape {table.shape}; expected a table of at least {LEAST} rows, one per text")
+            raise BadInput(
+                f"{what} has shape {table.shape}; expected a 2-D array with at least {LEAST} rows, one per text"
+            )
         check_finite_rows(table, what)
         if not np.ptp(directions := unit(table).astype(np.float64), axis=0).any():
             raise BadInput(f"all {what} have the same direction, so nothing can be fitted to them")

@@ -74,13 +74,13 @@ def migrate_in_place(
 def migrate_into(
     old: str, new: str, model: ModelIdentity, dimension: int, encode: EncodeRecords, show_progress_bar: Progress = None
 ) -> MigrationReport:
-    """Fill an index with another's records, embedded with the new model, and with headings if the old index has them.
+    """Embed the records of an old index with the new model, with headings if the old index has them, into a new index.
 
     If the process is killed at any moment, the same call resumes.
 
     Raises:
-        BadInput: the new index already contains records that the old one lacks, or holds with another text or other
-            metadata; these would be deleted or replaced.
+        BadInput: the new index already contains records that are missing from the old one, or that have a different
+            text or different metadata there. The migration would delete or replace them.
     """
     return _fill(old, new, model, dimension, encode, show_progress_bar, only_part=True)
 
@@ -94,7 +94,7 @@ def _fill(
     show_progress_bar: Progress,
     only_part: bool = False,
 ) -> MigrationReport:
-    """Migrate; `only_part`: refuse a new index with records that are not in the old one."""
+    """Migrate; with `only_part`, refuse a new index that has records which are not in the old one."""
     with open_index(old, read_only=True) as source:
         headings = source.model is not None and source.model.headings
         with opened_or_created(new, dimension, replace(model, headings=headings), like=source) as target:
@@ -106,8 +106,8 @@ def _fill(
 def _check_part_of(new: Index, old: Index) -> None:
     """Raise if a record of the new index is not in the old one.
 
-    An interrupted migration leaves such records only if the old index has changed since, which cannot be told apart
-    from an index with other passages.
+    An interrupted migration leaves such records only if the old index has changed since. That index cannot be told
+    apart from an unrelated one that holds other passages.
     """
     others = {name: sign for records in new.records() for name, sign in record_signatures(records).items()}
     for records in old.records() if others else ():

@@ -37,7 +37,7 @@ class VectorMap:
     recall: Interval
     """The fraction of the target model's 10 nearest neighbours that mapped queries find, on held-out texts."""
     measured_on: int
-    """The number of held-out texts used to measure it; in a larger collection, recall is lower."""
+    """The number of held-out texts on which recall was measured; in a larger collection, recall is lower."""
 
     def __call__(self, vectors: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N E"]:
         """Map vectors to unit-length float32 vectors of the target model's dimension."""

@@ -86,7 +86,7 @@ class AccuracyEvaluator:
 
 @dataclass(frozen=True, eq=False)
 class RetrievalEvaluator:
-    """MRR@10 of an embedder: the mean over anchors of the first positive's reciprocal rank, or 0 beyond rank 10.
+    """MRR@10 of an embedder: the mean over anchors of the first positive's reciprocal rank (0 beyond rank 10).
 
     The documents are all distinct texts of `positive`, `negative`, `negative_1` and so on. They are ranked by cosine
     similarity, as in `likewise evaluate --data`. Anchors get the prompt for `anchor`, and all documents get the prompt
@@ -152,8 +152,8 @@ def load_evaluator(
             (`labels` > 1), sentence1, sentence2 and label.
         columns: your names for the columns: `ColumnNames({"sentence1": "question"})`.
         training_columns: the training data's column names, used if `columns` is not given and they match.
-        labels: the model's labels, whose order numbers the label texts in the data; or only the number of labels, in
-            which case `columns.labels` numbers the texts.
+        labels: the model's labels, whose order determines the number of each label text in the data; or only how many
+            labels there are, in which case `columns.labels` determines the numbers.
     """
     count, name = labels if isinstance(labels, int) else len(labels), str(data)
     expected = LABELLED_PAIRS if count > 1 else SCORED_PAIRS

@@ -50,7 +50,7 @@ class SettingsSearch:
         return _ranked([one for one in self.trials if one.round == self.trials[-1].round])[0]
 
     def __str__(self) -> str:
-        """A table of all runs, and how many runs of the last round the dev set cannot distinguish from the best."""
+        """A table of all runs, and how many other last-round runs have intervals that overlap with the best run's."""
         rows = [asdict(one.settings) for one in self.trials]
         differing = [
             name for name in rows[0] if name not in REPORTING_ONLY and len({str(row[name]) for row in rows}) > 1

@@ -101,7 +101,7 @@ export class MapView {
     this.placedNames().forEach(([cluster, box]) => this.drawName(cluster, box));
   }
 
-  // Clusters, largest first, and boxes for their names beside their points, over few dots and no other name.
+  // Clusters, largest first, each with a box for its name: beside its point, over few dots, and not over another name.
   placedNames() {
     const { chosen, size, nameWidths, overlay } = this;
     const placed = [];

@@ -11,7 +11,7 @@ from ...array_types import Float, Int
 Row = Float[np.ndarray, " _"]
 Matrix = Float[np.ndarray, "_ _"]
 PENALTIES = tuple(10.0**power for power in range(7))
-"""Penalties for standardized features; the middle one is used if there are no folds to choose by."""
+"""Penalties for standardized features; the middle one is used if there are no folds for cross-validation."""
 _NEGLIGIBLE = 1e-10  # directions with a smaller fraction of the largest variance are treated as rounding errors
 
 
@@ -19,7 +19,7 @@ def ridge(x: Matrix, y: Row, test: Matrix, fold: Int[np.ndarray, " N"]) -> tuple
     """The predictions of a ridge regression of y on x for the test rows, and the penalty.
 
     Features are standardized over the N rows; the intercept is not penalized. The penalty is the one with the smallest
-    squared error over `fold`, where each fold is predicted by a regression on the others.
+    squared error when each fold in `fold` is predicted by a regression on the others.
     """
     mean, spread = x.mean(0), x.std(0)
     spread = np.where(spread > 0, spread, 1)

@@ -44,7 +44,7 @@ def best_f1(scores: Numbers, gold: Truth, *, positives: int | None = None) -> Th
 
 
 def best_accuracy(scores: Numbers, gold: Truth) -> ThresholdDecision:
-    """The highest accuracy, at the highest threshold that reaches it; one candidate rejects every pair."""
+    """The highest accuracy, at the highest threshold that reaches it; that threshold may reject every pair."""
     selected, correct, total = _selections(scores, gold, None)
     wrong = (selected - correct) + (total - correct)
     return _decision(scores, selected, correct, total, 1 - wrong / selected[-1])
@@ -68,7 +68,7 @@ def binary_decisions(scores: Numbers, gold: Truth, threshold: float) -> tuple[fl
 
 
 def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """The numbers of pairs selected by each threshold, and of positives among them; and the number of all positives.
+    """For each threshold, the number of pairs selected and of positives among them; and the total number of positives.
 
     The first threshold selects no pairs.
     """
@@ -90,7 +90,7 @@ def _decision(
 
 
 def _threshold(scores: Numbers, selected: int) -> float:
-    """Midway between the last selected score and the next; at the ends, the lowest score or just above the highest."""
+    """Midway between the last selected score and the next; if all are selected, the lowest; if none, above all."""
     descending = -np.sort(-np.asarray(scores, np.float64))
     if selected == 0:
         return float(np.nextafter(descending[0], np.inf))

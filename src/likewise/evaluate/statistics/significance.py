@@ -40,8 +40,8 @@ class Interval:
 
     @property
     def is_informative(self) -> bool:
-        """Whether resamples differ; if all give the same score, as for a single item, they say nothing about others."""
-        return 1e-9 < self.half < float("inf")  # less is a rounding error
+        """Whether resamples differ; if all give the same score, as for a single item, the interval is uninformative."""
+        return 1e-9 < self.half < float("inf")  # smaller widths are rounding errors
 
     @property
     def half(self) -> float:
@@ -92,7 +92,7 @@ def paired(
     that p is never 0 (Davison and Hinkley 1997, section 4.2): with 10,000 resamples, it is at least 0.0002. If no
     resample changes the sign, the p-value of a t test with the bootstrap standard error is used if it is smaller. In
     any case, p is never below the smallest value that a sign test can give: 0.5 to the power of n − 1 for n items (for
-    a mean, only items that differ; for average precision, only positive items).
+    a mean, n counts only items that differ; for average precision, only positive items).
 
     A group in which the statistic is undefined for either side is left out for both, with a warning.
     """

@@ -14,23 +14,23 @@ from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task,
 
 SEEDS = 5
 LABELLED_FILES = {
-    "wiki-articles": ("article", ("wiki_sections/sentences",), "sentences of 60 Wikipedia articles, by article"),
-    "trec-clusters": ("label", ("trec/train", "trec/test"), "questions by type (six types)"),
-    "ukp-topics": ("topic", ("ukp_aspect/all",), "arguments by their topic (28)"),
+    "wiki-articles": ("article", ("wiki_sections/sentences",), "sentences from 60 Wikipedia articles, by article"),
+    "trec-clusters": ("label", ("trec/train", "trec/test"), "questions of 6 types"),
+    "ukp-topics": ("topic", ("ukp_aspect/all",), "arguments on 28 topics"),
 }
 """The label column, files, and summary of each task in the suite `clustering`."""
 DOMAIN_FILES = {
-    "banking77-clusters": ("label", ("banking77/test",), "questions from a bank's customers, by intent (77)"),
-    "stackoverflow-clusters": ("label", ("cluster_stackoverflow/test",), "question titles by subject (20)"),
-    "search-snippets-clusters": ("label", ("cluster_search_snippets/test",), "web search results by subject (8)"),
-    "agnews-clusters": ("label", ("cluster_agnews8000/test",), "news by subject (4)"),
+    "banking77-clusters": ("label", ("banking77/test",), "bank customers' questions with 77 intents"),
+    "stackoverflow-clusters": ("label", ("cluster_stackoverflow/test",), "question titles on 20 subjects"),
+    "search-snippets-clusters": ("label", ("cluster_search_snippets/test",), "web search results on 8 subjects"),
+    "agnews-clusters": ("label", ("cluster_agnews8000/test",), "news on 4 subjects"),
 }
 """The label column, files, and summary of each clustering task in the suite `domains`."""
 TEXTS = ("text", "sentence1", "sentence2")
 
 
 def clustering_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
-    """Run k-means with one group per label, from five seeds, and average each metric over the seeds."""
+    """Run k-means with one cluster per label, from five seeds, and average each metric over the seeds."""
     column, files, _ = (LABELLED_FILES | DOMAIN_FILES)[name]
     texts, labels, notes = distinct_labelled(labelled_texts(read, files, column))
     vectors = TaskVectors.of(encode, texts)

@@ -27,7 +27,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     for suite in dict.fromkeys(task.suite for task in TASKS.values())
 }
 SEPARATE = ("multilingual", "domains")
-"""Suites left out of `all`, which is limited to what the papers evaluate: English, with tables of all its tasks."""
+"""Suites left out of `all`, which is limited to the English tasks that the papers evaluate."""
 ALIASES: dict[str, tuple[str, ...]] = {
     "supervised": ("mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e")
 }

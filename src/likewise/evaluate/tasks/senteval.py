@@ -30,7 +30,7 @@ BINARY = (0, 1)
 
 @dataclass(frozen=True)
 class SentEvalData:
-    """The files and columns of a task, and its classes as numbered by SentEval (empty: the first file's, sorted)."""
+    """The files and columns of a task, and its classes in SentEval's order (if empty: the first file's, sorted)."""
 
     name: str
     files: tuple[str, ...]
@@ -42,7 +42,7 @@ class SentEvalData:
 
 @dataclass(frozen=True)
 class SentEvalSplit:
-    """A file's texts after SentEval's preprocessing, by column, the class of each row, and SentEval's row order."""
+    """A file's columns of texts (preprocessed as in SentEval), the class of each row, and SentEval's row order."""
 
     texts: tuple[Sequence[str], ...]
     y: Int[np.ndarray, " n"]
@@ -184,7 +184,7 @@ SENTEVAL_TASKS: tuple[Task, ...] = (
     # in SentEval, 1 means objective; in the data, subjective
     _task(SentEvalData("subj", ("subj/all",), (1, 0)), NESTED, "subjective or objective"),
     _task(SentEvalData("mpqa", ("mpqa/all",)), NESTED, "opinions, positive or negative"),
-    _task(SentEvalData("sst2", _splits("sst2")), SPLIT, "movie reviews by phrases, positive or negative"),
+    _task(SentEvalData("sst2", _splits("sst2")), SPLIT, "phrases from movie reviews, positive or negative"),
     _task(SentEvalData("trec", _TREC, _QUESTION_CLASSES, removed_characters="`'"), CROSS_VALIDATED, "question types"),
     _task(SentEvalData("mrpc", _MRPC, columns=PAIR, f1=True), CROSS_VALIDATED, "paraphrase or not"),
     _task(SentEvalData("sick-e", _splits("sick", "trial"), _ENTAILMENT_CLASSES, PAIR), SPLIT, "entailment"),

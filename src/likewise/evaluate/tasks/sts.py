@@ -22,7 +22,7 @@ HEADLINE, MEAN = "spearman/cosine/all", "spearman/cosine/mean"
 STS_NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
 """The columns of Sentence-BERT's table 1, in order."""
 SBERT_WK_NAMES = (*(f"{name}-mean" for name in STS_NAMES[:5]), "stsb-regressor", "sick-r-regressor")
-"""The columns of SBERT-WK's table, as tasks with its protocol."""
+"""The columns of SBERT-WK's table, as tasks that follow its protocol."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from .sentence_pairs import pair_column
 DATA, LITERATURE = "wiki_sections/triplets", 222_957
 SIDES = ("anchor", "positive", "negative")
 DISTANCES = ("euclidean", "cosine", "manhattan")
-"""The first one gives the headline, because the paper trains with it."""
+"""The first distance gives the headline score, because the paper trains with it."""
 MAX_ACCURACY = "accuracy/max of the three (2019's evaluator)"
 _BLOCK = 4096  # triplets compared at a time
 

@@ -46,7 +46,7 @@ class Batch:
         return replace(self, texts=texts, numbers=numbers)
 
     def prompted(self, default: str) -> list[list[str]]:
-        """The columns of texts as the model reads them; `default` is the prompt of columns without one of their own.
+        """The text columns as the model reads them; `default` is the prompt for columns without their own.
 
         Equal texts keep equal `names`, whatever their prompts.
         """
@@ -131,7 +131,7 @@ class TrainingRows:
         return len(next(iter(self.texts.values())))
 
     def order(self, batch_size: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
-        """All rows once, ready to be cut into batches: in random order or, if needed, in groups of equal values."""
+        """Each row once, in the order for cutting batches: random or, if the objective needs it, grouped by label."""
         if self.group_column is None:
             return random.permutation(len(self))
         return group_by_label(self.numbers[self.group_column], self.group_size, batch_size, random)
@@ -221,7 +221,7 @@ def _check_names(
 
 
 def column_prompts(prompts: Prompts, columns: Sequence[str]) -> Mapping[str, str]:
-    """The prompt of each of these columns that has one."""
+    """Map each of these columns that has a prompt to its prompt."""
     if isinstance(prompts, str):
         return dict.fromkeys(columns, prompts) if prompts else {}
     if not isinstance(prompts, Mapping):
@@ -329,9 +329,9 @@ def _label_groups(labels: Shaped[np.ndarray, " N"], group_size: int, random: np.
 
 
 def _next_group(window: Sequence[Group], labels: Shaped[np.ndarray, " N"], free: int, in_batch: set[int]) -> int:
-    """The first group that has a label new to the batch and leaves no lone row, in the batch or in its own remainder.
+    """Choose the first group whose label is new to the batch and that leaves no row alone in the batch or outside it.
 
-    If no group qualifies, the first one that leaves the fewest lone rows, preferably with a new label.
+    If no group qualifies, choose the first one that leaves the fewest rows alone, preferably with a new label.
     """
     best, lowest_cost = 0, (3, True)
     for i, group in enumerate(window):

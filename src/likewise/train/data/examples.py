@@ -73,7 +73,8 @@ def split_without_overlap(examples: Examples, fraction: float, seed: int) -> tup
     ):
         raise BadInput(
             f"after splitting by sentence, {len(sides[0])} examples are left for training and {len(sides[1])} are held "
-            "out, or one side's scores are all equal: the examples are too few or share too many sentences. Add pairs"
+            "out, or one side's scores are all equal. There are too few examples, or they share too many sentences. "
+            "Add pairs"
         )
     return sides
 

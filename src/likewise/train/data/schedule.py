@@ -19,9 +19,9 @@ from .mined_negatives import MinedNegatives
 class DataSource:
     """Training rows and the objective that reads them.
 
-    `info` is for the model card; its keys are licence, hub, sha256, where (a condition) and of (the names of the data
-    that the texts come from). `dataset` is the name of a known data set. `mined` mines negatives during training
-    (`sources.with_mined_negatives`).
+    `info` is for the model card; its keys are `licence`, `hub`, `sha256`, `where` (a condition) and `of` (the names of
+    the data that the texts come from). `dataset` is the name of a known data set. `mined` mines negatives during
+    training (`sources.with_mined_negatives`).
     """
 
     rows: TrainingRows | Stream

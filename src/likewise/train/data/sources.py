@@ -44,10 +44,10 @@ from .schedule import DataSource
 METADATA_KEY = b"likewise"
 """The schema metadata key under which `teacher_outputs` records what a Parquet file was computed from."""
 Ignored = Literal["nothing", "numbers", "other", "unnamed"]
-"""Which columns are left out if the objective does not read them by name: none; numbers; all but translations; or all,
-as in a stream, where a single batch does not show what a column holds."""
+"""Which columns to leave out if the objective does not read them by name: none, numeric columns, all columns except
+translations, or all columns (as for a stream, where a single batch does not show what a column holds)."""
 SCORES = {"score": "score", "similarity": "score", "relevance": "score", "label": "label"}
-"""Common names of columns that say how similar the texts of a pair are, and the objectives' names for them."""
+"""Common names of columns that hold the similarity of a pair, and the objectives' names for these columns."""
 
 
 def load_data(
@@ -340,7 +340,7 @@ def _warn_of_unread_texts(unread_columns: ColumnValues, objective: Objective) ->
 
 
 def _check_scores(unread: ColumnValues, objective: Objective, ignored: Ignored, pairs: str) -> None:
-    """Reject pairs with scores or labels that would all be taken as positives because of the order of the columns."""
+    """Reject pairs with scores or labels if matching columns by their order would treat every pair as a positive."""
     for name, values in unread.items():
         kind = SCORES.get(name.strip().lower())
         if kind is None or (ignored != "unnamed" and len({str(value) for value in values}) < 2):

@@ -1,4 +1,4 @@
-"""Early exit: fuse only the lower layers, remove the blocks above, and measure the loss of quality."""
+"""Early exit: fuse only the lower layers, remove the blocks above, and measure the loss in quality."""
 
 import time
 from collections.abc import Iterator, Sequence

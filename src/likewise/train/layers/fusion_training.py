@@ -230,7 +230,7 @@ def _train_candidates(
     settings: FusionSettings,
     best: _Candidate,
 ) -> _Candidate:
-    """Train with one regularization strength; return the best candidate, given or from any epoch."""
+    """Train with one regularization strength; return the best candidate: the given one, or one from any epoch."""
     waited = 0
     for _ in _train_epochs(scorer, change, training, strength, settings):
         quality, a = max((scorer(change.interpolated(a)), a) for a in settings.interpolation)

@@ -155,7 +155,7 @@ def _linear_reduction(embedder: Embedder) -> tuple[str, ...]:
         names = ("",)
     if any(name not in LINEAR for name in names):
         raise BadInput(
-            f"the pooling is {pooling.spec}; layer selection needs {', '.join(LINEAR)}, or several joined by +. To use "
-            "one, load the model with pooling='mean' or as NAME(pooling=mean)"
+            f"the pooling is {pooling.spec}; layer selection needs {', '.join(LINEAR)}, or several joined by +. For "
+            "example, load the model with pooling='mean' or as NAME(pooling=mean)"
         )
     return names

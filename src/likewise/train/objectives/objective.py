@@ -78,10 +78,16 @@ class Objective(nn.Module):
         )
 
     def check_rows(self, texts: Texts, numbers: Columns) -> None:
-        """Raise BadInput for a row that is invalid on its own, in all or part of the data; columns as in `reads`."""
+        """Raise BadInput if any of these rows, which may be only part of the data, is invalid on its own.
+
+        The columns are those in `reads`.
+        """
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        """Raise BadInput, with the row number if any, if the rows as a whole teach nothing; columns as in `reads`."""
+        """Raise BadInput if the rows as a whole teach nothing; the message names the row if a single one is at fault.
+
+        The columns are those in `reads`.
+        """
 
     def initialize(self, dimension: int, vocabulary: int = 0) -> None:
         """Create the objective's own weights for a model with this vector dimension and vocabulary size."""

@@ -119,7 +119,7 @@ WRAPPERS: dict[str, tuple[Any, Callable[[Objective, Any], Objective]]] = {
     "dimensions": (tuple[int, ...], Matryoshka),
     "layers": (int, Layerwise),
 }
-"""Options that every embedder objective accepts: the option's type and the wrapper that it adds, innermost first."""
+"""Options that every embedder objective accepts, each with its type and the wrapper that it adds; innermost first."""
 
 
 def parse_objective(spec: str | Mapping[str, Any], table: ObjectiveTable = OBJECTIVES) -> Objective:

@@ -90,7 +90,7 @@ class Matryoshka(_MultiView):
 class Layerwise(_MultiView):
     """Applies any objective at several layers, so that lower layers are useful too (Li et al. 2024, 2D Matryoshka).
 
-    It reads the concatenated vectors of the model's last `layers` layers, the lowest first; weights are in the same
+    It reads the concatenated vectors of the model's last `layers` layers, lowest first; weights are in the same
     order. It can train any model that pools a single layer. Wrapped around a `Matryoshka`, it trains every dimension of
     each layer.
     """

@@ -49,7 +49,7 @@ def save_adapter(job: TrainingJob, last: Checkpoint | None, folder: Path) -> boo
 
 
 def _updates(checkpoint: Path) -> dict[str, dict[str, Tensor]] | None:
-    """A and B by the names of the encoder's modules; None if other weights were trained too.
+    """A and B, keyed by the names of the encoder's modules; None if other weights were trained too.
 
     They come from the weights of the finished model: the best ones, else the moving averages, else the last ones.
     """

@@ -64,9 +64,10 @@ class SplittableStep:
 def retry_smaller(
     model: nn.Module, objective: nn.Module, step: SplittableStep, budget: TokenBudget, processes: Processes
 ) -> StepResult:
-    """Compute the step; repeat it in smaller parts if memory runs out in this process, unchanged if in another process.
+    """Compute the step, and repeat it if memory runs out.
 
-    If memory runs out before the results are gathered, no other process is affected. If it runs out later, all
+    The step is repeated in smaller parts if memory runs out in this process, and unchanged if it runs out in another
+    process. If memory runs out before the results are gathered, no other process is affected. If it runs out later, all
     processes repeat the step, because each one needs the others' parts.
     """
     tokens = sum(step.lengths)

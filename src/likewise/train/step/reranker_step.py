@@ -90,7 +90,7 @@ def cross_encoder_step(
 
 
 def _prompt(batch: Batch) -> str | None:
-    """None, the model's default, unless the batch has a prompt of its own, which is already in front of the text."""
+    """None for the model's default prompt, or "" if the batch has its own, which is already in front of the text."""
     return "" if batch.prompts and batch.prompts[0] is not None else None
 
 

@@ -38,7 +38,7 @@ class TrainingStrategy:
 
 
 def training_strategy(model: object) -> TrainingStrategy:
-    kind = getattr(type(model), "kind", None)  # of the type: a class passed as the model has a kind too
+    kind = getattr(type(model), "kind", None)  # of the type, because a class passed as the model has a kind too
     if not isinstance(kind, str) or kind not in TRAINING_STRATEGIES:
         raise BadInput(
             f"a {type(model).__name__} (kind: {kind!r}) cannot be trained; the known kinds are "
@@ -147,4 +147,4 @@ TRAINING_STRATEGIES: dict[str, TrainingStrategy] = {
     "cross-encoder": _reranker_strategy("CrossEncoder", reranker_step.cross_encoder_step, reads_all_pairs=False),
     "poly-encoder": _reranker_strategy("PolyEncoder", reranker_step.poly_encoder_step, reads_all_pairs=True),
 }
-"""By a model's `kind`."""
+"""Keyed by a model's `kind`."""
