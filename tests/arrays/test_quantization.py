@@ -50,7 +50,7 @@ def test_products_of_codes_are_nearly_the_cosines():
 @pytest.mark.parametrize("quantize", [quantize_int8, quantize_bits])
 def test_what_cannot_be_quantized_is_refused(quantize):
     for wrong in (np.ones(3), np.ones((1, 2, 3))):
-        with pytest.raises(BadInput, match="expected a table of vectors"):
+        with pytest.raises(BadInput, match="expected a 2-D array of vectors"):
             quantize(wrong)
     with pytest.raises(BadInput, match=r"vectors\[5\] contains NaN"):
         quantize(np.where(np.arange(7)[:, None] == 5, np.nan, np.ones((7, 2))))

@@ -85,7 +85,7 @@ def test_without_first_drops_tokens_but_leaves_the_last_one(rows, data):
 
 
 def test_first_positions_are_one_for_each_sentence():
-    with pytest.raises(ValueError, match="2 sentences have 1 first positions"):
+    with pytest.raises(ValueError, match="there are 2 sentences, but 1 first positions"):
         Ragged(torch.zeros(3), (2, 1), first_positions=(1,))
 
 

@@ -29,7 +29,7 @@ def test_copies_have_distance_zero_exactly():
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("vectors", "message"),
-    [([1.0, 2.0], "got shape"), ([[1.0, np.nan]], r"vectors\[0\]"), ([["a"]], "table of real numbers")],
+    [([1.0, 2.0], "got shape"), ([[1.0, np.nan]], r"vectors\[0\]"), ([["a"]], "array of real numbers")],
 )
 def test_what_is_no_table_of_vectors_is_refused(vectors, message):
     with pytest.raises(BadInput, match=message):

@@ -64,7 +64,7 @@ def test_progress_counts_every_row(monkeypatch):
         ([[1.0, 0]], 1.5, "threshold is 1.5; expected a cosine from -1 to 1"),
         ([[1.0, 0]], "x", "threshold is 'x'; expected a number"),
         ([[np.nan, 0]], 0.9, "vectors"),
-        ([1.0, 0], 0.9, "expected a table of vectors"),
+        ([1.0, 0], 0.9, "expected a 2-D array of vectors"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

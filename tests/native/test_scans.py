@@ -117,8 +117,8 @@ def test_listed_rows_are_the_only_ones_compared(library: Library) -> None:
 def test_what_cannot_be_scanned_is_refused(library: Library) -> None:
     x = np.eye(4, dtype=np.float32)
     wrong = {
-        r"expected tables of 4 columns; got \(4, 3\) and \(4, 4\)": Scan(x[:, :3], x, 4),
-        r"expected tables of 4 columns; got \(4, 4\) and \(4, 3\)": Scan(x, x[:, :3], 4),
+        r"expected 2-D arrays with 4 columns; got shapes \(4, 3\) and \(4, 4\)": Scan(x[:, :3], x, 4),
+        r"expected 2-D arrays with 4 columns; got shapes \(4, 4\) and \(4, 3\)": Scan(x, x[:, :3], 4),
         "float64; the compiled library scans": Scan(x.astype(float), x.astype(float), 4),
         "expected 4 numbers, one per row": Scan(x, x, 4, scales=np.ones(3, np.float32)),
         "threads are 0; wanted 1 to 1024": Scan(x, x, 4, threads=0),

@@ -67,7 +67,7 @@ def test_a_pair_with_just_the_margin_is_found_and_a_row_without_a_direction_is_i
 def test_empty_tables_have_no_pairs_and_widths_must_agree(unchecked):
     rows = np.eye(3, dtype=np.float32)
     assert mine_bitext(rows[:0], rows) == mine_bitext(rows, rows[:0]) == []
-    with pytest.raises(BadInput, match="expected two tables of equal dimension"):
+    with pytest.raises(BadInput, match="expected two 2-D arrays of equal dimension"):
         mine_bitext(rows, np.ones((2, 4), np.float32))
     with pytest.raises(BadInput, match=r"second\[1\] contains NaN"):
         mine_bitext(rows, np.array([[1, 0, 0], [np.nan, 0, 0]], np.float32))

@@ -53,10 +53,10 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
     [
         ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
         ({"metric": "hamming"}, "metric is 'hamming'; expected one of cosine"),
-        ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that cannot be read as a table of numbers"),
+        ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that cannot be read as an array of numbers"),
         ({"corpus": object()}, "corpus is a object"),
         ({"corpus": {"a": [1, 2]}}, "corpus is a dict"),
-        ({"corpus": np.array([["a", "b"]])}, "corpus contains <U1; expected a table of real numbers"),
+        ({"corpus": np.array([["a", "b"]])}, "corpus contains <U1; expected an array of real numbers"),
         ({"queries": np.ones(3), "corpus": np.ones((4, 3))}, "got (3,) and (4, 3)"),
         ({"queries": np.ones((2, 3)), "corpus": np.ones((4, 5))}, "got (2, 3) and (4, 5)"),
         ({"corpus": quantize_int8(np.eye(2))}, "search needs an array: use search_quantized"),

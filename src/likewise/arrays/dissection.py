@@ -111,8 +111,8 @@ class DissectionSettings:
     def check(self, layers: int) -> None:
         if layers - self.start <= self.window:
             raise BadModel(
-                f"the pooling {self.spec} needs {self.start + self.window + 1} layers or more, but the encoder has "
-                f"{layers} including the embeddings; use a smaller start or window"
+                f"the pooling mode {self.spec} needs {self.start + self.window + 1} layers or more, but the encoder "
+                f"has {layers} including the embeddings; use a smaller start or window"
             )
 
     def neighbours(self, layers: int) -> tuple[Int[Array, "S L"], Bool[Array, "S L"]]:

@@ -46,7 +46,7 @@ class LayerMeanSettings:
             raise BadModel(f"the pooling mode {spec!r} is unknown; {EXPECTED}")
         layers = [int(part) for part in parts]
         if len({*layers}) < len(layers):
-            raise BadModel(f"the pooling {spec!r} names a layer twice; {EXPECTED}")
+            raise BadModel(f"the pooling mode {spec!r} names a layer twice; {EXPECTED}")
         built = cls(reduction_names(names), tuple(sorted(layers)))
         built.check(depth)
         return built
@@ -83,5 +83,6 @@ class LayerMeanSettings:
     def check(self, depth: int) -> None:
         if self.layers[-1] > depth:
             raise BadModel(
-                f"the pooling {self.spec} reads layer {self.layers[-1]}, but the last layer of this encoder is {depth}"
+                f"the pooling mode {self.spec} reads layer {self.layers[-1]}, but the last layer of this encoder is "
+                f"{depth}"
             )

@@ -97,6 +97,6 @@ def _signs(x: BitVectors) -> Float[np.ndarray, "N D"]:
 def _table(vectors: Shaped[np.ndarray, "N D"]) -> Shaped[np.ndarray, "N D"]:
     vectors = number_table(vectors, "vectors")
     if vectors.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), one row per text; got shape {vectors.shape}")
+        raise BadInput(f"expected a 2-D array of vectors (N, D), one row per text; got shape {vectors.shape}")
     check_finite_rows(vectors, "vectors")
     return vectors

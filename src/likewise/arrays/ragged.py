@@ -46,11 +46,13 @@ class Ragged:
 
     def __post_init__(self) -> None:
         if sum(self.lengths) != len(self.values) or min(self.lengths, default=0) < 0:
-            raise ValueError(f"the lengths add up to {sum(self.lengths)}, but there are {len(self.values)} values")
+            expected = f"expected non-negative lengths that add up to {len(self.values)}, the number of values"
+            raise ValueError(f"{expected}; got {self.lengths!s:.100}, which add up to {sum(self.lengths)}")
         if self.segments is not None and len(self.segments) != len(self.values):
             raise ValueError(f"there are {len(self.values)} values, but {len(self.segments)} segments")
         if self.first_positions is not None and len(self.first_positions) != len(self.lengths):
-            raise ValueError(f"{len(self.lengths)} sentences have {len(self.first_positions)} first positions")
+            firsts = len(self.first_positions)
+            raise ValueError(f"there are {len(self.lengths)} sentences, but {firsts} first positions")
 
     @classmethod
     def of(
@@ -90,7 +92,8 @@ class Ragged:
     def rounded(self) -> "Ragged":
         """The same sentences, followed by one-token sentences (token 0) that round up the total number of tokens.
 
-        At most an eighth is added, and never more than 31 tokens: up to 2,048 tokens, only 104 different totals occur.
+        At most an eighth of the tokens, and never more than 31, are added, so up to 2,048 tokens, only 104 different
+        totals occur.
         """
         count = len(self.values)
         added = -count % min(32, 1 << max(0, count.bit_length() - 4))

@@ -150,10 +150,10 @@ def number_table(x: object, what: str) -> Shaped[np.ndarray, "..."]:
         table = np.asarray(x)
         table = table.astype(np.float32) if table.dtype.kind == "O" else table
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:  # RuntimeError: a tensor that requires grad
-        raise BadInput(f"{what} is a {type(x).__name__} that cannot be read as a table of numbers: {error}") from None
+        raise BadInput(f"{what} is a {type(x).__name__} that cannot be read as an array of numbers: {error}") from None
     if table.dtype.kind not in "biuf" or (isinstance(x, np.ma.MaskedArray) and x.mask.any()):
         found = "masked numbers" if isinstance(x, np.ma.MaskedArray) else table.dtype
-        raise BadInput(f"{what} contains {found}; expected a table of real numbers, one row per text")
+        raise BadInput(f"{what} contains {found}; expected an array of real numbers, one row per text")
     return table
 
 
@@ -161,15 +161,15 @@ def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple
     a, b = _floats(a), _floats(b)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise BadInput(
-            f"expected two tables of vectors with the same dimension, one row per text; found {a.shape} and {b.shape}. "
-            "To turn a single vector v into a table, use v[None]"
+            f"expected two 2-D arrays of the same dimension, one row per text; found shapes {a.shape} and {b.shape}. "
+            "To turn a single vector v into a 2-D array, use v[None]"
         )
     return a, b
 
 
 def _floats(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
     """Convert to at least float32, since products of int8 wrap around and squares of float16 overflow at 65,504."""
-    x = number_table(x, "a table of vectors")
+    x = number_table(x, "the input")
     return x.astype(np.float64 if x.dtype.kind == "f" and x.dtype.itemsize > 4 else np.float32, copy=False)
 
 
@@ -194,7 +194,7 @@ def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., F
         a, b = _floats(a), _floats(b)
         if a.shape != b.shape or a.ndim != 2:
             raise BadInput(
-                f"expected two tables of the same shape, to compare row by row; found {a.shape} and {b.shape}"
+                f"expected two arrays of the same shape, to compare row by row; found shapes {a.shape} and {b.shape}"
             )
         return compare(a, b)
 

@@ -35,7 +35,7 @@ class VectorCache:
     """The vectors of one origin, stored in a folder, with at most `limit` bytes."""
 
     def __init__(self, folder: Path, origin: VectorOrigin, limit: int = MAX_BYTES) -> None:
-        described = {key: value for key, value in origin.as_json().items() if key != "model"}  # which can vary
+        described = {key: value for key, value in origin.as_json().items() if key != "model"}  # the name can vary
         digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:32]
         self.path = folder / f"{digest}.sqlite"
         self._row_bytes = 4 * origin.width + CHECKSUM_BYTES

@@ -21,7 +21,7 @@ Array = np.ndarray
 TYPES = {"float32": 0, "float16": 1, "int8": 3, "uint8": 4}
 """The library's codes for types, by NumPy name; uint8 rows hold eight signs per byte."""
 NEAR = 64.0
-"""Cosines within max(NEAR, dimension) float32 rounding errors of 1 are computed from differences of vectors."""
+"""Cosines closer to 1 than max(NEAR, dimension) float32 rounding errors are computed from differences of vectors."""
 
 
 STREAMED = 1 << 28  # bytes of a corpus per call; interrupts are noticed between calls
@@ -184,7 +184,7 @@ class Scan:
         """Check lengths and widths, since the library does not."""
         stored = (self.width + 7) // 8 if corpus.dtype == np.uint8 else self.width
         if corpus.shape[1:] != (stored,) or queries.shape[1:] != (stored,):
-            raise BadInput(f"expected tables of {stored} columns; got {queries.shape} and {corpus.shape}")
+            raise BadInput(f"expected 2-D arrays with {stored} columns; got shapes {queries.shape} and {corpus.shape}")
         lengths = ((scales[0], corpus), (scales[1], queries), (self.mask, corpus))
         for numbers, table in lengths:
             if numbers is not None and numbers.shape != table.shape[:1]:
@@ -237,7 +237,7 @@ def best_listed(scan: Scan, listed: Int[np.ndarray, "Q C"], k: int) -> Hits:
 def later_rows_above(
     rows: Float[np.ndarray, "n D"], corpus: Shaped[np.ndarray, "N D"], start: int, threshold: float, threads: int
 ) -> RowsAbove:
-    """Pairs of unit-length `rows`, the first of which is row `start`, and later rows with at least this cosine."""
+    """Pairs of one of the unit-length `rows` (`rows[0]` is row `start`) and a later row with at least this cosine."""
     found: list[RowsAbove] = []
     whole = Scan(rows, corpus[start:], corpus.shape[1], cosine=True, threads=threads)
     for block in row_blocks(whole):
@@ -248,7 +248,7 @@ def later_rows_above(
 
 
 def _above(scan: Scan, first: int, threshold: float, begin: int) -> Iterator[RowsAbove]:
-    """Pairs of all queries, numbered from `first` on; if there are too many, half of the queries at a time."""
+    """Pairs of all queries, numbered from `first` on; if there are too many pairs, half of the queries at a time."""
     found = scan.above(threshold, later_than=first - begin, room=max(ROOM, len(scan.corpus)))
     if found is not None:
         yield RowsAbove(found.queries + first, found.rows + begin, found.scores)

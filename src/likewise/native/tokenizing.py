@@ -27,7 +27,7 @@ class EncodedTexts(Sequences):
     """The ids of several texts, without special tokens around them."""
 
     long_words: Int[np.ndarray, "W 3"] = field(default_factory=lambda: np.empty((0, 3), np.int64))
-    """For each word that is too long to be read: the index of its text, its token's position in it, and its length."""
+    """For each word too long to be read: the index of its text, its token's position in that text, and its length."""
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "EncodedTexts":

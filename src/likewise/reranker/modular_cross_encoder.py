@@ -70,7 +70,7 @@ class PooledHeads(nn.Module):
         try:
             out_width(heads, width)
         except RuntimeError as error:
-            pooled = f"the pooling {reduce.spec} returns {width} dimensions"
+            pooled = f"the pooling mode {reduce.spec} returns {width} dimensions"
             raise BadModel(f"{pooled}, which the heads of {manifest.encoder} cannot process: {error}") from None
         return cls(reduce, heads, width)
 

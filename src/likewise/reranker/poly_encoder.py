@@ -104,7 +104,7 @@ class PolyEncoder(TorchReranker):
         pooling = getattr(source, "pooling", manifest.pooling)  # a loaded embedder's pooling may have been changed
         if not isinstance(pooling, str | Reduce):
             kind = getattr(pooling, "kind", pooling)
-            raise BadInput(f"a poly-encoder cannot use the pooling {kind!r}; expected a reduction (cls, mean …)")
+            raise BadInput(f"a poly-encoder cannot use the pooling mode {kind!r}; expected a reduction (cls, mean …)")
         first = next(encoder.parameters())
         drawn = torch.randn(codes, encoder.width, generator=torch.Generator().manual_seed(seed)) * encoder.width**-0.5
         reduction = Reduce.parse(pooling) if isinstance(pooling, str) else pooling
@@ -124,7 +124,10 @@ class PolyEncoder(TorchReranker):
         return at_least_single(self.pooling(self.encoder(tokens), tokens))
 
     def forward(self, contexts: Ragged, candidates: Ragged) -> Float[Tensor, "N C"]:
-        """Score all packed contexts with all candidates, with gradients; candidates of other contexts are negatives."""
+        """Score all packed contexts against all candidates, with gradients.
+
+        Candidates of other contexts serve as negatives.
+        """
         return score_candidates(self.contexts(contexts), self.candidates(candidates))
 
     def tokens(self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None) -> Ragged:

@@ -71,7 +71,7 @@ class Reranker(ABC):
         """Load the reranker with this name or in this folder.
 
         Args:
-            name: a folder (a Hugging Face sequence classifier, a CrossEncoder of sentence-transformers, a ColBERT
+            name: a folder (a Hugging Face sequence classifier, a sentence-transformers CrossEncoder, a ColBERT
                 model, or a poly-encoder), or a hub name.
             engine: `"native"` (the compiled library), `"torch"` (the only one for poly-encoders) or `"numpy"`; by
                 default the first of these that is installed and supports the model and options, or torch if there is a

@@ -1,9 +1,9 @@
 """Bitext mining: find translations among sentences in two languages by the margin of Artetxe and Schwenk (2019).
 
-A plain cosine favours sentences that are close to everything. The ratio margin divides it by the mean cosine of the
-two sentences with their k nearest neighbours in the other language (equation 2, "ratio"). The candidates are the best
-neighbour of each sentence, in both directions. Pairs are accepted by decreasing margin, and each sentence is used at
-most once (section 3.3 of the paper, "max. score").
+A plain cosine favours sentences that are close to everything. The ratio margin divides the cosine of two sentences
+by their mean cosine with their k nearest neighbours in the other language (equation 2, "ratio"). The candidates are the
+best neighbour of each sentence, in both directions. Pairs are accepted by decreasing margin, and each sentence is used
+at most once (section 3.3 of the paper, "max. score").
 """
 
 import numpy as np
@@ -36,7 +36,8 @@ def mine_bitext(
     first, second = checked_vectors(first, "first"), checked_vectors(second, "second")
     if first.shape[1] != second.shape[1]:
         raise BadInput(
-            f"expected two tables of equal dimension from the same model; got {first.shape} and {second.shape}"
+            f"expected two 2-D arrays of equal dimension from the same model; got shapes {first.shape} and "
+            f"{second.shape}"
         )
     if not len(first) or not len(second):
         return []
@@ -56,7 +57,7 @@ def _candidates(forward: Hits, backward: Hits) -> tuple[Int[np.ndarray, "P 2"], 
 
 
 def _best(hits: Hits, reverse: Hits) -> tuple[Int[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-    """For each row, the neighbour with the greatest margin, and the margin; −inf if the mean is not positive."""
+    """For each row, the neighbour with the greatest margin, and that margin: −inf if the mean is not positive."""
     means = (hits.scores.mean(1, keepdims=True) + reverse.scores.mean(1)[hits.indices]) / 2
     margins = np.divide(hits.scores, means, out=np.full_like(hits.scores, -np.inf), where=means > 0)
     best = margins.argmax(1, keepdims=True)

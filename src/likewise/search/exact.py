@@ -24,7 +24,7 @@ BLOCK = 8192  # corpus rows per matrix multiplication
 QUERIES = 1024  # query rows per matrix multiplication: 32 MB of scores in float32
 UNIT_ROWS = 1024  # rows scaled to unit length at a time, few enough to fit in the cache
 LONGEST = 1e15
-"""For queries with a smaller norm, the compiled library either cannot overflow in its sums or rejects the row."""
+"""If the norm of a query is below this, sums in the compiled library cannot overflow, or it rejects the row."""
 
 Mask = Bool[np.ndarray, " N"]
 
@@ -86,7 +86,7 @@ def nearest_units(
 
 
 def is_scannable(queries: np.ndarray, corpus: np.ndarray) -> bool:
-    """Whether the compiled library is available and supports these types; float64 is left to NumPy, unrounded."""
+    """Whether the compiled library is available and supports these types; float64 is searched with NumPy, unrounded."""
     floats = corpus.dtype in (np.float32, np.float16) and queries.dtype in (np.float32, np.float16)
     return floats and corpus.shape[1] > 0 and scanning.available()
 
@@ -129,7 +129,7 @@ def nearest(
     prepare: Callable[[Any], Any] = lambda rows: rows,
     mask: Mask | None = None,
 ) -> Hits:
-    """Like `search`, but unchecked, and with the similarities that `compare` computes for queries and prepared rows.
+    """Like `search`, but without checks, and by the similarities that `compare` returns for queries and prepared rows.
 
     Queries and rows may be arrays, or anything else that can be sliced by row.
     """

@@ -43,7 +43,7 @@ class ModelIdentity:
     computed: Computation | None = None
     """None if unknown, or if it was recorded by a version whose fingerprints also covered the computation."""
     former: Callable[[str], Computation | None] = field(default=lambda _: None, compare=False, repr=False)
-    """For a loaded model: maps a fingerprint of an earlier version to its computation, if it is this model's."""
+    """For a loaded model: maps its fingerprints from earlier versions to their computation, and all others to None."""
 
     @property
     def document_prompt(self) -> str | None:

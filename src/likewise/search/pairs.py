@@ -85,10 +85,10 @@ def nearest_others(
 
 
 def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
-    """The vectors as a table; raises an error if its rows cannot be compared."""
+    """The vectors as a 2-D array; raises an error if its rows cannot be compared."""
     table = number_table(vectors, what)
     if table.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), one row per text; got shape {table.shape}")
+        raise BadInput(f"expected a 2-D array of vectors (N, D), one row per text; got shape {table.shape}")
     check_finite_rows(table, what)
     return table
 
@@ -116,7 +116,7 @@ def _pairs_above(
 def _tiles_above(
     rows: Float[np.ndarray, "n D"], vectors: Shaped[np.ndarray, "N D"], start: int, threshold: float
 ) -> PairColumns:
-    """Pairs of these rows, the first of which is row `start`, with all later rows, computed by NumPy."""
+    """Pairs of one of these rows (`rows[0]` is row `start` of the vectors) and any later row, computed by NumPy."""
     found = []
     for left in range(start, len(vectors), BLOCK):
         tile = unit_cosine(rows, unit(vectors[left : left + BLOCK]))

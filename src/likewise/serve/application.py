@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Models = Sequence[Any] | Mapping[str, Any]
 CLOSE_SECONDS = 0.5
-"""Seconds that the models' threads have to notice that no request is waiting any more."""
+"""Seconds within which the models' threads must notice that no request is waiting any more."""
 
 
 def create_app(

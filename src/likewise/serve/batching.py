@@ -24,7 +24,7 @@ from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
 
 AHEAD, AHEAD_IN_COMPANY = 128, 8
-"""Number of inputs of one request to tokenize at a time: normally, and while small requests arrive."""
+"""Number of inputs of one request to tokenize at a time: normally the first, the second while small requests arrive."""
 AHEAD_CHARACTERS = 100_000
 """Characters of one request to tokenize at a time, plus the rest of the last text; this takes about 50 ms."""
 SMALL = 8
@@ -77,13 +77,13 @@ class Job:
     error: BaseException | None = None
     arrived: float = field(default_factory=time.perf_counter)
     tokenization: float = 0.0
-    """Seconds spent on tokenization; the full time of a batch counts for each of its requests, as in `inference`."""
+    """Seconds spent on tokenization; each request is charged the full time of its batches, as in `inference`."""
     inference: float = 0.0
     queue: float = 0.0
     """Seconds between arrival and result that were spent on neither tokenization nor inference."""
 
     def next_inputs(self, most: int, characters: int) -> Sequence[Any]:
-        """Return the next inputs to tokenize: at least one, and at most `most`, up to a number of characters."""
+        """Return the next inputs to tokenize: 1 to `most` of them, until they have this many characters."""
         if len(self.inputs) == 1:
             return self.inputs
         first = stop = len(self.tokenized)
@@ -319,7 +319,7 @@ class ModelThread:
     def _share(self) -> int:
         """Return how many tokens of a batch large requests may use.
 
-        The number is small while small requests arrive, and 0 if the batch can complete one of the requests.
+        The number is small while small requests arrive, and 0 if a request has only one input left.
         """
         if not self._is_in_company():
             return self.settings.batch_tokens

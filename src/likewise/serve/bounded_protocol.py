@@ -20,7 +20,7 @@ CLOSE = b"connection: close"
 PIECE = 1 << 14
 """Number of bytes parsed at a time; headers and pipelined requests can exceed their limits by this much."""
 SMALL_CHUNK = 64
-"""Size in bytes; chunks that are smaller on average count against the budget."""
+"""Size in bytes; if the chunks of a body are smaller on average, their number is limited."""
 PIPELINE = 1 << 18
 """Bytes counted for a connection with waiting requests: the size of one read."""
 LINGER_SECONDS = 2.0
@@ -68,7 +68,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
             self._parse(data[start : start + PIECE])
 
     def _parse(self, piece: bytes) -> None:
-        """Parse a piece; count it if it contains only unfinished headers, trailers or chunk extensions."""
+        """Parse a piece; if all of it belongs to unfinished headers, trailers or chunk extensions, count its bytes."""
         self._has_advanced = False
         super().data_received(piece)
         if self._has_advanced and not (self._in_headers or self._head_bytes or self._is_refused):
@@ -177,7 +177,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
         super().timeout_keep_alive_handler()
 
     def shutdown(self) -> None:
-        """Close the connection after the running response, or soon if nothing is in transit; called at server stop."""
+        """Close the connection after the running response, or soon if nothing is in transit; called at shutdown."""
         self._is_stopping = True
         if self._is_answering:
             super().shutdown()
@@ -260,7 +260,7 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
 
 
 class OneWrite:
-    """Writes a response whose body is one piece with a single system call; leaves all other responses to uvicorn.
+    """Writes a response with a single system call if its body is one piece; leaves all other responses to uvicorn.
 
     uvicorn writes headers and body separately, and each write wakes the client. `close` closes the connection
     afterwards if it is not kept alive.

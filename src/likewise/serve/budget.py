@@ -39,7 +39,7 @@ class Budget:
     header_seconds: float = 20.0
     """Seconds within which headers, or the rest of a body whose response has been sent, must arrive."""
     write_seconds: float = 10.0
-    """Seconds within which a client must read 64 KB of its response; it must read the whole of it by the deadline."""
+    """Seconds within which a client must read 64 KB of its response; the deadline applies to the whole response."""
 
 
 class Account:

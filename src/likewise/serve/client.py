@@ -51,7 +51,7 @@ class Client:
         url: the server's address.
         key: an API key, if the server requires one.
         timeout: seconds to wait for a response.
-        attempts: how often to send a request if the server is busy or unreachable.
+        attempts: maximum number of times to send a request if the server is busy or unreachable.
     """
 
     def __init__(

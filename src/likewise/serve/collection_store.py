@@ -80,7 +80,7 @@ class CollectionThread:
             self._waiting -= 1
 
     def end(self, last: Callable[[], None] | None) -> None:
-        """End the thread after the waiting calls and, unless it is None, a last call."""
+        """End the thread after the waiting calls, followed by a call of `last` unless it is None."""
         self._calls.put(last)
 
 
@@ -128,7 +128,7 @@ class CollectionStore:
         self._own_models: dict[str, str] = {}
         self._numbers = numbers()
         self.maps: dict[tuple[Any, ...], dict[str, Any]] = {}
-        """The most recently computed maps by the state of the collection and the parameters."""
+        """The most recently computed maps, keyed by the collection's state and the map's parameters."""
         self.map_progress: dict[str, float] = {}
         """For each collection, the finished fraction of the map that is being computed."""
         self.one_map = asyncio.Lock()
@@ -210,7 +210,7 @@ class CollectionStore:
             with ExitStack() as uses:
                 model, generation = await self._model_of(name, collection, uses)
                 texts = await thread.compute(lambda: ServedIndex(collection, model.model, self._settings.allow))
-                model.used = time.monotonic()  # so it stays loaded until the waiting requests hold it
+                model.used = time.monotonic()  # keeps it loaded until the waiting requests hold it
         except BaseException as error:
             thread.end(close)
             if isinstance(error, BadInput):
@@ -222,7 +222,7 @@ class CollectionStore:
         self._open[name] = found
 
     async def _model_of(self, name: str, collection: Collection, uses: ExitStack) -> tuple[ServedModel, int]:
-        """Return the model of a collection's vectors and its generation; the models compared stay loaded during `uses`.
+        """Return the model of a collection's vectors and its generation; compared models stay loaded during `uses`.
 
         If no served model matches, the model that the collection records is loaded.
         """

@@ -101,7 +101,7 @@ class ServedModel:
     loading: "asyncio.Future[None] | None" = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     generation: int = 0
-    """How often the model has been loaded; what is known about one generation may not hold for the next."""
+    """How many times the model has been loaded; what is known about one generation may not hold for the next."""
     _fingerprint: tuple[int, str] = (0, "")
 
     def take(self, users: int) -> bool:
@@ -155,7 +155,7 @@ class ModelStore:
         self._models[name] = ServedModel(name, kind, load, self._make_room)
 
     def named(self, name: str | None, kind: Kind) -> ServedModel:
-        """Return the model with this name, or without a name the first model of this kind."""
+        """Return the model of this kind with this name or, if `name` is None, the first model of this kind."""
         found = None if name is None else self._models.get(name)
         if found is not None and found.kind == kind:
             return found

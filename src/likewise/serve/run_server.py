@@ -40,7 +40,7 @@ ACCEPT_SECONDS = 0.1
 """Seconds that a stopping server keeps accepting connections from the kernel's queue."""
 NAMED = 20  # number of collections to name at startup
 END_SECONDS, SURE_END_SECONDS = 1.0, 1.5
-"""Seconds after the drain time until the process is terminated with a log line, or else without one."""
+"""Seconds after the drain time until the process is terminated: with a log line or, if that fails, without one."""
 SO_ATTACH_FILTER = 26
 NO_NEW_CONNECTIONS = ((0x30, 0, 13), (0x54, 0, 0x12), (0x15, 1, 0x02), (0x06, 0, 0), (0x06, 0, 1 << 31))
 """A kernel filter (classic BPF) that loads the TCP flags, masks SYN and ACK, and drops packets with only SYN set.
@@ -156,7 +156,7 @@ class _Server(uvicorn.Server):  # type: ignore[misc]
 
 
 def end_surely(seconds: float, log: RequestLog) -> None:
-    """Terminate this process if it is still running after some time."""
+    """Terminate this process if it is still running some time after the drain time of `seconds`."""
 
     def end() -> None:
         log.line("error", {"message": f"some work did not finish within {seconds:g} seconds; the process exits anyway"})

@@ -43,7 +43,7 @@ class ServeSettings:
     engine: str | None = None
     precision: str | None = None
     allow: str | None = None
-    """`"int8"`: models may search collections computed in another precision, even if either of the two is int8."""
+    """`"int8"`: models may search vectors computed in another precision, even if one of the two precisions is int8."""
     keys: Path | None = None
     """The file with the API keys; None: no key is required."""
     workers: int = 1

@@ -14,7 +14,7 @@ LOOK_SECONDS = 0.05
 TOO_SOON = 3.0
 """Minimum lifetime of a worker in seconds; if it dies sooner, the cause will probably recur."""
 MOST_FAILURES = 5
-"""Number of workers that must die too soon in a row for the parent to give up."""
+"""Number of consecutive workers that must die too soon before the parent gives up."""
 ORPHAN_SECONDS = 1.0
 """Seconds between a worker's checks that its parent is alive."""
 KILL_SECONDS = 1.75

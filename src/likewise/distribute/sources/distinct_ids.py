@@ -1,4 +1,4 @@
-"""Check that any number of ids are distinct, using digests in files on disk, with one part in memory at a time."""
+"""Check that ids are distinct, however many there are: digests are split among files, which are checked one by one."""
 
 import hashlib
 from collections import defaultdict

@@ -17,7 +17,7 @@ OWN_COLUMNS = ("id", "text", "vector")
 EXACT = 1 << 53  # integers up to this are exact in a double
 LARGEST = 1 << 63
 TYPES = {"string": {"str"}, "bool": {"bool"}, "int64": {"int", "long"}, "double": {"int", "float"}}
-"""The kinds of values that each type holds; other mixtures become strings, with JSON for values of other kinds."""
+"""The kinds of values that each type can hold. Other mixtures are stored as strings: non-string values become JSON."""
 MIXED = "json"
 
 

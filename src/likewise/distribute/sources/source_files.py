@@ -52,8 +52,8 @@ class SourceFile:
             raise BadInput(f"{self.path} cannot be read again: {error.strerror}") from None
         if (now.bytes, now.modified) != (self.bytes, self.modified):
             raise BadInput(
-                f"{self.path} has changed since it was first read: {self.bytes:,} bytes then, {now.bytes:,} now, "
-                "modified since; --fresh starts over with the current file"
+                f"{self.path} has changed since it was first read: its size or modification time differs "
+                f"({self.bytes:,} bytes then, {now.bytes:,} now); --fresh starts over with the current file"
             )
 
 

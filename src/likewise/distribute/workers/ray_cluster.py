@@ -39,8 +39,8 @@ def in_ray(model: ModelChoice, address: str | None = None, actors: int | None = 
     """Encode in actors of a Ray cluster.
 
     Args:
-        address: the cluster's `HOST:PORT`, `ray://…` or `auto`; None starts a cluster on this machine.
-        actors: the maximum number; by default, one per processor, or per `gpus` GPUs, in the cluster.
+        address: the cluster's `HOST:PORT`, `ray://…` or `auto`; None starts a local cluster.
+        actors: the maximum number of actors; by default, one for each processor, or each `gpus` GPUs, in the cluster.
         gpus: GPUs per actor; if 0, each actor gets one processor.
     """
 
@@ -118,7 +118,7 @@ class _ActorPool:
         self._most, self._gpus = actors, gpus
         self._job = ray.put(job)
         self._running: dict[Any, tuple[Any, int]] = {}
-        """By result reference: the actor that computes the result, and its shard or its step before the first shard."""
+        """Keyed by result reference: the actor, and its shard or what it does before its first shard."""
         self._deaths = Counter[int]()
 
     def records(self, advance: Advance) -> Iterator[ShardRecord]:

@@ -39,19 +39,19 @@ def stored_records(
     metadata: Callable[[Any], Any] = json.loads,
     vector: Callable[[Any], np.ndarray] = np.asarray,
 ) -> Records:
-    """Convert rows in the order of `stored_columns` to records; `metadata` and `vector` decode these two columns."""
+    """Records from rows in the order of `stored_columns`; `metadata` and `vector` decode the columns of those names."""
     units = np.array([vector(row[4]) for row in rows], np.float32).reshape(len(rows), dimension)
     original = UnitRows(units, np.array([row[3] for row in rows], np.float64)).original()
     return Records([row[0] for row in rows], original, [row[1] for row in rows], [metadata(row[2]) for row in rows])
 
 
 def metadata_json(metadata: Mapping[str, Value]) -> str:
-    """Metadata as a flat JSON object; floats keep their decimal point, and names stay unescaped for SQLite to find."""
+    """Metadata as a flat JSON object; floats keep their decimal point; names are not escaped, so SQLite finds them."""
     return "{" + ", ".join(f"{json_value(name)}: {json_value(value)}" for name, value in metadata.items()) + "}"
 
 
 def as_matches(pairs: Iterable[tuple[Any, Any]]) -> list[Match]:
-    """Matches from ids and inner products of unit-length rows, clipped because rounding can push a cosine past 1."""
+    """Matches from ids and inner products of unit-length rows; scores that rounding pushes past ±1 are clipped."""
     return [Match(str(name), min(1.0, max(-1.0, float(score)))) for name, score in pairs]
 
 
@@ -86,7 +86,7 @@ def retried(
     errors: type[Exception] | tuple[type[Exception], ...],
     explain: Callable[[Any], tuple[LikewiseError, bool]],
 ) -> T:
-    """Retry an attempt after pauses; `explain` converts an error to one of ours and says whether it is final."""
+    """Retry `attempt`, with pauses; `explain` converts an error to one of ours and says whether it is final."""
     pauses = iter(PAUSES)
     while True:
         try:

@@ -174,7 +174,7 @@ class FaissIndex(Index):
 
     def count(self, where: str | None = None) -> int:
         """The number of records in the file, or the number that pass the filter."""
-        with self._transaction() as file:  # which waits for another thread's uncommitted call
+        with self._transaction() as file:  # waits until no other thread is in a call
             expression, values = self._condition(where)
             return int(file.execute(f"SELECT count(*) FROM records WHERE {expression}", values).fetchone()[0])
 

@@ -32,7 +32,7 @@ except ImportError:
 
 GRAPH, NAMES = "hnsw.faiss", "hnsw.json"
 NEIGHBOURS, EF_CONSTRUCTION = 32, 80
-TRAINED_ON = 20_000  # rows from which the int8 range is estimated: the first ones
+TRAINED_ON = 20_000  # number of leading rows from which the int8 range is estimated
 CANDIDATES = 4
 """Number of candidates per requested result; their exact scores decide the ranking."""
 

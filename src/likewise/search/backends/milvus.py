@@ -97,7 +97,7 @@ class MilvusCalls:
 
 
 def _parameters(address: ServerAddress) -> dict[str, str]:
-    """The arguments for MilvusClient; a user without a password is a token, as used by hosted servers."""
+    """The arguments for MilvusClient; a user name without a password is sent as a token, as hosted servers expect."""
     parts = urlsplit(address.url)
     scheme = "https" if address.options.get("secure") == "true" else "http"
     token = ":".join(unquote(part) for part in (parts.username, parts.password) if part)
@@ -108,7 +108,7 @@ def _parameters(address: ServerAddress) -> dict[str, str]:
 DIMENSIONS = range(2, 32_769)
 """The dimensions that Milvus supports."""
 MAX_BYTES = 65_535
-"""The maximum size in bytes of a text, and of metadata as JSON, that Milvus stores."""
+"""The maximum size in bytes of a text, or of metadata as JSON, in Milvus."""
 MAX_REQUEST = 48 << 20
 """Maximum bytes in one call: Milvus rejects requests over 64 MB, and cannot store two requests atomically."""
 FIELDS = ["id", "text", "metadata", "length", "vector"]
@@ -185,7 +185,7 @@ MAX_K = 16_384
 """The maximum number of results that Milvus returns per search."""
 ID_BLOCK = 1000  # ids in one expression
 EF = 100
-"""Number of candidates that HNSW keeps during a search, or 2k if that is more."""
+"""HNSW keeps this many candidates during a search, or 2k, whichever is more."""
 
 
 class MilvusIndex(Index):

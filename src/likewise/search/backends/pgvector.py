@@ -101,7 +101,7 @@ class PostgresTransactions:
         return retried(attempt, psycopg.Error, self._not_begun)
 
     def _not_begun(self, error: psycopg.Error) -> tuple[LikewiseError, bool]:
-        """Explain a connection error; rejected logins are final, because retrying would only take longer."""
+        """Explain a connection error; rejected logins are final, because retrying cannot help."""
         self.close()
         if not isinstance(error, psycopg.OperationalError):
             return BadInput(f"{self.address.shown} cannot be opened: {_one_line(error)}"), True
@@ -225,7 +225,7 @@ def copy_rows(cursor: Cursor, table: str, records: Records) -> None:
 SCHEME = "postgresql"
 OPTIONS = {"index": ("exact", "hnsw")}
 EF_SEARCH = 100
-"""Number of candidates that HNSW keeps during a search, or 2k if that is more, up to pgvector's limit of 1,000."""
+"""HNSW keeps this many candidates during a search, or 2k, whichever is more, up to pgvector's limit of 1,000."""
 HNSW_SETTINGS = "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true)"
 
 

@@ -7,8 +7,8 @@
 
 A write syncs its rows to disk first, then commits the SQLite transaction that makes them visible. A call that has
 returned therefore survives a killed process or a power cut, and readers never see the effects of an unfinished call.
-They need no write permission: a writer leaves SQLite's -wal and -shm files, empty, next to the journal, and readers
-use them for locking.
+Readers need no write permission: a writer leaves SQLite's -wal and -shm files, empty, next to the journal, and readers
+use these files for locking.
 """
 
 from .collection import Collection

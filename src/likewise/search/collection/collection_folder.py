@@ -20,17 +20,17 @@ from .journal import Journal
 from .segments import RowFormat
 
 FORMAT = 2
-"""Format 1 indexed words that were not folded by `likewise.text.words`; a writer rebuilds such a full-text index."""
+"""The current format. Format 1 indexes words not folded by `likewise.text.words`; writers rebuild that index."""
 CHECKSUM = "checksum"
 DAMAGED = "the settings of this collection are damaged; restore the folder from a copy, or create it again"
 DTYPES = ("float16", "float32")
-JOURNAL_FILES = [journal.FILE + end for end in ("", "-wal", "-shm", "-journal")]  # the last only until WAL is enabled
+JOURNAL_FILES = [journal.FILE + end for end in ("", "-wal", "-shm", "-journal")]  # -journal: only before WAL is enabled
 LEFT_BY_CREATE = {writer_lock.FILE, segments.FOLDER, derived_files.FOLDER, *JOURNAL_FILES}
 
 
 @dataclass(frozen=True)
 class CollectionSettings:
-    """The data type and the model of the vectors. Rows have unit length; norms are stored separately."""
+    """The dimension, data type and model of the vectors. Rows have unit length; norms are stored separately."""
 
     layout: RowFormat
     model: ModelIdentity | None

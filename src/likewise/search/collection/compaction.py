@@ -1,4 +1,4 @@
-"""Compaction: copies the live rows of segments that contain dead rows into new segments, one segment at a time.
+"""Compaction copies the live rows of segments that contain dead rows into new segments, one segment at a time.
 
 Each step is a transaction, and the old segment files are removed once it is committed. A step therefore needs disk
 space for one segment, and a killed process leaves the collection as it was before or after a step. Readers keep the

@@ -15,7 +15,7 @@ from ...text.words import fold
 
 FILE = "collection.sqlite"
 WAIT = 60.0  # seconds to wait for another process's transaction
-CACHE_BYTES = 1 << 26  # of SQLite's page cache; ids are in hash order, so a block of rows touches most pages
+CACHE_BYTES = 1 << 26  # SQLite's page cache; ids are in hash order, so a block of rows touches most pages
 PAGE_BYTES = 1 << 12  # SQLite's default
 LOG_WAIT = 5.0  # seconds to wait for another process to make its log readable
 LOG_NOT_READY = ("SQLITE_READONLY_CANTINIT", "SQLITE_READONLY_RECOVERY", "SQLITE_PROTOCOL")
@@ -28,7 +28,7 @@ FULL_TEXT = (
         USING fts5(text, content='folded', content_rowid='key', tokenize="ascii tokenchars '_'")""",
 )
 """FTS5 over the folded texts. Its `ascii` tokenizer treats every non-ASCII character as part of a word, so that `fold`
-alone decides what a word is; `unicode61` splits words at combining marks, and only knows the Unicode of 2012."""
+alone decides what a word is; `unicode61` splits words at combining marks, and only knows Unicode as of 2012."""
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, rows INTEGER NOT NULL)",
@@ -86,7 +86,7 @@ class Journal:
                 self._connect("mode=rw")
 
     def _connect_reader(self) -> None:
-        """Connect with locks, or without them if SQLite's log files are missing and it may not create them.
+        """Connect with locks, or without them if SQLite's log files are missing and this user may not create them.
 
         A writer leaves these files (`keep_log_files`), so they are only missing if an earlier version wrote the folder
         or it was copied without them. SQLite then assumes that there is no writer, and `reading` checks this.

@@ -1,4 +1,4 @@
-"""The journal's records: inserts, finds and removes them, together with all dependent rows, within a transaction."""
+"""Insert, find and remove the journal's records, together with all dependent rows, within a transaction."""
 
 import json
 import sqlite3
@@ -23,7 +23,7 @@ OF_IDS = "id IN (SELECT value FROM json_each(?))"
 OF_KEYS = "key IN (SELECT value FROM json_each(?))"
 OF_ROWS = "row IN (SELECT value FROM json_each(?))"
 ROWS_AT_ONCE = 2048
-"""Number of rows per INSERT, which runs without the GIL; it must have fewer parameters than SQLite's limit, 32,766."""
+"""Number of rows per INSERT, which runs without the GIL; an INSERT may have at most 32,766 parameters."""
 
 JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",\n", ":"))
 
@@ -164,7 +164,7 @@ def rows_as_json(rows: Sequence[Mapping[str, Value]]) -> Iterator[str | None]:
 MOST_WORDS = 1_024
 """Maximum number of distinct words in a query."""
 WORDS_AT_ONCE = 32
-"""FTS5 checks every query word against every text that contains any of them, so it is given long queries in parts."""
+"""FTS5 checks every query word against every text that contains any of them, so long queries are split."""
 
 
 def nearest_by_words(db: sqlite3.Connection, query: str, k: int, condition: Condition | None) -> list[Match]:

@@ -1,4 +1,4 @@
-"""The open files of a collection, and snapshots of its rows: which are live, pass a filter, or are nearest."""
+"""A collection's open files, and snapshots of its rows: which are live, pass a filter, or are nearest to a query."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -237,7 +237,7 @@ class OpenFiles:
 
     @contextmanager
     def reading(self, own: Journal | None = None) -> Iterator[tuple[sqlite3.Connection, Snapshot]]:
-        """A transaction and its snapshot, on the journal's connection or a given one; a nested one joins the outer one.
+        """A transaction and its snapshot, on the journal's connection or `own`; if nested, it joins the outer one.
 
         If a segment's file is gone, another process may have compacted it since the transaction began, and a later
         state is read instead. Reads in a transaction can be cancelled.

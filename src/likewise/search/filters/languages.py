@@ -23,7 +23,7 @@ from .conditions import (
 
 
 def joined_leaves(condition: Condition, leaf: Callable[[Leaf], str], all_of: str = "AND", any_of: str = "OR") -> str:
-    """The condition as an expression; `all_of` and `any_of` are the language's operators that join comparisons."""
+    """The condition as an expression; `all_of` and `any_of` are the language's words for `and` and `or`."""
     if isinstance(condition, AllOf | AnyOf):
         word = all_of if isinstance(condition, AllOf) else any_of
         parts = [joined_leaves(part, leaf, all_of, any_of) for part in condition.conditions]

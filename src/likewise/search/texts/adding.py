@@ -26,7 +26,7 @@ QUICK = 1.0
 class AddReport:
     """Numbers of documents and passages that were added, kept, moved and deleted."""
 
-    documents: int = 0  # with text
+    documents: int = 0  # that have a text
     added: int = 0  # passages that were embedded
     unchanged: int = 0
     moved: int = 0  # passages whose text is unchanged, stored again because their position or columns changed
@@ -56,7 +56,7 @@ class PassageWriter:
     report: AddReport = field(default_factory=AddReport)
 
     def __post_init__(self) -> None:
-        self.unseen: dict[str, set[str]] = defaultdict(set)  # for each text, its stored keys not read again yet
+        self.unseen: dict[str, set[str]] = defaultdict(set)  # for each text, stored keys that have not been read yet
         for key in self.stored:
             self.unseen[id_of_key(key)].add(key)
 

@@ -1,4 +1,4 @@
-"""Passages: document chunks as an index stores them, with a key made from id and text, and their position."""
+"""Passages: document chunks as an index stores them, with a key made from the id and the text, and their position."""
 
 import hashlib
 import re
@@ -77,7 +77,7 @@ class PassageReader:
             yield Passage(self._key(document.source, embedded), text, metadata)
 
     def _chunks(self, document: Document) -> list[Chunk]:
-        """The chunks of a document; tokens are not counted if the text has no more bytes than the limit has tokens."""
+        """The chunks of a document; tokens are not counted if the text has no more bytes than the token limit."""
         text = document.text
         if document.has_headings or len(text) > self.settings.size or len(text.encode()) > self.settings.size:
             settings = ChunkSettings(self.settings.size, self.settings.overlap, document.has_headings)
@@ -86,7 +86,7 @@ class PassageReader:
         return [Chunk(start, stop)] if start < stop else []
 
     def _key(self, source: str, text: str) -> str:
-        """The key of an embedded text; repeats within a source are numbered, and repeats without one share a key."""
+        """The key of an embedded text; within a source, repeats are numbered; without one, they share a key."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:HASH]
         if not source:
             return BEFORE_HASH + digest

@@ -10,7 +10,7 @@ from ..records import Value, check_storable, listed_ids
 from .passages import BEFORE_HASH, Passage, id_of_key
 
 LEFT_OUT = ("row", "start", "stop", "headings", "id", "text")
-"""Names of metadata about a passage's position, and of columns that would hide a text or its id."""
+"""Metadata left out of a text: the position of a passage, and columns that would hide the text or its id."""
 AT_ONCE = 10_000
 """Number of passages read per call."""
 

@@ -40,7 +40,7 @@ from .stored_texts import delete_passages, keys_passing, passage_keys, stored_te
 
 Ranked = TypeVar("Ranked", bound=Hashable)
 CANDIDATES = 100
-"""Number of passages per ranking in a hybrid search, and number given to a reranker; k if that is more."""
+"""Number of passages per ranking in a hybrid search, and number passed to a reranker; k if k is greater."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class TextIndex:
             chunking: how documents are split; by default into chunks of at most 200 tokens.
             headings: whether titles and headings are embedded before each passage; by default, the setting with which
                 the index was created, or true for a new index.
-            allow: `"int8"` accepts a model in int8 for an index of another precision, or the reverse, for searches
+            allow: `"int8"` accepts a model in int8 for an index of another precision, or vice versa, for searches
                 only. Other engines and precisions need no consent; another model is never accepted.
 
         Raises:
-            BadInput: the index holds vectors of another model or, without consent, of int8 and another precision; or
-                it was created with the opposite `headings` setting.
+            BadInput: the index holds vectors of another model; or either the index or the model is in int8, the other
+                is not, and `allow` is not "int8"; or the index was created with the opposite `headings` setting.
         """
         if headings is not None and not isinstance(headings, bool):
             raise BadInput(f"headings is {headings!r}; expected True, False, or None for the index's recorded setting")
@@ -326,7 +326,7 @@ def chunk_settings(embedder: Embedder, size: int | None = None, overlap: int = 0
 def identity_of_embedder(
     embedder: Embedder, name: str, headings: bool = False, fingerprint: str | None = None
 ) -> ModelIdentity:
-    """What a new index records about an embedder, with a name to load it by; a known fingerprint saves computing it."""
+    """What a new index records about an embedder, with a name to load it by; pass `fingerprint` if it is known."""
     from ...engines.former_fingerprints import former_computation  # imported here, because few indexes are that old
 
     prompts = tuple(sorted(embedder.manifest.prompts.items()))

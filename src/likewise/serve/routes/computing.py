@@ -156,7 +156,7 @@ async def watched(exchange: Exchange, work: Awaitable[Result]) -> Result:
 
 
 def prompt_of(served: ServedModel, name: str | None) -> str:
-    """Return the model's prompt with this name, or without a name its default prompt."""
+    """Return the model's prompt with this name or, if `name` is None, its default prompt."""
     manifest = served.model.manifest
     if name is None:
         return str(manifest.prompts.get(manifest.default_prompt or "", ""))

@@ -46,7 +46,7 @@ An API may use other statuses for some kinds (`ErrorShape.statuses`).
 
 
 class ApiError(Exception):
-    """An error for which a request is rejected or fails; `param` is the faulty field, `allow` the allowed methods."""
+    """An error with which a request is rejected or fails; `param` is the faulty field, `allow` the allowed methods."""
 
     def __init__(
         self,
@@ -88,4 +88,4 @@ ERROR_SHAPES: dict[str, ErrorShape] = {
     "cohere": ErrorShape(lambda error: {"message": error.message}),
     "rerank": ErrorShape(lambda error: {"message": error.message, "detail": error.message}),
 }
-"""Error formats by API name. Cohere and Jina share a path and so the format `rerank`; our own routes use `openai`."""
+"""Error formats by API name. Cohere and Jina share a path and thus the format `rerank`; our own routes use `openai`."""

@@ -183,7 +183,7 @@ function sentencesOf(found) {
     const close = at + 1 === last ? "it is the last layer, whose vectors usually become the sentence’s vector" : `its vectors have a mean cosine of ${cosineText(found.between_layers[at + 1][last])} with the last layer’s`;
     return `It turns the vector of “${most.word}” most (${cosineText(most.value)}) and that of “${least.word}” least (${cosineText(least.value)}); ${close}.`;
   });
-  return ["Word vectors: each word has the same vector in every sentence, apart from its position.", ...turns];
+  return ["Input embeddings: a word’s vector depends only on the word and its position, not on the rest of the sentence.", ...turns];
 }
 
 // The words with their values, without punctuation and without special tokens such as [CLS].
@@ -196,4 +196,4 @@ function extremes(cells) {
   return { most: sorted[0], least: sorted.at(-1) };
 }
 
-const layerName = (layer) => (layer === 0 ? "word vectors" : `layer ${layer}`);
+const layerName = (layer) => (layer === 0 ? "layer 0 (input)" : `layer ${layer}`);

@@ -16,7 +16,7 @@ const FIGURES = [
   ["Latency, median (p50)", (s) => s.latency_ms.p50, milliseconds],
   ["Latency, p99", (s) => s.latency_ms.p99, milliseconds],
   ["Texts per batch, median", (s) => s.batches.inputs, whole],
-  ["Time computing", (s) => 100 * s.batches.busy, percent],
+  ["Time spent computing", (s) => 100 * s.batches.busy, percent],
 ];
 
 export function createView(root) {
