@@ -28,7 +28,7 @@ REASONS: dict[str, str] = {
     "test_hf_argument_parser_incorrect_string_arguments": "the arguments are not a dataclass",
     "test_hf_argument_parser_no_duplicates_hashed": "the arguments are not a dataclass",
     "test_incorrect_string_arguments": "the test compares the wording of an error",
-    "test_warmup_arguments_are_compatible_across_transformers_versions": "a share of steps is still `warmup_ratio`",
+    "test_warmup_arguments_are_compatible_across_transformers_versions": "the warm-up share is still `warmup_ratio`",
     "test_warns_about_non_persistent_spawned_dataloader_workers": "no processes are started to read data",
     "test_workers_are_spawned_does_not_lock_in_the_start_method": "no processes are started to read data",
     "test_BinaryClassificationEvaluator_distance_metrics_direction": "`compute_metrics` returns a flat dictionary",

