@@ -166,7 +166,7 @@ class Embedder(ABC):
 
     @property
     def batch_threads(self) -> int:
-        """The number of threads that divide a batch's texts among them; 1 if all threads share each matrix product."""
+        """The number of threads that divide up a batch's texts; 1 if all threads share each matrix multiplication."""
         return int(getattr(self.encoder, "threads", 1))
 
     @property
@@ -219,7 +219,7 @@ class Embedder(ABC):
 
     @abstractmethod
     def pooling_weights(self) -> Mapping[str, np.ndarray]:
-        """The pooling's weights in fp32, by their names in files; empty for most pooling modes."""
+        """The pooling's weights in fp32, keyed by their names in files; empty for most pooling modes."""
 
     def only_here(self, *, weights: str | None = None) -> list[str]:
         """What sentence-transformers could not read if this model were saved: its pooling, encoder or weight format."""
@@ -510,7 +510,7 @@ class Embedder(ABC):
         return texts, windows
 
     def encode_windows(self, windows: Windows) -> Float[np.ndarray, "n E"]:
-        """The vectors of texts that `windows` has tokenized, computed in one batch, whose size is up to the caller.
+        """The vectors of texts tokenized by `windows`, computed in a single batch, whose size the caller chooses.
 
         The windows of each text must be adjacent and in order.
         """
@@ -619,7 +619,7 @@ class Embedder(ABC):
 
 
 def _with_routes(first: Any, manifest: Manifest, load: Callable[[Manifest], Any]) -> Any:
-    """The Router with `first` as the model of its default route, or else its first; `load` loads the other models."""
+    """The Router whose default route, or else first route, has the model `first`; `load` loads the other models."""
     shown = manifest.default_route or next(iter(manifest.routes))
     first.manifest = manifest.routes[shown]
     parts = {name: first if name == shown else load(one) for name, one in manifest.routes.items()}

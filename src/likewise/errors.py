@@ -25,7 +25,7 @@ class TooLong(BadInput):
 
 
 class DataNotFound(BadInput):
-    """A data set that is not on this machine; the message lists the places searched, and how to get it.
+    """A data set that was not found locally; the message lists the places searched, and how to get it.
 
     `briefly` is a one-line message.
     """

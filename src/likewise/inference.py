@@ -185,7 +185,7 @@ def in_batches(
 
 
 def plan_batches(lengths: Sequence[int] | Int[np.ndarray, " n"], budget: int) -> list[Rows]:
-    """The indices of the sentences of each batch, longest first; a sentence over the token budget gets its own batch.
+    """The indices of the sentences in each batch, longest first; a sentence over the token budget gets its own batch.
 
     Packed tokens need no padding, so a batch costs the sum of its lengths. Sorting is still useful: sentences of equal
     length become neighbours, which attention on a CPU treats as one block (`Ragged.runs`), and the largest batch comes

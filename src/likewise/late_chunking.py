@@ -19,7 +19,7 @@ from .errors import BadInput, BadModel
 from .text.chunking import Chunk, ChunkSettings, split_document
 from .text.tokenizer import Tokenizer, window_starts
 
-SHARED = 4  # neighbouring windows overlap by a 4th of a window
+SHARED = 4  # neighbouring windows overlap by 1/4 of a window
 WINDOWS_AT_ONCE = 64  # windows whose token vectors are in memory at the same time
 
 POOLED = ("max", "mean", "mean-sqrt-len")

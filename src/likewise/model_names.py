@@ -9,7 +9,7 @@
     NAME(pooling=sbert-wk)    NAME with options, separated by commas: pooling, precision, max_seq_length,
                               truncate_dim, route
 
-Forms nest: random(NAME(pooling=cls)). A folder whose name looks like a form is the folder.
+Forms nest: random(NAME(pooling=cls)). If a folder's name looks like a form, the name stands for the folder.
 """
 
 import re

@@ -1,7 +1,7 @@
 """HEADS: one row for each kind of head that can follow the pooling, with the function that reads its settings.
 
 A model folder's settings are read before any weights. Every engine implements the heads under these names (torch:
-likewise/heads.py). A learned fusion, a pooling with weights, is read in the same way. Nothing here needs torch.
+likewise/heads.py). A learned fusion, which is pooling with weights, is read in the same way. Nothing here needs torch.
 """
 
 from collections.abc import Callable, Mapping

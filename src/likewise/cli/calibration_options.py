@@ -24,13 +24,17 @@ def add_calibration(add: Callable[..., None], what: str) -> None:
     add("--calibration FILE", "calibration of this model, written by likewise calibrate", type=Path)
     add(
         "--fdr RATE",
-        f"keep only {what} more similar than chance; at most this fraction of them is expected to be due to chance, "
-        "such as 0.05 (needs --calibration)",
+        f"false discovery rate, such as 0.05: keep only {what} more similar than chance, of which at most this "
+        "fraction is expected to be due to chance (needs --calibration)",
     )
 
 
 def check_calibration(args: argparse.Namespace, *, without_rate: bool = True) -> None:
-    """Reject contradictory options before loading a model; `without_rate`: whether --calibration is useful alone."""
+    """Reject contradictory options before loading a model.
+
+    Args:
+        without_rate: whether the command can use --calibration without --fdr.
+    """
     if args.fdr is None:
         if args.calibration is not None and not without_rate:
             raise BadInput("--calibration does nothing without --fdr here; add a rate, such as --fdr 0.05")
@@ -47,7 +51,11 @@ def check_calibration(args: argparse.Namespace, *, without_rate: bool = True) ->
 
 
 def load_calibration(args: argparse.Namespace, *, with_queries: bool) -> "Calibration | None":
-    """Load the calibration, if any; `with_queries`: whether it is for queries and texts, instead of pairs of texts."""
+    """Load the calibration, if one was given.
+
+    Args:
+        with_queries: whether it must describe pairs of a query and a text, instead of pairs of texts.
+    """
     if args.calibration is None:
         return None
     from ..calibrate import Calibration
@@ -72,7 +80,7 @@ def check_same_model(calibration: "Calibration | None", embedder: "Embedder", na
 
 
 def cut_off_as_json(cut: "CutOff | None") -> dict[str, Any]:
-    """A cut-off as JSON; empty if there is none."""
+    """The cut-off as JSON values; an empty dict if `cut` is None."""
     if cut is None:
         return {}
     found = {"cosine": cut.cosine, "p": cut.p} if cut.discoveries else {"cosine": None, "p": None}
@@ -97,8 +105,9 @@ def significant_pairs(
 ) -> "tuple[PairColumns, CutOff]":
     """The pairs more similar than chance at a false discovery rate, best first, and the cut-off.
 
-    At most a million pairs are kept, and p-values are compared with fdr · min(k, a million) / comparisons for k
-    discoveries: stricter than Benjamini and Hochberg, at the same rate (Blanchard and Roquain 2008), in one fast scan.
+    At most a million pairs are kept, in one fast scan. For k discoveries, p-values are compared with
+    fdr · min(k, a million) / comparisons. This rule controls the same rate as that of Benjamini and Hochberg, but is
+    stricter if there are more than a million discoveries (Blanchard and Roquain 2008).
     """
     import numpy as np
 
@@ -119,7 +128,7 @@ def significant_pairs(
 def _best_pairs(
     parts: "Iterable[PairColumns]", calibration: "Calibration", largest_p: float
 ) -> "tuple[PairColumns, int, float]":
-    """The best million pairs, the number of others with a p-value of at most `largest_p`, and their lowest cosine."""
+    """The best million pairs; also the number and the lowest cosine of other pairs with p-values up to `largest_p`."""
     from ..search.pairs import best_first
 
     kept, more, lowest = best_first(()), 0, 2.0

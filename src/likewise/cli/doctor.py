@@ -144,7 +144,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _models() -> dict[str, Any]:
-    """Models by name (bundled, found on this machine, or downloadable), and the models folder if one is set."""
+    """Models by name (bundled, found locally, or downloadable), and the models folder if one is set."""
     from ..model_files.names import MODELS_VARIABLE, PACKAGED_MODELS, local_models
 
     found = local_models()

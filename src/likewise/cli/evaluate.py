@@ -224,7 +224,7 @@ def _print_rankers(results: "Results", args: argparse.Namespace) -> None:
 
 
 def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str, Any]:
-    """For two models, their `comparison` by task; for more, the first model's `comparisons`, by the other's name."""
+    """With two models, the `comparison` on each task; with more, `comparisons`, keyed by the second model's name."""
     values = {other: {name: one.as_dict() for name, one in by_task.items()} for other, by_task in comparisons.items()}
     if len(values) > 1:
         return {"comparisons": values}
@@ -265,7 +265,7 @@ def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
 
 def _check_corpus_options(args: argparse.Namespace) -> None:
     if args.corpus and (args.tasks is not None or args.data):
-        raise BadInput("--corpus cannot be combined with --tasks or --data: its rankers have no vectors for them")
+        raise BadInput("--corpus cannot be combined with --tasks or --data: rankers such as BM25 compute no vectors")
     for name in ("queries", "qrels", "rerank", "run_file"):
         if getattr(args, name) is not None and not args.corpus:
             raise BadInput(f"--{name.removesuffix('_file')} requires --corpus PATH, which was not given")

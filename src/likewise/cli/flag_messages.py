@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ..errors import LikewiseError
 
 Flags = Mapping[str, str]
-"""A command's flags by the names of the arguments that they set."""
+"""A command's flags, keyed by the names of the arguments that they set."""
 
 
 @contextmanager

@@ -22,7 +22,7 @@ MODEL = "a folder, a name listed by `likewise model list`, or a name on the Hugg
 
 
 def add_model(parser: argparse.ArgumentParser, unnamed: str = "") -> None:
-    """Add --model and the options for running it; `unnamed` describes the default unless that is the default model."""
+    """Add --model and the embedder options; `unnamed` describes the default if that is not DEFAULT_MODEL."""
     add = options(parser, "model")
     text = f"model: {MODEL} (default: {unnamed or DEFAULT_MODEL})"
     add("-m --model MODEL", text, None if unnamed else DEFAULT_MODEL)
@@ -30,7 +30,7 @@ def add_model(parser: argparse.ArgumentParser, unnamed: str = "") -> None:
 
 
 def add_loading(add: Callable[..., None]) -> None:
-    """Add the options of an embedder, except the model's name."""
+    """Add the embedder options, except for the model name."""
     add_engine(add)
     add("--pooling NAME", "pooling method: mean, cls, max, cls+mean, … (default: the model's own)")
     add("--truncate-dim DIM", "keep the first DIM dimensions of each vector (default: all)", type=int)
@@ -43,7 +43,7 @@ def add_engine(add: Callable[..., None]) -> None:
 
 
 def add_allow(add: Callable[..., None]) -> None:
-    text = "search an index of another precision with an int8 model, or the reverse; cosines then differ more"
+    text = "allow an int8 model to search an index in another precision, and vice versa; cosines then differ more"
     add("--allow", text, choices=(INT8,))
 
 
@@ -55,7 +55,7 @@ def output_folder(name: str) -> Path:
 
 
 def new_model_folder(name: str) -> Path:
-    """The folder given for a new model; it may replace another model, but not the one that a training run describes."""
+    """The folder given for a new model; it may already contain a model, but not the run.json of a training run."""
     folder = output_folder(name)
     if (folder / "run.json").exists():
         raise argparse.ArgumentTypeError(f"{folder} contains a trained model and its run.json; expected another folder")

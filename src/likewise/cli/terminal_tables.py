@@ -16,14 +16,14 @@ GAP = 2  # between columns
 NARROW = 16  # columns up to this width are never cut
 LEAST = 8  # minimum width of a text
 SGR = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
-"""SGR codes by the names of styles."""
+"""SGR codes, keyed by style name."""
 STYLED = re.compile(r"\x1b\[[0-9;]*m")
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # with bidirectional controls
 
 
 @dataclass
 class TerminalTable:
-    """A table without rules; a header that begins with > right-aligns its column, as for numbers, which never wrap."""
+    """A table without ruled lines. Columns whose header begins with > hold numbers: right-aligned and never wrapped."""
 
     heads: tuple[str, ...]
     has_head: bool
@@ -63,7 +63,7 @@ class TerminalTable:
 
 
 def table(*heads: str, head: bool = True) -> TerminalTable:
-    """A table with these headers, shown or not, and no rows yet."""
+    """A table with these headers and no rows yet; `head` is whether to show the headers."""
     return TerminalTable(heads, head)
 
 

@@ -104,7 +104,7 @@ def similar_column(missing: str, columns: Iterable[str]) -> str | None:
 def named_data(
     name: str, places: Sequence[str] = (), columns: ColumnValues | None = None, where: str | None = None
 ) -> Iterator[None]:
-    """Name the data in errors, and rows by their places in the file ("line 3"), also if `where` selected only some."""
+    """In errors, name the data and a row's place in the file ("line 3"), even if `where` selected only some rows."""
     try:
         yield
     except BadRow as error:
@@ -203,7 +203,7 @@ def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
 
 
 def _satisfies(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bool:
-    """Compare as numbers if both are numbers, otherwise as texts; a missing cell is not above or below any value."""
+    """Compare as numbers if both are numbers, else as texts; a missing cell is neither above nor below any value."""
     number, limit = as_number(cell), as_number(value)
     if number is not None and limit is not None:
         return compare(number, limit)

@@ -1,10 +1,10 @@
 """Leaks from test data into training data: texts and pairs that occur in both.
 
-Texts are compared after `normalized`: NFKC, case folding, collapsed white space. Pairs are unordered, and each distinct
-pair is counted once. Counted this way, STS-B train shares 996, 596, 1,822, 1,102 and 197 pairs with STS12–16; `sts.py`
-reports 1,002, 597, 1,861, 1,102 and 197, because it counts rows of the test set, in which a pair that occurs twice, in
-either order, is scored twice. Ignoring punctuation and spaces also finds tokenized copies: Flickr30k's training
-captions contain 1,210 texts of STS15, or 1,168 if punctuation counts.
+Texts are compared after NFKC, case folding and collapsing whitespace (`normalized`). Pairs are unordered, and each
+distinct pair is counted once. Counted this way, STS-B train shares 996, 596, 1,822, 1,102 and 197 pairs with STS12–16;
+`sts.py` reports 1,002, 597, 1,861, 1,102 and 197, because it counts rows of the test set, in which a pair that occurs
+twice, in either order, is scored twice. Ignoring punctuation and spaces also finds tokenized copies: Flickr30k's
+training captions contain 1,210 texts of STS15, or 1,168 if punctuation counts.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

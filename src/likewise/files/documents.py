@@ -103,7 +103,7 @@ def _why_not(ending: str) -> str:
 
 
 def _documents(path: Path, column: str | None, whole: bool, skip: Skip) -> Iterator[Document]:
-    """The documents in a file; one without text is reported, but also yielded, so that its old passages are deleted.
+    """The documents in a file; those without text are reported, but also yielded, so that old passages are deleted.
 
     A table without rows yields a single row 0.
     """

@@ -10,7 +10,7 @@ ITEM = re.compile(rf"\s*({IN_QUOTES}|[^,]*)\s*(?:,|$)")
 QUOTED = re.compile(rf"({IN_QUOTES})\s+#")
 """A text in quotes before a comment."""
 BELOW = (" ", "\t", "-", "[", "{")
-"""How a line that continues the previous value begins."""
+"""The beginning of a line that continues the previous value."""
 WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
@@ -73,7 +73,7 @@ def _scalar(text: str) -> str | int | float | bool | None:
 
 
 def _unescaped(text: str) -> str:
-    """Decode a text in double quotes with JSON's escapes, the usual ones; if it has others, only drop the quotes."""
+    """Decode a text in double quotes with JSON's escapes; if it contains any other escape, only remove the quotes."""
     try:
         return str(json.loads(text, strict=False))
     except ValueError:

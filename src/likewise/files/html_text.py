@@ -85,7 +85,7 @@ class HtmlText(HTMLParser):
             self.handle_starttag(tag, attrs)
 
     def handle_data(self, data: str) -> None:
-        """Handle text; outside <pre>, white space collapses to a single space."""
+        """Handle text; outside <pre>, whitespace collapses to a single space."""
         if self.dropping is not None:
             return
         if self.in_title:
@@ -103,7 +103,7 @@ def html_text(page: str) -> tuple[str, str]:
     parser = HtmlText()
     parser.feed(page)
     parser.close()
-    # a single space before the first word of a line is the white space between tags
+    # a single space before the first word of a line is the whitespace between tags
     lines = [re.sub(r"^ (?! )|[ \t\r\f\v]+$", "", line) for line in "".join(parser.parts).split("\n")]
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
     return text.strip(), " ".join("".join(parser.title).split())

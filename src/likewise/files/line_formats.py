@@ -41,7 +41,7 @@ def text_lines(lines: LineReader, choose: Choose) -> Iterator[Row]:
 
 
 def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
-    """Read values between delimiters, named by the first line."""
+    """Return a reader of delimiter-separated values whose first line names the columns."""
 
     def rows(lines: LineReader, choose: Choose) -> Iterator[Row]:
         reader = csv.reader(iter(lines), delimiter=delimiter, strict=True)

@@ -61,7 +61,7 @@ class Table:
     def read(cls, path: Path, choose: Choose) -> "Table":
         """Read the columns of the file that `choose` selects (a .txt file has one, named text).
 
-        JSON objects may have different keys: the columns are those of all of them, and missing values are None.
+        JSON objects may have different keys: every key names a column, and missing values are None.
         """
         _check(path)
         table = cls(path, {})

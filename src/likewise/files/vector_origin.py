@@ -72,20 +72,23 @@ class VectorOrigin:
         return cls.from_json({name: found[name] if name in texts else json.loads(found[name]) for name in names})
 
     def differences(self, other: "VectorOrigin") -> list[str]:
-        """Differences that may change bits of a vector, such as "precision fp32 and int8"; the name does not count."""
+        """Differences that may change a vector's bits, such as "precision fp32 and int8"; the name does not count."""
         names = [field.name for field in fields(self) if field.name != "model"]
         pairs = [(name, getattr(self, name), getattr(other, name)) for name in names]
         return [f"{name} {mine!r} and {theirs!r}" for name, mine, theirs in pairs if mine != theirs]
 
     def incomparable(self, other: "VectorOrigin") -> list[str]:
-        """The differences that make vectors incomparable; different engines do not, nor precisions other than int8."""
+        """The differences that make vectors incomparable.
+
+        Engines may differ. Precisions may differ too, unless exactly one of them is int8.
+        """
         precision = other.precision if mixes_int8(self.precision, other.precision) else self.precision
         alike = replace(other, engine=self.engine, arithmetic=self.arithmetic, precision=precision)
         return self.differences(alike)
 
 
 def _recorded(found: Mapping[str, Any]) -> list[str]:
-    """The fields to read from a record: all of them, except the arithmetic's version if an old record lacks it."""
+    """The fields to read from a record: all of them, except the arithmetic version if an old record lacks it."""
     return [field.name for field in fields(VectorOrigin) if field.name != "arithmetic" or "arithmetic" in found]
 
 

@@ -90,7 +90,7 @@ def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  #
 
 
 def _json(value: Any) -> str:
-    """The value as JSON, with dates as texts; unescaped if it can be encoded as UTF-8, as lone surrogates cannot."""
+    """The value as JSON, with dates as texts; non-ASCII characters are escaped only if there are lone surrogates."""
     text = json.dumps(value, ensure_ascii=False, default=_plain)
     return text if is_utf8(text) else json.dumps(value, default=_plain)
 
@@ -161,7 +161,7 @@ def _parquet_table(path: Path, columns: Values) -> None:
 
 
 def _arrow_column(pa: Any, values: list[Any]) -> Any:
-    """The values as an array; without a common type, they become texts as in `likewise encode` (JSON if not texts)."""
+    """The values as an array; values without a common type become texts: a text stays, any other value becomes JSON."""
     with suppress(pa.ArrowException, OverflowError):
         found = pa.array(values)
         if "struct<>" not in str(found.type):  # of empty objects, which Parquet cannot store

@@ -1,7 +1,7 @@
 """Static models: a vector for each token, as StaticEmbedding (sentence-transformers) and model2vec store them.
 
 `static_table` recognizes such a folder and describes its content; `StaticTable.rows` folds mapping and weights into one
-row per token id. The engines then compute it like any table of word vectors, as the mean of a text's rows.
+row per token id. The engines then treat it like any table of word vectors: a text's vector is the mean of its rows.
 """
 
 import json
@@ -101,7 +101,7 @@ def static_table(folder: Path) -> StaticTable | None:
 def write_static_table(
     folder: Path, rows: Float[np.ndarray, "V D"], unknown: int, max_seq_length: int, normalizes: bool
 ) -> None:
-    """Write the table next to the folder's tokenizer.json, in a format whose own library loads the same model.
+    """Write the table next to the folder's tokenizer.json, in a format that model2vec or sentence-transformers loads.
 
     If the row of zeros belongs to a token, the format is that of model2vec; otherwise it is that of StaticEmbedding, in
     which tokenizer.json gives the maximum input length.

@@ -20,7 +20,7 @@ EPILOG = """examples:
   likewise data leaks stsb/train
   likewise data leaks stsb/train mine.csv --against sts12 sts16
 
-Texts are compared in lower case, with Unicode and white space normalized; pairs match in either order. Each distinct
+Texts are compared in lower case, with Unicode and whitespace normalized; pairs match in either order. Each distinct
 text or pair counts once."""
 
 LEGEND = (

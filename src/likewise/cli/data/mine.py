@@ -28,9 +28,9 @@ EPILOG = """examples:
     -o mined.jsonl
   likewise data mine MODEL pairs.csv --corpus passages.txt --missing fill
 
-Rules apply in this order, each to the candidates that the earlier rules kept: known positives are excluded (including
-indirect ones: a–b and b–c make c a positive of a), then --rank, --score, --ratio, --margin, --reranker. The default is
---ratio 0.95. Without -o, nothing is written; the report shows what would be."""
+First, known positives are excluded, including indirect ones: a–b and b–c make c a positive of a. Then --rank, --score,
+--ratio, --margin and --reranker apply in this order, each to the candidates that are left. The default is --ratio 0.95.
+Without -o, nothing is written, but the report shows what would be."""
 
 EXAMPLE_ROWS = 5
 LARGE_GROUP = 0.1  # as a fraction of all texts: a larger group suggests that some pairs connect dissimilar texts
@@ -65,7 +65,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser, "choosing among the kept candidates")
     add("-k N", "negatives per row", 1)
     strategies = ("top", "random", "spread")
-    add("--strategy", "take the nearest, any of the 100 nearest, or evenly from near to far", "top", choices=strategies)
+    strategy = "top: take the nearest; random: any of the 100 nearest; spread: evenly from near to far"
+    add("--strategy", strategy, "top", choices=strategies)
     missing = "what to do with rows that have fewer than N negatives: drop them, fill them up with weaker ones, or stop"
     add("--missing", missing, "drop", choices=("drop", "fill", "error"))
     add("--metric METRIC", "cosine, dot, euclidean or manhattan", "cosine")

@@ -33,8 +33,8 @@ def add_folder_options(add: Callable[..., None]) -> None:
     bad += "skip: leave them out and report how many"
     add("--bad-rows", bad, "error", choices=("error", "skip"))
     add("--workers N", "number of encoding processes, which share the --threads (default: 1)")
-    ray = "encode on the machines of a Ray cluster that shares this disk: HOST:PORT, auto or ray://…; with no address, "
-    ray += "on this machine. --workers is then the number of actors, by default one per processor or GPU (extra: ray)"
+    ray = "encode on a Ray cluster whose machines share this disk, at HOST:PORT, auto or ray://…; without an address, "
+    ray += "encode locally. --workers then sets the number of actors (default: one per processor or GPU; extra: ray)"
     add("--ray ADDRESS", ray, nargs="?", const="local")
     cache = "cache vectors in this folder and reuse them for equal texts (at most 4 GiB per model)"
     add("--cache FOLDER", cache, type=Path)
@@ -121,7 +121,7 @@ def _settings(args: argparse.Namespace) -> "EncodeSettings":
 
 
 def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int | None) -> "EncodeShards":
-    """What encodes the shards: this process, or several that each load the model."""
+    """The function that encodes shards: in this process, or in several worker processes that each load the model."""
     from ...distribute.encode import in_this_process
     from ...distribute.shards import ModelChoice
     from ...distribute.workers.processes import in_workers

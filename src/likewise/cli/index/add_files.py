@@ -25,12 +25,12 @@ EPILOG = """examples:
   likewise index add books.index books/*.txt --txt document --chunk 150 --overlap 30
   likewise index add code.index docs/ --no-headings
 
-Markdown (.md), HTML, .pdf, .docx, .rst, .org and .adoc files are documents. So is each row of a .csv, .tsv, .jsonl or
-.parquet file, with its other columns as metadata for --filter, and each line of a .txt file, unless you use --txt
-document. PDF and Word files need the extra "documents"; likewise doctor shows how to install it. Markdown front matter
-becomes metadata; a page's navigation, header and footer are dropped. Documents are split into passages at headings and
-sentences. A passage is embedded as "title > heading: text"; only the text is stored, with the title and headings as
-metadata. --no-headings embeds the text alone.
+Each Markdown (.md), HTML, .pdf, .docx, .rst, .org or .adoc file is a document. Each row of a .csv, .tsv, .jsonl or
+.parquet file is also a document, and its other columns become metadata for --filter. Each line of a .txt file is a
+document too, unless you use --txt document. PDF and Word files need the extra "documents"; likewise doctor shows how to
+install it. Markdown front matter becomes metadata. The navigation, header and footer of an HTML page are dropped.
+Documents are split into passages at headings and sentences. A passage is embedded as "title > heading: text"; only the
+text is stored, with the title and headings as metadata. --no-headings embeds the text alone.
 
 Files that could not be read are listed at the end, by kind and with the reason, and rows without text are counted. If a
 file is broken or encrypted, or has a bad row, none of it is added: it is reported, the other files are added, and the

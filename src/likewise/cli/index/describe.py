@@ -22,7 +22,7 @@ EPILOG = """examples:
 SAMPLE = 1000
 """The number of records whose columns are examined, if the index does not count columns itself."""
 SHOWN = 10
-"""The number of files to list, those with the most passages first."""
+"""The number of files to list; files with the most passages come first."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -23,8 +23,9 @@ The columns are id, text, the metadata columns, and vector (except in .csv and .
 id, text or vector, with or without trailing underscores, one more underscore is added to its name. .jsonl is written
 passage by passage; other formats are assembled in memory. The file appears only once it is complete.
 
-.jsonl and .parquet files keep the types of metadata, but .csv and .tsv files do not. If you add such a file to an
-index, booleans become the texts True and False, lists become JSON texts, and a text such as 2020 becomes a number."""
+.jsonl and .parquet files keep the types of metadata, but .csv and .tsv files do not. If you add a .csv or
+.tsv file to an index, booleans become the texts True and False, lists become JSON texts, and a text such as 2020
+becomes a number."""
 
 OWN_COLUMNS = ("id", "text", "vector")
 

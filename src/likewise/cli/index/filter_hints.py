@@ -33,7 +33,7 @@ def filter_hints(index: "Index", condition: str) -> Iterator[str]:
 
 
 def _value(leaf: "Leaf") -> "FilterValue | None":
-    """The value that the column is compared with, or the first of several, which are all of one kind."""
+    """The value that the column is compared with; the first one if there are several, all of the same kind."""
     from ...search.filters.conditions import Compares, MatchesPattern, OneOf
 
     match leaf:

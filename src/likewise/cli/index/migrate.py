@@ -25,8 +25,8 @@ Meanwhile, you can search the old index and add to it; additions are embedded to
 new index takes the old one's name, and the old one is deleted (--keep-old keeps it as notes.index.before-migration). At
 that moment, no other process may have the old index open. After an interruption, run the same command again to resume.
 
-With -o, the new index is created at that location, and the old one does not change. An index that already exists
-there is added to only if the old index contains all of its passages, as it does after an interruption."""
+With -o, the new index is created at that location, and the old one does not change. If that location already holds an
+index, the command continues it only if the old index contains all of its passages, as after an interruption."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

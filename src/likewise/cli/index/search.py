@@ -36,9 +36,9 @@ with and, or, not and parentheses. likewise index info lists the columns.
 --hybrid also searches by words (BM25) and combines both rankings by reciprocal rank fusion. --rerank passes the best
 100 passages, or as many as --budget allows, to a reranker. More about rerankers: likewise rerank --help
 
---calibration (likewise calibrate PASSAGES --queries QUERIES -o FILE) adds p, the probability that a random passage is
-at least this similar to a query; --fdr drops passages that are no more similar than chance. Every passage searched
-counts as a comparison."""
+--calibration reads a file written by likewise calibrate PASSAGES --queries QUERIES -o FILE, and adds p, the probability
+that a random passage is at least this similar to a query. --fdr drops passages that are no more similar than chance.
+Every passage searched counts as a comparison."""
 
 LINES = 3
 """Terminal lines shown per passage."""

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
-    """The report as plain values. If no engine can load the model, raises the error of the closest one."""
+    """The report as plain values. If no engine can load the model, raises the error of the most capable engine."""
     from ... import Embedder, Reranker
     from ...model_files import locate
 
@@ -94,7 +94,7 @@ def check_model(name: str, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _is_reranker(folder: Path) -> bool:
-    """Whether the folder contains a reranker; without any model, it counts as an embedder, whose error says why."""
+    """Whether the folder contains a reranker; False if it contains no model, as loading an embedder reports that."""
     from ...model_files import read_pair_manifest
     from ...runtime.untrusted_files import read_object
 
@@ -204,7 +204,7 @@ def _reference(folder: Path, kind: str, model: Any, texts: Sequence[str]) -> str
 
 
 def _only_here(model: Any, kind: str) -> list[str]:
-    """What the reference library cannot read: what `save` warns about."""
+    """The parts that the reference library cannot read, about which `save` warns."""
     from ...encoders.config import is_in_eight_bits
 
     weights = "int8" if is_in_eight_bits(model.manifest.encoder) else None

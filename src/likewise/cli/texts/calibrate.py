@@ -36,13 +36,13 @@ The p-value of a cosine is the fraction of random pairs that reach it. In the ra
 and above, it comes from a tail fitted to the most similar 2 % and is marked as extrapolated. A few copies among the
 random pairs hardly change this tail, so copies can still be found, although p is then smaller than the fraction of
 copies. If many random pairs happen to be related, p-values increase and fewer results are found. Texts that are more
-similar than chance need not mean the same thing: to find texts that do, label some pairs.
+similar than chance need not mean the same thing: to find texts with the same meaning, label some pairs.
 
 {FORMATS}
 
---pairs is a table with the columns sentence1 (with --queries: a query), sentence2 and label (0 or 1). It adds
-probabilities that a pair is positive (assuming the same fraction of positives as in the table) and the threshold with
-the best F1."""
+--pairs reads a table with the columns sentence1 (with --queries: a query), sentence2 and label (0 or 1). It adds the
+probability that a pair is positive (assuming the same fraction of positives as in the table) and the threshold with the
+best F1."""
 
 SHOWN = (0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 PLOT = "calibrate.calibration_plot"

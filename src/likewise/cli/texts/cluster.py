@@ -36,7 +36,7 @@ EPILOG = f"""examples:
 methods:
   average      merges the two clusters with the highest mean cosine (-k or --threshold; default: 0.4)
   complete     the same, but with the highest minimum cosine (-k or --threshold; default: 0.3)
-  ward         merges the two clusters that increase squared distances to centres least (-k)
+  ward         merges the two clusters for which squared distances to centres increase least (-k)
   kmeans       spherical k-means: assigns each text to the nearest of k centres (-k)
   communities  texts near a centre, densest groups first (--threshold; default: 0.6)
   hdbscan      dense regions of any shape after t-SNE; needs scikit-learn (neither -k nor --threshold)
@@ -54,7 +54,7 @@ An HTML map is a single file that works offline: zoom, search, and click a clust
 
 SHOWN = 20  # clusters listed
 WIDEST = 140  # columns of the printed table
-SLOW = 5000  # with more texts, t-SNE takes so long that a note announces it
+SLOW = 5000  # if there are more texts, a note announces t-SNE, because it takes long
 CLUSTER, NAME = "cluster", "cluster_name"  # columns added by -o
 MAPS = (".html", *PICTURES)
 

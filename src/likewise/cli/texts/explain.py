@@ -28,8 +28,8 @@ The cosine is a sum over all pairs of a word in the first text and a word in the
 × 100. A word's vector depends on its sentence, so its term shows where the similarity comes from, not what the word
 would contribute on its own. [CLS] and other tokens added by the model have their own terms.
 
-The model needs linear heads and a pooling that can be split exactly: mean, mean-sqrt-len, weighted-mean, SBERT-WK or a
-fusion of means."""
+The model needs linear heads and a pooling mode that can be split exactly: mean, mean-sqrt-len, weighted-mean, SBERT-WK
+or a fusion of means."""
 
 PLOT, HEAT_MAP = "explain.plots", "drawing a heat map"
 STRONGEST = 0.75  # colour strength of the largest contribution; 0 is the background

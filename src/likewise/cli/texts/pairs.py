@@ -35,8 +35,8 @@ Duplicate texts are compared once (`likewise duplicates` lists them) and blank t
 read.
 
 --calibration adds p, the probability that a random pair is at least this similar, and, if the calibration has labelled
-pairs, the probability that the pair is positive. For --fdr, every pair of distinct texts counts as one comparison. At
-most the best 1,000,000 pairs are listed; with more discoveries than that, the cut-off no longer falls.
+pairs, the probability that the pair is positive. For --fdr, every pair of distinct texts counts as one comparison.
+Only the best 1,000,000 pairs are listed; beyond that many discoveries, the cut-off no longer falls.
 
 --margin pairs texts from two files that say the same thing, even in two languages if the model is multilingual. The
 score is the cosine divided by both texts' mean cosine with their nearest neighbours in the other file (Artetxe and

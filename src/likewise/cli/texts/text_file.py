@@ -11,9 +11,9 @@ from ...runtime.atomic_files import atomic_file
 from ...wording import counted
 
 STDIN = "-"
-FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl (all may be compressed: .gz, .zst), or .parquet.
-Parquet needs the extra parquet, and .zst the extra zstd. The texts are in the column given by --column, in the only
-column, or in the only one that is named text, sentence, question, …"""
+FORMATS = """Texts are read from .txt (one per line), .csv, .tsv or .jsonl files, which may be compressed (.gz, .zst),
+or from .parquet files. Parquet needs the extra parquet, and .zst the extra zstd. Without --column, the texts are read
+from the file's only column, or from the only column with a usual name: text, sentence, question, …"""
 
 
 def add_file(add: Callable[..., None]) -> None:
@@ -23,7 +23,7 @@ def add_file(add: Callable[..., None]) -> None:
 
 
 def check_column(args: Namespace) -> None:
-    """Reject --column if its file, --texts, is not given."""
+    """Reject --column if --texts, the file that it refers to, is not given."""
     if args.column is not None and args.texts is None:
         raise BadInput(f"--column {args.column} requires --texts FILE, which was not given")
 
@@ -47,7 +47,7 @@ def given_texts(words: Sequence[str], file: str | None = None) -> list[str]:
 
 
 def given_text(word: str, what: str, file: str | None = None) -> str:
-    """The only text given, which - reads from standard input; `what` names it in errors."""
+    """The text given as an argument, or read from standard input if it is -; `what` names it in errors."""
     texts = given_texts([word], file)
     if len(texts) != 1:
         raise BadInput(f"expected one {what}; got {counted(len(texts), 'line')} from standard input")

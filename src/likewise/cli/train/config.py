@@ -32,7 +32,7 @@ class DataOptions:
     file: Annotated[str, ".parquet, .csv, .tsv or .jsonl, or the name of a data set"]
     objective: Any = None  # a string or a TOML table
     columns: Annotated[tuple[str, ...], "NAME=COLUMN, or NAME=COLUMN/5 to scale"] = ()
-    labels: Annotated[tuple[str, ...], "label texts, numbered by position from 0"] = ()
+    labels: Annotated[tuple[str, ...], "the text labels in the data, numbered by position from 0"] = ()
     where: Annotated[str | None, "use only rows that satisfy this condition: label==1"] = None
     prompts: Annotated[
         Mapping[str, str], "a prompt for each column, by the objective's column names: {anchor = 'query: '}"
@@ -89,7 +89,7 @@ SETTINGS = {**settings_of(CommandOptions), **settings_of(TrainSettings)}
 
 
 def train_command(args: argparse.Namespace) -> TrainCommand:
-    """The command given by these arguments: flags override the file's settings, and those override the defaults.
+    """The command given by these arguments: flags override the file's settings, which override the defaults.
 
     The file's settings must be valid even if flags override them.
 

@@ -1,4 +1,4 @@
-"""Sentences with a class: SentEval's transfer and probing tasks."""
+"""Labelled sentences: SentEval's transfer and probing tasks."""
 
 from .entry import TEXT, Dataset, DatasetFile, HubFiles
 
@@ -33,7 +33,7 @@ CLASSES = (
         obtain=CONV + "data/raw/custrev.{pos,neg}; label 1 is positive",
     ),
     Dataset(
-        name="subj", title="Subjective or objective",
+        name="subj", title="Subjective and objective sentences",
         files={
             "all": DatasetFile(TEXT, 10000, "c61ee0540acfc30eb6c31c0eda5ab151c9825034f0fa68757268029cd960dafd", 10000),
         },
@@ -41,7 +41,7 @@ CLASSES = (
         obtain=CONV + "data/raw/subj.{subjective,objective}, cp1252; label 1 is subjective",
     ),
     Dataset(
-        name="mpqa", title="MPQA: polarity of opinions",
+        name="mpqa", title="MPQA: opinion polarity",
         files={
             "all": DatasetFile(TEXT, 10603, "9560ba8dd74dd3d54347b4c8916d2c917f4df13b80b87f8d56e046046fb4aea3", 10606,
                 note="Excludes 3 blank lines."),
@@ -84,7 +84,7 @@ CLASSES = (
         obtain="the hub's SetFit/sst5, or SentEval's data/downstream/SST/fine; labels from 0 (very negative) to 4",
     ),
     Dataset(
-        name="trec", title="TREC: six kinds of question",
+        name="trec", title="TREC: questions of six types",
         files={
             "train": DatasetFile(TEXT, 5452, "4e0c264eb1124098cf9579ba96b1727ffebf51766b2dc5d17f250987d8894f41", 5452),
             "test": DatasetFile(TEXT, 500, "557d9a930d6f96858bfc0e5d963cdee697d672e4909332355930012d1429ba64", 500),
@@ -99,7 +99,7 @@ CLASSES = (
         files={task: DatasetFile(("split", "label", "text"), note="About 120,000 rows.") for task in PROBES},
         licence="not stated", citation="Conneau et al. 2018, What you can cram into a single vector, P18-1198",
         homepage="https://github.com/facebookresearch/SentEval/tree/main/data/probing",
-        obtain="data/probing/TASK.txt of SentEval's repository, saved as probing/TASK.tsv with a header line for the "
+        obtain="data/probing/TASK.txt in SentEval's repository, saved as probing/TASK.tsv with a header line for the "
         "columns split (tr, va, te), label and text",
     ),
 )  # fmt: skip

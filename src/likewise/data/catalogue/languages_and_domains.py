@@ -1,4 +1,4 @@
-"""Test sets in other languages, across languages and in single domains; translations for training."""
+"""Multilingual, cross-lingual and single-domain test sets, and translations for training."""
 
 from collections.abc import Mapping
 
@@ -22,10 +22,10 @@ def _clusters(name: str, title: str, rows: int, sha256: str, citation: str, home
         title=title,
         files={"test": DatasetFile(TEXT, rows, sha256, rows)},
         licence="not stated",
-        terms="Our copy states no terms; its authors use it for research.",
+        terms="Our copy states no terms; the data set's authors use it for research.",
         citation=citation,
         homepage=homepage,
-        obtain=f"{CLUSTERS}folder data; label is the number of the class",
+        obtain=f"{CLUSTERS}folder data; label is the class number",
         note=note,
     )
 
@@ -43,8 +43,8 @@ LANGUAGES_AND_DOMAINS = (
         homepage="https://github.com/PhilipMay/stsb-multi-mt",
         obtain="data/ of PhilipMay/stsb-multi-mt on GitHub (commit 30de0de), all languages in one file, with the "
         "language in the column lang",
-        note="The English part is STS-B itself, and all languages share STS-B's overlaps: 257 of the 2,552 distinct "
-        "English test sentences are also in train.",
+        note="The English part is STS-B itself. As in STS-B, train and test overlap in every language: 257 of the "
+        "2,552 distinct English test sentences are also in train.",
     ),
     Dataset(
         name="tatoeba_pairs", title="Tatoeba: sentences in seven languages with English translations, for training",
@@ -59,9 +59,9 @@ LANGUAGES_AND_DOMAINS = (
         }, ("english", "sentence", "english_in_any_tatoeba_test")),
         licence="CC BY 2.0 FR", terms="Tatoeba's licence, CC BY 2.0 FR.",
         citation="tatoeba.org, selected by manythings.org/anki", homepage="https://www.manythings.org/anki/",
-        obtain="a file LANGUAGE-eng.zip for each language; our copies are older, from GitHub repositories, "
-        "without the pairs in which either side is in that language's test of tatoeba_laser",
-        note="The column english_in_any_tatoeba_test marks English sentences that are in the test of any language.",
+        obtain="LANGUAGE-eng.zip for each language; our copies are older versions from GitHub repositories and "
+        "exclude pairs in which either sentence is in that language's test set in tatoeba_laser",
+        note="The column english_in_any_tatoeba_test marks English sentences that are in any language's test set.",
     ),
     Dataset(
         name="multi30k", title="Multi30K: image captions in English, German, French and Czech",
@@ -92,8 +92,8 @@ LANGUAGES_AND_DOMAINS = (
         }),
         licence="CC BY-SA 4.0", citation="Kurihara, Kawahara and Shibata 2022, JGLUE, 2022.lrec-1.317",
         homepage="https://github.com/yahoojapan/JGLUE",
-        obtain="datasets/jsts-v1.3 of yahoojapan/JGLUE on GitHub (commit 6f071c0); score is label (0–5)",
-        note="Captions written in Japanese.",
+        obtain="datasets/jsts-v1.3 of yahoojapan/JGLUE on GitHub (commit 6f071c0); the score is the column label (0–5)",
+        note="The sentences are image captions written in Japanese.",
     ),
     Dataset(
         name="korsts", title="KorSTS: STS Benchmark in Korean",
@@ -105,7 +105,7 @@ LANGUAGES_AND_DOMAINS = (
         licence="CC BY-SA 4.0", citation="Ham et al. 2020, KorNLI and KorSTS, 2020.findings-emnlp.39",
         homepage="https://github.com/kakaobrain/KorNLUDatasets",
         obtain="KorSTS/sts-{train,dev,test}.tsv of kakaobrain/KorNLUDatasets on GitHub (commit 0df0fe7), unquoted",
-        note="STS-B, machine-translated; dev and test were corrected by people. It shares STS-B's overlaps.",
+        note="STS-B, machine-translated; people corrected dev and test. As in STS-B, train and test overlap.",
     ),
     Dataset(
         name="tatoeba_laser", title="Tatoeba: sentences in 112 languages and their English translations",
@@ -120,7 +120,7 @@ LANGUAGES_AND_DOMAINS = (
         "in the column lang",
     ),
     Dataset(
-        name="xquad_r", title="XQuAD-R: the sentence that answers a question, in eleven languages (LAReQA)",
+        name="xquad_r", title="XQuAD-R: questions and the sentences that answer them, in eleven languages (LAReQA)",
         files={
             "questions": DatasetFile(("lang", "id", "text", "answer_sentence"), 13090,
                 "a7125a84b580bf74300029bf68067416d934623eb728e9c3d7325f6409bd15f2", 13090,
@@ -137,7 +137,7 @@ LANGUAGES_AND_DOMAINS = (
         "SQuAD's training set has seen questions of the same kind.",
     ),
     Dataset(
-        name="banking77", title="Banking77: questions from a bank's customers, by intent",
+        name="banking77", title="Banking77: bank customers' questions, labelled by intent",
         files={
             "train": DatasetFile(TEXT, 10003, "856f8b20d63f2e6f535d23bb82be174d5a9eebffa294c83313aca973898e983a",
                 10003),
@@ -150,22 +150,22 @@ LANGUAGES_AND_DOMAINS = (
         "is category",
     ),
     _clusters(
-        "stackoverflow", "StackOverflow: question titles by subject (20)", 20000,
+        "stackoverflow", "StackOverflow: question titles on 20 subjects", 20000,
         "a7fe3f36b7e9f78dba3e71696a529c02a8b31b18f951ef947b6b6a685da5f3ce",
         "Xu et al. 2015, Short text clustering via convolutional neural networks, W15-1509",
         "https://github.com/jacoxu/StackOverflow",
     ),
     _clusters(
-        "search_snippets", "SearchSnippets: web search results by subject (8)", 12340,
+        "search_snippets", "SearchSnippets: web search results on 8 subjects", 12340,
         "0f32cc88acee911336d0e951a8812d6812127709f8d7e323db403ba9b2229544",
         "Phan, Nguyen and Horiguchi 2008, Learning to classify short and sparse text and web, WWW",
-        "https://jwebpro.sourceforge.net/data-web-snippets.tar.gz", "Lower-cased, without function words.",
+        "https://jwebpro.sourceforge.net/data-web-snippets.tar.gz", "Lower-cased, with function words removed.",
     ),
     _clusters(
-        "agnews8000", "AG News: 8,000 titles and descriptions by subject (4)", 8000,
+        "agnews8000", "AG News: titles and descriptions of 8,000 articles on 4 subjects", 8000,
         "4254189405b60d828cbc5109406edd5851bc0057c45e82366672f3f0c1862016",
         "Rakib et al. 2020, Enhancement of short text clustering by iterative classification, NLDB; "
         "Zhang, Zhao and LeCun 2015, Character-level convolutional networks, NIPS",
-        "http://groups.di.unipi.it/~gulli/AG_corpus_of_news_articles.html", "Lower-cased, without function words.",
+        "http://groups.di.unipi.it/~gulli/AG_corpus_of_news_articles.html", "Lower-cased, with function words removed.",
     ),
 )  # fmt: skip

@@ -4,8 +4,8 @@ from .entry import CAPTIONS, LABELLED, TRIPLETS, Dataset, DatasetFile, HubFiles
 
 SCIFACT = ("mteb/scifact", "cf10ab6856b15b0e670ef8ae5dae4e266c12d035")
 NLI = (
-    "About 24,500 pairs are from SNLI, 34,100 from MultiNLI, and the rest from other human-written three-way NLI; "
-    "no pair is in the dev and test files."
+    "About 24,500 pairs are from SNLI, 34,100 from MultiNLI, and the rest from other human-written three-way NLI data; "
+    "no pair is in the dev or test files."
 )
 DOR = {"anchor": "Sentence1", "positive": "Sentence2", "negative": "Sentence3"}
 
@@ -86,7 +86,7 @@ PAIRS = (
         homepage="https://github.com/allenai/scifact", obtain="the hub's mteb/scifact, or BEIR's scifact.zip",
     ),
     Dataset(
-        name="wiki_sections", title="Sentences from one or two Wikipedia sections: a small look-alike of Dor et al.",
+        name="wiki_sections", title="Sentence triplets from Wikipedia sections: a small look-alike of Dor et al.",
         files={
             "triplets": DatasetFile((*TRIPLETS, "split"), 11400,
                 "bb50804f29b964916d880f604c45c28307232e296cf4bf3c327c20010defb855", kind="look-alike",
@@ -98,10 +98,10 @@ PAIRS = (
         citation="built as in Ein Dor et al. 2018, P18-2009, from WikiText-2 (Merity et al. 2017)",
         homepage="https://en.wikipedia.org/wiki/Wikipedia:Featured_articles",
         obtain="60 articles from WikiText-2's raw test file, split into sentences and sections; train and test share "
-        "no article", note="Scores are not comparable with Dor et al.'s corpus (wiki_sections_dor).",
+        "no article", note="Scores are not comparable with those on Dor et al.'s data (wiki_sections_dor).",
     ),
     Dataset(
-        name="wiki_sections_dor", title="Sentences from one or two Wikipedia sections (Dor et al.)",
+        name="wiki_sections_dor", title="Sentence triplets from Wikipedia sections (Dor et al.)",
         files={
             "train": DatasetFile(TRIPLETS, aliases=DOR, note="About 1.8 million rows."),
             "validation": DatasetFile(TRIPLETS, aliases=DOR),
@@ -110,7 +110,7 @@ PAIRS = (
         licence="not stated",
         citation="Ein Dor et al. 2018, Learning thematic similarity metric from article sections, P18-2009",
         homepage="https://sbert.net/datasets/wikipedia-sections-triplets.zip",
-        obtain="the zip file on its homepage; train.csv, validation.csv and test.csv are read as they are",
+        obtain="the zip file at the homepage; its train.csv, validation.csv and test.csv can be used unchanged",
     ),
     Dataset(
         name="diverse_text",

@@ -25,8 +25,8 @@ def _sts(year: int, rows: int, sha256: str, revision: str, citation: str, note: 
         terms=STS_TERMS,
         citation=citation,
         homepage="http://ixa2.si.ehu.eus/stswiki",
-        obtain=f"the hub's {hub.repository} (without the subsets), or STS{year} from the STS wiki: raw text, gold "
-        "scores 0–5, without unscored lines, and with a column named subset for the means over subsets",
+        obtain=f"{hub.repository} on the hub (without the subsets), or STS{year} from the STS wiki, as raw text with "
+        "gold scores from 0 to 5; leave out unscored lines, and add a column named subset for means over subsets",
         note=note,
     )
 
@@ -62,7 +62,7 @@ SCORED_PAIRS = (
         "79f1f480cc24f362043c15f14573f69cee45f01384bf63f1a2c0119ce46b3d98",
         "ae752c7c21bf194d8b67fd573edf7ae58183cbe3",
         "Agirre et al. 2015, SemEval-2015 Task 2, S15-2045",
-        "Only those of the 8,500 pairs that have a gold score. STS-B train contains 1,102 of its distinct pairs.",
+        "Contains the pairs with a gold score, out of 8,500. STS-B train contains 1,102 of its distinct pairs.",
     ),
     _sts(
         16,
@@ -111,20 +111,20 @@ SCORED_PAIRS = (
         files={
             "all": DatasetFile((*LABELLED, "topic"), 3595,
                 "6866582fb92dad4b1c5a7646de7dd73e7af33f17e5feb67bd732671eed32534d", 3595,
-                note="Labels NS, DTORCD (not similar), SS, HS."),
+                note="The labels are NS, DTORCD (not similar), SS and HS."),
         },
-        licence="CC BY-NC", terms="To our knowledge, the licence of its release; our copy states no licence.",
+        licence="CC BY-NC", terms="To our knowledge, this is the licence of the release; our copy states none.",
         citation="Reimers et al. 2019, Classification and clustering of arguments, P19-1054",
         homepage="https://github.com/UKPLab/acl2019-BERT-argument-classification-and-clustering",
         obtain="UKP_ASPECT.tsv from its authors (tudatalib)",
-        note="Like AFS, but with four degrees instead of scores, so results are not comparable with AFS.",
+        note="Like AFS, but with four degrees instead of scores, so results are not comparable with those on AFS.",
     ),
     Dataset(
         name="afs", title="Argument facet similarity",
         files={"all": DatasetFile((*SCORED, "topic"), published=6000)}, licence="not stated",
         citation="Misra, Ecker and Walker 2016, Measuring the similarity of sentential arguments, W16-3636",
         homepage="https://nlds.soe.ucsc.edu/node/44",
-        obtain="its authors' page; one file with 2,000 pairs for each of three topics (gun control, gay marriage, "
-        "death penalty), the topic's name, and a score 0–5 (mean over annotators)",
+        obtain="the authors' page; expected is one file with 2,000 pairs on each of three topics (gun control, gay "
+        "marriage, death penalty), with the topic's name and a score from 0 to 5 (the annotators' mean)",
     ),
 )  # fmt: skip
