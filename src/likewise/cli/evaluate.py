@@ -84,7 +84,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--tasks NAMES", f"{names}(default: sts, or none with --data)")
     data = "a .csv, .tsv, .jsonl or .parquet file with your own data; may be given several times"
     add("--data FILE", data, action="append")
-    columns = "which columns of --data to use, such as sentence1=question,sentence2=answer; score=rating/5 scales"
+    columns = "which columns of --data to use, such as sentence1=question,score=rating; score=rating/5 divides by 5"
     add("--columns NAME=COLUMN,…", columns)
     add("--corpus PATH", "documents to search: a file, or a folder in BEIR format", type=Path)
     add("--queries FILE", "queries for --corpus (default: the folder's, or generated from the documents)", type=Path)

@@ -32,7 +32,7 @@ class Terminated(BaseException):
 
 @dataclass
 class Stop:
-    """The signals that have asked the command to end."""
+    """The received signals that ask the command to end."""
 
     numbers: list[int] = field(default_factory=list)
 

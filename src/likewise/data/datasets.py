@@ -199,7 +199,7 @@ def _not_found(name: str, tried: Sequence[str]) -> DataNotFound:
 def _load_files(
     name: str, paths: tuple[Path, ...], stamps: tuple[int, ...], remote: bool
 ) -> tuple[LoadedDataset, bool]:
-    """The data set, and whether its notes are worth a warning whenever it is read."""
+    """The data set, and whether its notes deserve a warning each time it is read."""
     file = dataset_entry(name)[1]
     filename_column = file.hub.filename_column if remote and file.hub else None
     parts = [read_columns(path, name, file, filename_column) for path in paths]

@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     data += "objective; if given several times, the data sets are mixed"
     add("--data FILE[@OBJECTIVE]", data, action="append")
     add("--objective NAME[:OPTION=VALUE,…]", "objective for every --data without one of its own")
-    add("--columns NAME=COLUMN,…", "which columns to use, such as anchor=question; score=similarity/5 also scales")
+    add("--columns NAME=COLUMN,…", "which columns to use, such as anchor=question; score=similarity/5 divides by 5")
     add("--labels TEXT,…", "the text labels in the data, numbered by position from 0")
     add("--where CONDITION", "use only rows that satisfy this condition: label==1, score>0.5")
     add_flags(parser, groups)
