@@ -168,7 +168,7 @@ def test_another_pooling_of_a_model_is_that_of_loading_it_so(folders, pooling, l
 def test_another_pooling_that_the_heads_cannot_take_is_refused(own, tmp_path, light):
     folder = _headed(own, tmp_path, ("Dense",))
     for engine in (light, TorchEmbedder):
-        with pytest.raises(BadModel, match=r"the pooling cls\+mean has 64 dimensions"):
+        with pytest.raises(BadModel, match=r"cls\+mean pooling returns 64 dimensions"):
             engine.load(folder).with_pooling("cls+mean")
 
 

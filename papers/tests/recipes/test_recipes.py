@@ -198,7 +198,7 @@ def test_a_soup_is_the_mean_of_runs_of_several_seeds_and_one_line(place, model):
     _, line = carried_out("sbert_stsb", model, place, "--soup", "4", "--seed", "4")  # one more
     assert [(run / "run.json").stat().st_mtime_ns for run in runs] == finished
     assert line["steps"] == 8 and line["note"].endswith("mean of 4 runs") and (soup / "run-7/run.json").exists()
-    with pytest.raises(BadInput, match="another finished run: soup was 4 and is 3"):
+    with pytest.raises(BadInput, match="another finished run: soup was 4 and is now 3"):
         carried_out(*begun)
 
 
