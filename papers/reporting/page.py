@@ -26,9 +26,15 @@ def _lines(results: Values) -> Iterator[str]:
     yield f"{_found(results)}\n"
     yield "\n".join([*comparison_chart(results).picture(results["table"]), ""])
     if results["quick"] == "all":
-        yield "**Quick**: measured with fewer rows and steps than the protocol requires; see the settings column.\n"
+        yield (
+            "**Quick**: the settings column says `--quick` where fewer rows and steps were used than the protocol "
+            "requires.\n"
+        )
     elif results["quick"] == "training":
-        yield "**Quick training**: trained on fewer rows than the protocol requires; see the settings column.\n"
+        yield (
+            "**Quick training**: the settings column says `--quick` where fewer rows were used for training than the "
+            "protocol requires.\n"
+        )
     yield f"## Measured here\n\n{_measured(results)}\n"
     if any(row["system"].endswith(RECORDED) for row in results["rows"]):
         yield f"Rows marked {RECORDED} come from lists of earlier training runs, given by `--runs`.\n"

@@ -53,7 +53,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser, "candidates")
     add("--precision NAMES", f"number formats to try, separated by commas: {', '.join(PRECISIONS)}")
     add("--truncate-dim DIMS", "numbers of dimensions to try, separated by commas (default: all dimensions)")
-    add("--hybrid WEIGHTS", "weights to try for vectors, relative to words (BM25): 0.5,1 (default: vectors only)")
+    weights = "weights of vectors to try, relative to words (BM25), such as 0.5,1 (default: vectors only)"
+    add("--hybrid WEIGHTS", weights)
     add = options(parser, "data")
     add("--data FILE", "a .csv, .tsv, .jsonl or .parquet file, or the name of a data set")
     add("--columns NAME=COLUMN,…", "which columns of --data to use, such as anchor=question,positive=answer")

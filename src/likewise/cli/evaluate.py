@@ -224,7 +224,7 @@ def _print_rankers(results: "Results", args: argparse.Namespace) -> None:
 
 
 def _compared(comparisons: "Mapping[str, Mapping[str, Comparison]]") -> dict[str, Any]:
-    """With two models, the `comparison` on each task; with more, `comparisons`, keyed by the second model's name."""
+    """With two models, the `comparison` on each task; with more, `comparisons`, keyed by the other model's name."""
     values = {other: {name: one.as_dict() for name, one in by_task.items()} for other, by_task in comparisons.items()}
     if len(values) > 1:
         return {"comparisons": values}

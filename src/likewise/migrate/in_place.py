@@ -106,8 +106,8 @@ def _fill(
 def _check_part_of(new: Index, old: Index) -> None:
     """Raise if a record of the new index is not in the old one.
 
-    An interrupted migration leaves such records only if the old index has changed since. That index cannot be told
-    apart from an unrelated one that holds other passages.
+    An interrupted migration leaves such records only if the old index has changed since. The new index cannot then be
+    told apart from an unrelated one that holds other passages.
     """
     others = {name: sign for records in new.records() for name, sign in record_signatures(records).items()}
     for records in old.records() if others else ():

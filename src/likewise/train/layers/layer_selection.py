@@ -2,8 +2,8 @@
 
 A text with a few words removed should stay closer to the original than to any other text. Each text is therefore
 encoded in full and with a fifth of its tokens left out. Layers are compared by how far the cosines of these pairs
-exceed the cosines of different texts, in units of their spread: the sensitivity index d' of signal detection (Green and
-Swets 1966),
+exceed the cosines of different texts, relative to the spread of both: the sensitivity index d' of signal detection
+(Green and Swets 1966),
 
     separation = (mean of same − mean of others) / √((variance of same + variance of others) / 2)
 
@@ -108,7 +108,7 @@ def layer_vectors_of(
 
 
 def separation(same: Float[np.ndarray, "N E"], changed: Float[np.ndarray, "N E"]) -> float:
-    """How far the cosines between matching rows exceed those between different rows, in units of their spread.
+    """How far the cosines between matching rows exceed those between different rows, relative to the spread of both.
 
     The separation is 0 if all cosines are equal, because such vectors do not distinguish texts.
     """
