@@ -227,7 +227,7 @@ def time_table(seconds: dict[str, float]) -> list[str]:
 
 def shared_table(record: dict[str, Any]) -> list[str]:
     body = ([name, f"{of:,}", f"{count:,}"] for name, (count, of) in record["pairs"].items())
-    below = "The ten-fold task on argument pairs adds a note for each way of splitting the pairs into folds:"
+    below = "The argument-pair task (10-fold cross-validation) adds a note for each way of splitting pairs into folds:"
     folds = "\n".join(f"- {note}" for note in record["folds"])
     return rows("test set | distinct pairs | also in STS-B's training split", body, below, folds)
 
@@ -298,7 +298,10 @@ LANGUAGE_TABLES = {
     ("tatoeba", "accuracy"): "tatoeba, accuracy × 100 from each language to English",
     ("tatoeba", "accuracy/from eng"): "tatoeba, accuracy × 100 from English",
     ("xquad-r", "map"): "xquad-r, mean average precision × 100 among the sentences of all eleven languages",
-    ("xquad-r", "map/own language"): "xquad-r, the same among the sentences in the question's own language",
+    (
+        "xquad-r",
+        "map/own language",
+    ): "xquad-r, the same measure, only among the sentences in the question's own language",
 }
 
 

@@ -14,7 +14,7 @@ Flags = Mapping[str, str]
 
 @contextmanager
 def flag_messages(flags: Flags) -> Iterator[None]:
-    """Name this command's flags in its warnings and errors."""
+    """Replace the names of arguments with this command's flags in the block's warnings and errors."""
     show = warnings.showwarning
     warnings.showwarning = lambda message, *where: show(with_flags(str(message), flags), *where)  # type: ignore[assignment,arg-type,misc]
     try:

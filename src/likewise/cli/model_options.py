@@ -64,7 +64,7 @@ def new_model_folder(name: str) -> Path:
 
 def add_running(add: Callable[..., None]) -> None:
     """Add the options for running any model: precision, device, input length and threads."""
-    text = "number format (default: bf16 on CUDA, fp32 elsewhere); fp16: torch only, int8: native engine only"
+    text = "precision (default: bf16 on CUDA, fp32 elsewhere); fp16 needs the torch engine, int8 the native one"
     add("--precision", text, choices=PRECISIONS)
     add("--device DEVICE", "device to run on: cpu, cuda, cuda:1, mps, … (default: the first GPU, else the CPU)")
     add("--max-seq-length TOKENS", "maximum input length in tokens (default: the model's)")

@@ -18,7 +18,7 @@ from .statistics.anytime import BETS, PairedBets
 FIRST, GROWTH = 16, 8
 """FIRST items are scored before the first look; each later look adds 1 / GROWTH of the items so far (FIRST or more)."""
 ScoreItems = Callable[[Int[np.ndarray, " k"], Int[np.ndarray, " n"]], Float[np.ndarray, "k n"]]
-"""Scores candidates on items; the bets need scores from 0 to 1."""
+"""Scores candidates on items; the betting test (`PairedBets`) needs scores from 0 to 1."""
 
 
 @dataclass(frozen=True)

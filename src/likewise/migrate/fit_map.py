@@ -23,9 +23,7 @@ def recall_kept(
     Row i of both arrays belongs to the same text. The search is among the exact vectors of all other texts.
     """
     if len(exact) < 2:
-        raise BadInput(
-            f"there are {len(exact)} texts; recall needs at least 2, so that each text has another one to find"
-        )
+        raise BadInput(f"recall needs at least 2 texts, so that each has another one to find; got {len(exact)}")
     k = min(k, len(exact) - 1)
     approximate, exact = unit(approximate), unit(exact)
     shares = [_shared(approximate[start : start + BLOCK], exact, start, k) for start in range(0, len(exact), BLOCK)]

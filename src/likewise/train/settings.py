@@ -37,7 +37,7 @@ class TrainSettings:
     data_mixing: Annotated[
         DataMixing, "order of batches from several data sets: drawn in proportion to their sizes, or in turn", _LENGTH
     ] = "proportional"
-    seed: Annotated[int, "random seed for data order, dropout and new weights", _LENGTH] = 0
+    seed: Annotated[int, "random seed for data order, dropout and weight initialization", _LENGTH] = 0
 
     learning_rate: Annotated[float, "peak learning rate", _OPTIMIZER] = 2e-5
     lr_schedule: Annotated[

@@ -47,7 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     files = "file of texts: .txt, .csv, .tsv, .jsonl (also .gz or .zst) or .parquet; - reads standard input; if "
     files += "OUT is a folder, you can give several files, folders, and patterns such as 'notes/**/*.csv'"
     add("FILE", files, dest="files", nargs="+")
-    add("--column NAME", "column with the texts, if the files have several columns")
+    add("--column NAME", "column that contains the texts, if there are several")
     add("-o --output OUT", "file to write: .npy, .jsonl or .parquet; or a folder", required=True)
     add("--prompt TEXT", "text to prepend to every text (default: the model's own prompt)")
     add("--prompt-name NAME", "name of one of the model's prompts, instead of --prompt")

@@ -31,7 +31,9 @@ def opened_with_model(
     headings: bool | None = None,
     allow: str | None = None,
 ) -> "TextIndex":
-    """Open the index with the model given by the options or its own; create it if necessary, unless `read_only`.
+    """Open the index with the model given in the options or else the model that the index records.
+
+    If the index does not exist, it is created, unless `read_only`.
 
     Args:
         chunk: the maximum number of tokens in a passage; None for the default, which depends on the model.

@@ -40,7 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", MODEL)
     add("--texts FILE", "file of your own texts, to count their tokens", type=Path)
-    add("--column NAME", "column with the texts, if the file has several columns")
+    add("--column NAME", "column that contains the texts, if there are several")
     add("--json", "print the report as JSON")
     add_threads(add)
 

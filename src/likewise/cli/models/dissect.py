@@ -45,7 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add = options(parser)
     add("MODEL", "a model's name or folder")
     add("--texts FILE", "file of a few hundred texts (default: Python's documentation)", type=Path)
-    add("--column NAME", "column with the texts, if the file has several columns")
+    add("--column NAME", "column that contains the texts, if there are several")
     add("-o --output FOLDER", "folder to write pictures (PNG, PDF) and JSON to", type=output_folder)
     add("--json", "print JSON instead of text")
 

@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("-o --output FOLDER", "folder for the new model", type=new_model_folder, required=True)
     add("--truncate-dim DIM", "dimensions to keep (default: 256, or the teacher's if it has fewer)", type=int)
     add("--texts FILE", "texts from your domain, to count token frequencies", type=Path)
-    add("--column NAME", "column with the texts, if the file has several columns")
+    add("--column NAME", "column that contains the texts, if there are several")
     add("--json", "print the results as JSON")
     add_threads(add)
 

@@ -41,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("MODEL", MODEL)
     texts = "file of texts like the ones you will encode: at least 50; at most 500 are used"
     add("--texts FILE", texts, type=Path, required=True)
-    add("--column NAME", "column with the texts, if the file has several columns")
+    add("--column NAME", "column that contains the texts, if there are several")
     add("--seed N", "seed for choosing the tokens to leave out", 0)
     add("-o --output FOLDER", "save the model with the best pooling here", type=new_model_folder)
     add("--json", "print all candidates as JSON")

@@ -68,7 +68,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def encoder_in_words(kind: str) -> str:
-    """`transformer (ELECTRA architecture)`; a kind known only to the transformers library keeps its own name."""
+    """The kind of encoder in words, such as `transformer (ELECTRA architecture)`.
+
+    A kind that only the transformers library knows keeps its own name.
+    """
     if kind in TRANSFORMERS:
         return f"transformer ({TRANSFORMERS[kind]} architecture)"
     return OTHERS.get(kind) or f"{kind} (run by the transformers library)"

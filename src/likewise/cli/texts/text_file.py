@@ -19,7 +19,7 @@ from the file's only column, or from the only column with a usual name: text, se
 def add_file(add: Callable[..., None]) -> None:
     """Add FILE and --column."""
     add("FILE", "file of texts: .txt, .csv, .tsv, .jsonl or .parquet; - reads standard input")
-    add("--column NAME", "column with the texts, if the file has several columns")
+    add("--column NAME", "column that contains the texts, if there are several")
 
 
 def check_column(args: Namespace) -> None:

@@ -86,7 +86,7 @@ PAIRS = (
         homepage="https://github.com/allenai/scifact", obtain="the hub's mteb/scifact, or BEIR's scifact.zip",
     ),
     Dataset(
-        name="wiki_sections", title="Sentence triplets from Wikipedia sections: a small look-alike of Dor et al.",
+        name="wiki_sections", title="Sentence triplets from Wikipedia sections: a small set after Ein Dor et al.",
         files={
             "triplets": DatasetFile((*TRIPLETS, "split"), 11400,
                 "bb50804f29b964916d880f604c45c28307232e296cf4bf3c327c20010defb855", kind="look-alike",

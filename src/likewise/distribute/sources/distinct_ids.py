@@ -54,6 +54,6 @@ def _check_part(rows: np.ndarray, sources: Sequence[str]) -> None:
         pair = rows[order[[same[0], same[0] + 1]]]
         first, second = (f"{sources[row['source']]}:{row['line']}" for row in pair)
         raise BadInput(
-            f"the rows {first} and {second} have the same id; expected distinct ids (choose another column with "
+            f"rows {first} and {second} have the same id; expected distinct ids (choose another column with "
             "--id, or omit --id to number the rows)"
         )

@@ -36,7 +36,10 @@ def average_precision(scores: Numbers, gold: Truth, *, positives: int | None = N
 
 
 def best_f1(scores: Numbers, gold: Truth, *, positives: int | None = None) -> ThresholdDecision:
-    """The highest F1, 2TP / (selected + positive), at the highest threshold that reaches it; 0 without positives."""
+    """The highest F1, 2TP / (predicted + actual positives), at the highest threshold that attains it.
+
+    It is 0 if there are no positives.
+    """
     selected, correct, total = _selections(scores, gold, positives)
     denominator = selected + total
     values = np.divide(2 * correct, denominator, out=np.zeros(len(denominator)), where=denominator > 0)
