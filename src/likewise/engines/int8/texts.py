@@ -17,7 +17,7 @@ def held_out_texts() -> list[str]:
 
 
 def odd_texts(seed: int, count: int = ODD_TEXTS) -> list[str]:
-    """Distinct texts that are not sentences: any script, repeated words, digits, code, lone symbols, hundreds of tokens."""
+    """Distinct texts that are not sentences: any script, repetition, digits, code, lone symbols, hundreds of tokens."""
     draw, found = random.Random(seed), dict[str, None]()
     while len(found) < count:
         found[draw.choice(KINDS)(draw)] = None
