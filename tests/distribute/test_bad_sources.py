@@ -83,7 +83,7 @@ def test_a_null_in_parquet_too(static, tmp_path):
 
 def test_ids_that_occur_twice_are_refused_and_both_places_named(static, tmp_path):
     sources = [numbered(tmp_path / "a.jsonl", 4), numbered(tmp_path / "b.jsonl", 5, first=3)]
-    with pytest.raises(BadInput, match=r"the rows .*a\.jsonl:4 and .*b\.jsonl:1 have the same id"):
+    with pytest.raises(BadInput, match=r"rows .*a\.jsonl:4 and .*b\.jsonl:1 have the same id"):
         encoded(sources, tmp_path / "out", static, settings(id="id"))
     assert not (tmp_path / "out").exists()
     assert encoded(sources, tmp_path / "out", static, settings()).rows == 9

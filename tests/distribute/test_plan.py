@@ -145,7 +145,7 @@ def test_equal_ids_are_found_however_few_digests_are_held_in_memory(ids, room):
             distinct.check(["a", "b"])
             assert not [*Path(place).iterdir()]
             return
-        with pytest.raises(BadInput, match=r"^the rows (\w:\d+) and (\w:\d+) have the same id") as told:
+        with pytest.raises(BadInput, match=r"^rows (\w:\d+) and (\w:\d+) have the same id") as told:
             distinct.check(["a", "b"])
     first, second = str(told.value).split()[2:5:2]
     assert {first, second} <= places and int(first[2:]) < int(second[2:])
