@@ -16,6 +16,7 @@ from likewise.arrays.activations import HEAD_ACTIVATIONS
 from likewise.arrays.reductions import POOLING_FLAGS, REDUCTIONS
 from likewise.engines import array_embedder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
+from likewise.engines.torch import torch_embedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.heads import KINDS, Dense, Norm, Normalize, Truncate
@@ -143,9 +144,10 @@ def test_a_model_of_layers_side_by_side_says_what_to_save(tiny, tmp_path):
         multi_layer_embedder(tiny, 2).save(tmp_path / "new")
 
 
-def test_an_encoder_that_is_not_what_its_config_says_is_refused(own, tmp_path):
+def test_an_encoder_that_is_not_what_its_config_says_is_refused(own, tmp_path, monkeypatch):
     model = TorchEmbedder.load(own())
     del model.encoder.blocks[-1]
+    monkeypatch.setattr(torch_embedder, "atomic_folder", None)  # refused before anything is written
     with pytest.raises(BadModel, match="it would be loaded as a 'bert' encoder.*, whose parts differ"):
         model.save(tmp_path / "new")
     reranker = Reranker.start(TorchEmbedder.load(own()), 1)
