@@ -188,6 +188,17 @@ def test_texts_in_one_call_are_as_alone_and_threads_share_a_tokenizer(pair):
         assert all(lists == alone for lists in pool.map(lambda _: ours.encode(texts).lists(), range(8)))
 
 
+def test_the_memory_of_every_call_is_freed(pair, monkeypatch):
+    native, freed = pair[1], []
+    free = native._c.lw_tokens_free
+    monkeypatch.setattr(native._c, "lw_tokens_free", lambda tokens: freed.append(free(tokens)))
+    native.encode(["a cat", "a dog"])
+    native.encode_with_spans("a cat")
+    with pytest.raises(ZeroDivisionError), native._tokens(["a cat"], spans=False):
+        1 / 0  # noqa: B018
+    assert len(freed) == 3
+
+
 def test_words_that_are_too_long_are_reported_with_their_place_and_length(pair):
     reference, ours = pair
     found = ours.encode(["a " + "y" * 21, "z" * 20, "b " + "É" * 25 + "!"])
