@@ -26,6 +26,7 @@ from tests.tiny import CONFIGS, config_of, random_encoder
         ("deberta-v2", "position_buckets", 2, "distances"),
         ("t5", "relative_attention_num_buckets", 4, "buckets"),
         ("gte", "type_vocab_size", 0, "segments"),
+        ("nomic_bert", "type_vocab_size", 0, "segments"),
         ("nomic_bert", "max_position_embeddings", 1, "longest"),
         ("modernbert", "max_position_embeddings", 1, "longest"),
         ("words", "ngram_buckets", 0, "buckets"),
