@@ -232,6 +232,15 @@ def test_another_model_or_option_is_refused_and_both_are_named(static, tmp_path,
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["origin"]["prompt"] == other.prompt
 
 
+def test_what_a_run_left_that_was_killed_at_its_very_end_is_removed(static, tmp_path):
+    source = numbered(tmp_path / "a.jsonl")
+    encoded([source], tmp_path / "out", static, settings())
+    whole = content(tmp_path / "out")
+    (tmp_path / "out" / "journal.jsonl").write_text("{}\n")
+    encoded([source], tmp_path / "out", static, settings())
+    assert content(tmp_path / "out") == whole and not (tmp_path / "out" / "journal.jsonl").exists()
+
+
 def test_other_sources_are_refused_and_named(static, tmp_path):
     first, second = numbered(tmp_path / "a.jsonl"), numbered(tmp_path / "b.jsonl")
     encoded([first], tmp_path / "out", static, settings())

@@ -78,6 +78,7 @@ def encode_to_folder(
                     notes += record.notes
         if not output.is_complete:
             output.finish()
+        output.remove_leftovers()  # also those of a run that was killed after it had finished
     found = tuple(damaged.values()), tuple(dict.fromkeys(notes))
     return EncodeReport(job.plan.rows, len(job.plan.shards), len(missing), job.plan.left_out, *found)
 

@@ -80,10 +80,13 @@ class OutputFolder:
             sync(file.fileno())
 
     def finish(self) -> None:
-        """Write the complete manifest, and remove the journal and anything left by killed processes."""
-        folder = self.job.folder
+        """Write the complete manifest."""
         self.is_complete = True
         self._write_manifest()
+
+    def remove_leftovers(self) -> None:
+        """Remove the journal of a complete output, and anything left by killed processes."""
+        folder = self.job.folder
         (folder / JOURNAL).unlink(missing_ok=True)
         sync_folder(folder)
         remove_abandoned(folder, f"{SHARD_NAME.pattern}|{re.escape(MANIFEST)}|ids")
