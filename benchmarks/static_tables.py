@@ -27,7 +27,7 @@ BESIDE = ("likewise-static",)
 
 
 def measure(teacher: str, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the teacher and its two tables, each with its scores and the seconds that the table took."""
+    """Yield the teacher and its two tables, each with its scores and the seconds it took to make the table."""
     model = Embedder.load(teacher)
     yield teacher, scores(model)
     domain = read_dataset("scifact/corpus")["text"]

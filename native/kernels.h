@@ -15,7 +15,7 @@ struct Packed {
     int inputs = 0;   // padded, a multiple of 16
     int outputs = 0;  // padded, a multiple of 16
     const void* panels = nullptr;
-    const float* bias = nullptr;      // per output, 0 if the layer has none
+    const float* bias = nullptr;      // one value per output; null if the layer has no bias
     const float* scales = nullptr;    // int8: per output
     const int32_t* starts = nullptr;  // int8: initial values of sums, which compensate for the offset of activations
 };

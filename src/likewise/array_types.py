@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 
 class _Kind:
-    """A plain annotation that still tells `Int[array, shape]` (an objective's labels) from `Float[array, shape]`."""
+    """An annotation that still distinguishes `Int[array, shape]` (an objective's labels) from `Float[array, shape]`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -51,8 +51,8 @@ def inference_run(
     """A run of an embedder or reranker over `total` items; when it ends, even early, it warns about truncated texts."""
     max_tokens = batch_token_budget(batch_tokens, str(model.device).partition(":")[0], model.batch_threads)
     try:
-        is_shown = show_progress_bar is not False
-        with show_progress(show_progress_bar, total) if is_shown else nullcontext(unseen) as advance:
+        shown = nullcontext(unseen) if show_progress_bar is False else show_progress(show_progress_bar, total)
+        with shown as advance:
             yield InferenceRun(counter, max_tokens, model.precision, advance)
     finally:
         counter.warn()

@@ -39,7 +39,7 @@ class ClusteringMethod:
     """A function that labels unit-length rows (negative: no cluster), and the options that it takes."""
 
     find: Callable[[Float[np.ndarray, "N D"], ClusterOptions], Labels]
-    by: tuple[str, ...]  # which of `k` and `threshold` it accepts; at most one may be set
+    by: tuple[str, ...]  # the criteria that it accepts, `k`, `threshold` or both; at most one may be set
     threshold: float | None = None  # the default if neither is given; None if one of them is required
     min_size: int = 1  # the default if neither min_size nor k is given
 

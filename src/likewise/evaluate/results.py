@@ -13,7 +13,7 @@ from .task import EvaluationSettings, Evidence, Result, Score, Task
 
 @dataclass(frozen=True)
 class Cell:
-    """One model on one task: its result, or the reason why it has none."""
+    """A model's result on a task, or the reason why there is no result."""
 
     model: str
     task: str

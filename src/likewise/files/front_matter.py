@@ -52,7 +52,7 @@ def _value(lines: list[str]) -> Any:
     items = [line.strip() for line in others]
     if not first and all(item.startswith("- ") for item in items):
         return [_scalar(_uncommented(item[2:])) for item in items]
-    mark = first[:1] in ("|", ">") and len(first) <= 3  # tells YAML how to fold the lines that follow
+    mark = first[:1] in ("|", ">") and len(first) <= 3  # determines how YAML folds the following lines
     return "\n".join([*([] if mark or not first else [first]), *items])
 
 

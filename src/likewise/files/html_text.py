@@ -99,7 +99,7 @@ def _is_dropped(tag: str, attributes: dict[str, str | None]) -> bool:
 
 
 def html_text(page: str) -> tuple[str, str]:
-    """The text of a page, with Markdown headings, and its title, which is empty if the page has none."""
+    """A page's text, with Markdown headings, and its title, or an empty string if it has no title."""
     parser = HtmlText()
     parser.feed(page)
     parser.close()

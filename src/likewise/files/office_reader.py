@@ -75,7 +75,7 @@ def docx_text(path: str) -> tuple[str, str]:
 
 
 def _own_title(document: Any) -> str:
-    """The title in the core properties; empty if the file has none, in which case python-docx would make them up."""
+    """The title in the core properties; empty if the file lacks these, because python-docx would invent a title."""
     from docx.opc.constants import RELATIONSHIP_TYPE
 
     kinds = {relationship.reltype for relationship in document.part.package.rels.values()}

@@ -68,8 +68,10 @@ def check_saved(folder: Path) -> None:
 
 @contextmanager
 def reading_one_model(folder: Path) -> Iterator[Path]:
-    """Check that no model is being saved into the folder, and that none was saved while the block was reading it."""
-    check_saved(folder)
+    """Check that no model was saved into the folder while the block was reading it.
+
+    A save that is still running is noticed by `check_saved`, which reading the folder's manifest calls.
+    """
     before = _entry_states(folder)
     try:
         yield folder

@@ -1,10 +1,13 @@
 """Checks of single arguments; each error names the argument, its value, and what was expected."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
+from typing import TypeVar
 
 from ..errors import BadInput
+
+T = TypeVar("T")
 
 
 def whole_number(name: str, value: object, least: int = 1) -> int:
@@ -29,6 +32,14 @@ def known_name(name: str, value: object, known: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in known:
         raise BadInput(f"{name} is {value!r:.80}; expected one of {', '.join(known)}")
     return value
+
+
+def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) -> list[T]:
+    """Return what was found for each id, after checking that nothing is missing."""
+    for name in ids:
+        if name not in found:
+            raise BadInput(f"the id {name!r} is not in {location}")
+    return [found[name] for name in ids]
 
 
 def regular_expression(name: str, pattern: str) -> re.Pattern[str]:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from ..errors import BadInput
 from ..files.documents import python_number
 from ..files.lines import is_utf8
 
-T = TypeVar("T")
 Value = str | int | float | bool | None
 """A metadata value."""
 AT_ONCE = 4096
@@ -99,14 +98,6 @@ def listed_ids(ids: Sequence[str]) -> list[str]:
 def plain_text(value: Any) -> Any:
     """A plain `str` with the same characters: `str()` and the hash of an enum member differ from those of its value."""
     return str.__str__(value) if isinstance(value, str) and type(value) is not str else value
-
-
-def found_in_order(ids: Sequence[str], found: Mapping[str, T], location: str) -> list[T]:
-    """The record found for each id; raises an error for an id without one."""
-    for name in ids:
-        if name not in found:
-            raise BadInput(f"the id {name!r} is not in {location}")
-    return [found[name] for name in ids]
 
 
 def check_ids(ids: Sequence[Any]) -> None:

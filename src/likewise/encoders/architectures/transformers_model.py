@@ -110,7 +110,7 @@ def _check_files(folder: Path) -> None:
 def _check_code(folder: Path, config: Mapping[str, Any]) -> None:
     if config.get("auto_map") and config.get("model_type") not in transformers.CONFIG_MAPPING:
         raise BadModel(
-            f"{folder} needs Python code of its own (auto_map in config.json), and likewise never runs code from model "
+            f"{folder} requires custom Python code (auto_map in config.json), and likewise never runs code from model "
             "folders; use a model whose architecture is part of transformers, or compute vectors with the model's own "
             "library and store them"
         )

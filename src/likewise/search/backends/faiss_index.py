@@ -16,13 +16,13 @@ import numpy as np
 
 from ...array_types import Int64, Shaped
 from ...errors import BadInput
-from ...runtime.arguments import whole_number
+from ...runtime.arguments import found_in_order, whole_number
 from ...runtime.atomic_files import target_folder
 from ...runtime.installation import missing_extra
 from ..exact import checked_queries
 from ..filters.languages import sqlite_where
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, check_ids, checked_records, found_in_order, listed_ids
+from ..records import Records, check_ids, checked_records, listed_ids
 from .common import (
     as_matches,
     check_new,

@@ -13,11 +13,11 @@ import numpy as np
 from ...array_types import Float32, Shaped
 from ...arrays.similarity import unit, unit_cosine
 from ...errors import BadInput
-from ...runtime.arguments import whole_number
+from ...runtime.arguments import found_in_order, whole_number
 from ..exact import checked_queries, nearest
 from ..filters import matches
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, Value, check_ids, checked_records, found_in_order, listed_ids
+from ..records import Records, Value, check_ids, checked_records, listed_ids
 from .common import check_new, check_not_read_only, checked_filter
 
 SCHEME = "memory:"

@@ -17,12 +17,12 @@ import numpy as np
 
 from ...array_types import Shaped
 from ...errors import BadInput, LikewiseError, ServerUnavailable
-from ...runtime.arguments import whole_number
+from ...runtime.arguments import found_in_order, whole_number
 from ...runtime.installation import missing_extra
 from ..exact import checked_queries
 from ..filters.languages import postgres_where
 from ..index import Index, Match, ModelIdentity
-from ..records import Records, check_ids, checked_records, found_in_order, listed_ids
+from ..records import Records, check_ids, checked_records, listed_ids
 from .common import (
     ServerAddress,
     as_matches,

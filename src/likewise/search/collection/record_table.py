@@ -13,6 +13,7 @@ import numpy as np
 
 from ...array_types import Float64, Int64, Integer
 from ...errors import BadInput
+from ...runtime.arguments import found_in_order
 from ...text.words import folded_words
 from ..filters import Condition
 from ..filters.languages import sqlite_where
@@ -124,11 +125,7 @@ def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> 
     """The records with these ids, in this order."""
     names = [one for one in ids if isinstance(one, str)]  # only strings can be ids of records
     rows = db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(names)])
-    found = {row.id: row for row in starmap(StoredRow, rows)}
-    try:
-        return [found[name] for name in ids]
-    except KeyError as unknown:
-        raise BadInput(f"the id {unknown} is not in {location}") from None
+    return found_in_order(ids, {row.id: row for row in starmap(StoredRow, rows)}, location)
 
 
 def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[int, str]:

@@ -76,7 +76,7 @@ def prompted_columns(model: Trainable | Reranker, batch: Batch) -> list[list[str
 
 
 def has_label_names(labels: Sequence[str]) -> bool:
-    """Whether any label has a name of its own, other than 0, 1 … or LABEL_0, LABEL_1 …"""
+    """Whether any label has a name other than 0, 1 … or LABEL_0, LABEL_1 …"""
     return any(label not in (str(i), f"LABEL_{i}") for i, label in enumerate(labels))
 
 
